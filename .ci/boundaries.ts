@@ -1,0 +1,58 @@
+/**
+ * What the linter cannot see: a service is not reached around its gRPC interface, a lib knows no app, migrations stand alone, and what a
+ * workspace imports is what Nx believes it imports.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
+
+interface Manifest {
+  name: string;
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+}
+
+const importPattern = /\b(?:from|import)\s*\(?\s*'([^']+)'/g;
+const scope = '@scheduling/';
+const faults: string[] = [];
+let checked = 0;
+
+for (const manifestPath of globSync(['apps/*/package.json', 'libs/*/package.json'])) {
+  const workspace = dirname(manifestPath);
+  const manifest = JSON.parse(readFileSync(manifestPath, 'utf8')) as Manifest;
+  const declared = new Set(Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }));
+  const used = new Set<string>();
+
+  for (const file of globSync(`${workspace}/{src,test}/**/*.ts`)) {
+    checked += 1;
+    for (const [, specifier = ''] of readFileSync(file, 'utf8').matchAll(importPattern)) {
+      if (specifier.startsWith('.')) checkRelative(workspace, file, specifier);
+      if (specifier.startsWith(scope)) used.add(specifier.split('/').slice(0, 2).join('/'));
+      if (file.includes('/migrations/') && !/^kysely(\/|$)/.test(specifier)) {
+        faults.push(`${file} imports ${specifier}: a migration stands alone`);
+      }
+    }
+  }
+
+  for (const name of used) {
+    if (!declared.has(name)) faults.push(`${workspace} uses ${name} without declaring it`);
+    if (isApp(name)) faults.push(`${workspace} imports ${name}: services are reached by gRPC only`);
+  }
+  for (const name of declared) {
+    if (name.startsWith(scope) && !used.has(name) && !isApp(name)) faults.push(`${workspace} declares ${name} without using it`);
+    if (isApp(name) && workspace !== 'apps/local') faults.push(`${workspace} depends on ${name}: only the local stack starts services`);
+  }
+}
+
+if (checked === 0) faults.push('no source file was found: the check itself is broken');
+for (const fault of faults) console.error(fault);
+console.log(`${checked} files checked, ${faults.length} faults`);
+process.exitCode = faults.length === 0 ? 0 : 1;
+
+function checkRelative(workspace: string, file: string, specifier: string): void {
+  const target = relative(workspace, resolve(dirname(file), specifier));
+  if (target.startsWith('..')) faults.push(`${file} imports ${specifier}, outside of its workspace`);
+}
+
+function isApp(name: string): boolean {
+  return name.startsWith(scope) && globSync(`apps/${name.slice(scope.length)}/package.json`).length > 0;
+}

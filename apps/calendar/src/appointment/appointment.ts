@@ -1,0 +1,65 @@
+import { DomainError } from '@scheduling/runtime';
+import { type Kysely, type Selectable, sql } from 'kysely';
+import { archivedUntil } from '../db/clock.ts';
+import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
+import { listParticipations, type ParticipationRecord } from '../participation/participation.ts';
+
+export type AppointmentRow = Selectable<AppointmentTable> & { archived: boolean };
+
+/** An appointment as the outside sees it. */
+export interface AppointmentRecord {
+  row: AppointmentRow;
+  participations: ParticipationRecord[];
+}
+
+/** What single appointments and those of a series are asked for with. */
+export interface AppointmentDetails {
+  capacity: number;
+  acceptBookings: boolean;
+  resourceReference: string;
+  productReference: string;
+  description?: string | undefined;
+  contactReference?: string | undefined;
+  notes?: string | undefined;
+  address?: Location | undefined;
+  price?: { value: number; currency: string } | undefined;
+}
+
+/** All columns, and whether the appointment is archived by now. */
+export function selectAppointments(db: Kysely<CalendarSchema>, archiveAfterDays: number) {
+  return db
+    .selectFrom('appointment')
+    .selectAll('appointment')
+    .select(sql<boolean>`appointment.ends_at <= ${archivedUntil(archiveAfterDays)}`.as('archived'));
+}
+
+export async function withParticipations(db: Kysely<CalendarSchema>, rows: AppointmentRow[]): Promise<AppointmentRecord[]> {
+  if (rows.length === 0) return [];
+  const ids = rows.map((row) => row.id);
+  const participations = await listParticipations(db, rows[0]!.crm_id, ids);
+  return rows.map((row) => ({ row, participations: participations.get(row.id)! }));
+}
+
+/** The columns that {@link AppointmentDetails} fill. */
+export function detailColumns(details: AppointmentDetails) {
+  return {
+    capacity: details.capacity,
+    accept_bookings: details.acceptBookings,
+    resource_reference: details.resourceReference,
+    product_reference: details.productReference,
+    description: details.description ?? null,
+    contact_reference: details.contactReference ?? null,
+    notes: details.notes ?? null,
+    address: details.address === undefined ? null : JSON.stringify(details.address),
+    price_value: details.price?.value ?? null,
+    price_currency: details.price?.currency ?? null,
+  };
+}
+
+export function appointmentNotFound(): DomainError {
+  return DomainError.notFound('appointment.not_found', 'There is no appointment with this reference.');
+}
+
+export function seriesNotFound(): DomainError {
+  return DomainError.notFound('series.not_found', 'There is no series with this id.');
+}

@@ -1,0 +1,91 @@
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { appendEvent, events } from '@scheduling/messaging';
+import { sql, type Transaction } from 'kysely';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import type { BookingMetrics } from '../participation/booking-metrics.ts';
+import { mailsOnCancelledAppointment, type ParticipationState } from '../participation/moves.ts';
+import { toStateMessage } from '../participation/participation.ts';
+import { reclaimOf } from '../participation/reclaim-reservations.ts';
+import { findProvider } from '../provider/find-provider.ts';
+import { appointmentNotFound, type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+
+export interface AppointmentCancellation {
+  crmId: string;
+  providerReference: string;
+  appointmentReference: string;
+  /** Text for the mails. */
+  message?: string | undefined;
+}
+
+/**
+ * Cancels an appointment with all its participations (interface 3.2); those that were RESERVED, REQUESTED or BOOKED get a mail. Again: nothing
+ * happens. Rejects with `appointment.not_found` or `provider.not_found`.
+ */
+export async function cancelAppointment(dependencies: CalendarDependencies, request: AppointmentCancellation): Promise<AppointmentRecord> {
+  const provider = await findProvider(dependencies, request);
+  return dependencies.database.transaction(async (tx) => {
+    const { id, state } = await tx
+      .selectFrom('appointment')
+      .select(['id', 'state'])
+      .where('crm_id', '=', request.crmId)
+      .where('provider_id', '=', provider.id)
+      .where('reference', '=', request.appointmentReference)
+      .forNoKeyUpdate()
+      .executeTakeFirstOrThrow(appointmentNotFound);
+    if (state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, request, id);
+    const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crm_id', '=', request.crmId).where('id', '=', id).execute();
+    const [record] = await withParticipations(tx, rows);
+    return record!;
+  });
+}
+
+async function cancelWithParticipations(
+  tx: Transaction<CalendarSchema>,
+  bookings: BookingMetrics,
+  request: AppointmentCancellation,
+  id: string,
+): Promise<void> {
+  const { crmId, message } = request;
+  // A reservation that is over is gone, and nobody is told of it.
+  const reclaimed = await reclaimOf(tx, crmId, id);
+  const cancelled = await cancelParticipations(tx, crmId, id);
+  await tx.updateTable('appointment').set({ state: 'CANCELLED', taken: 0 }).where('crm_id', '=', crmId).where('id', '=', id).execute();
+
+  const told = cancelled.filter((participation) => mailsOnCancelledAppointment(participation.from_state));
+  if (message !== undefined && told.length > 0) {
+    const texts = told.map((participation) => ({
+      crm_id: crmId,
+      participation_id: participation.id,
+      version: participation.version,
+      text: message,
+    }));
+    await tx.insertInto('participation_message').values(texts).execute();
+  }
+  const facts = cancelled.map((participation) => ({
+    crmId,
+    participationId: participation.id,
+    version: participation.version,
+    cause: ParticipationChangeCause.APPOINTMENT_CANCELLED,
+    fromState: toStateMessage(participation.from_state),
+    toState: toStateMessage('CANCELED'),
+    notify: mailsOnCancelledAppointment(participation.from_state),
+  }));
+  await appendEvent(tx, events.participationChanged, ...facts);
+  bookings.expired(reclaimed);
+  for (const participation of cancelled) bookings.moved(crmId, participation.from_state, 'CANCELED');
+}
+
+interface CancelledParticipation {
+  id: string;
+  version: number;
+  from_state: ParticipationState;
+}
+
+async function cancelParticipations(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<CancelledParticipation[]> {
+  const { rows } = await sql<CancelledParticipation>`
+    UPDATE participation SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL
+     WHERE crm_id = ${crmId} AND appointment_id = ${appointmentId} AND state <> 'CANCELED'
+    RETURNING id, new.version, old.state AS from_state`.execute(tx);
+  return rows;
+}

@@ -1,0 +1,212 @@
+import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { appendEvent, events } from '@scheduling/messaging';
+import { isUniqueViolation, transactOnce } from '@scheduling/postgres';
+import { DomainError } from '@scheduling/runtime';
+import { sql, type Transaction } from 'kysely';
+import { randomUUIDv7 } from 'node:crypto';
+import { contentDigest } from '../content-digest.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
+import { type ParticipationState, takesSeat } from '../participation/moves.ts';
+import { participationReferenceTaken, reservationSeconds, toStateMessage } from '../participation/participation.ts';
+import { reclaimReservations } from '../participation/reclaim-reservations.ts';
+import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
+import {
+  type AppointmentDetails,
+  appointmentNotFound,
+  type AppointmentRecord,
+  detailColumns,
+  selectAppointments,
+  withParticipations,
+} from './appointment.ts';
+
+export interface EmbeddedParticipation {
+  reference: string;
+  name: string;
+  email: string;
+  mobile?: string | undefined;
+  note?: string | undefined;
+  state: ParticipationState;
+}
+
+export interface NewAppointment extends AppointmentDetails {
+  crmId: string;
+  providerReference: string;
+  reference: string;
+  /** Date-times as in the interface, in the provider's time zone. */
+  start: string;
+  end: string;
+  participations: EmbeddedParticipation[];
+}
+
+export interface CreatedAppointment {
+  appointment: AppointmentRecord;
+  created: boolean;
+}
+
+interface Period {
+  startsAt: Date;
+  endsAt: Date;
+}
+
+export const maxParticipations = 500;
+/** The second one follows the removal of expired reservations, or a deletion that came in between. */
+const maxAttempts = 3;
+
+/**
+ * Creates one appointment with the participations embedded in the request (interface 4.2), which are never refused for capacity; no mail. The
+ * same content again answers what exists. Rejects with `appointment.invalid`, `provider.not_found`, `appointment.reference_taken` or
+ * `participation.reference_taken`.
+ */
+export async function createAppointment(dependencies: CalendarDependencies, request: NewAppointment): Promise<CreatedAppointment> {
+  const provider = await findProvider(dependencies, request);
+  const period = readPeriod(request, provider.time_zone);
+  const digest = digestOf(request, period);
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    try {
+      const answer = await createOrFindAppointment(dependencies, provider, request, period, digest);
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (!isUniqueViolation(error, 'participation_reference_key')) throw error;
+      if (attempt > 0) throw participationReferenceTaken();
+      await reclaimReservations(dependencies, request.crmId, request.participations.map((participation) => participation.reference));
+    }
+  }
+  throw DomainError.unavailable('appointment.busy', 'The appointment is being created and deleted by others.');
+}
+
+function readPeriod(request: NewAppointment, timeZone: string): Period {
+  const errors = collectFieldErrors();
+  const startsAt = errors.dateTime('/start', request.start, timeZone);
+  const endsAt = errors.dateTime('/end', request.end, timeZone);
+  if (endsAt <= startsAt) errors.add('/end', 'must be after start');
+  checkParticipations(errors, request.participations);
+  errors.throwIfAny('appointment.invalid');
+  return { startsAt, endsAt };
+}
+
+function checkParticipations(errors: FieldErrors, participations: EmbeddedParticipation[]): void {
+  if (participations.length > maxParticipations) errors.add('/participations', `must not be more than ${maxParticipations}`);
+  const seen = new Set<string>();
+  for (const [index, { reference }] of participations.entries()) {
+    if (seen.has(reference)) errors.add(`/participations/${index}/reference`, 'occurs more than once');
+    seen.add(reference);
+  }
+}
+
+function digestOf(request: NewAppointment, { startsAt, endsAt }: Period): Buffer {
+  const participations = request.participations.map(({ reference, name, email, mobile, note, state }) => [reference, name, email, mobile, note, state]);
+  return contentDigest([startsAt, endsAt, detailColumns(request), participations]);
+}
+
+/** Undefined when the reference existed and was deleted in between. */
+function createOrFindAppointment(
+  { database, archiveAfterDays, bookings }: CalendarDependencies,
+  provider: ProviderRow,
+  request: NewAppointment,
+  period: Period,
+  digest: Buffer,
+): Promise<CreatedAppointment | undefined> {
+  const { crmId, reference } = request;
+  return transactOnce(database, crmId, {
+    work: async (tx) => {
+      const created = await insertAppointment(tx, provider, request, period, digest);
+      const appointment = await findAppointment(tx, archiveAfterDays, { crmId, reference });
+      if (appointment === undefined) return undefined;
+      if (created) for (const { state } of request.participations) bookings.moved(crmId, undefined, state);
+      const { row } = appointment;
+      if (!created && (row.provider_id !== provider.id || !row.content_digest.equals(digest))) throw appointmentReferenceTaken();
+      return { appointment, created };
+    },
+    keep: (answer) => answer && { resourceIds: [answer.appointment.row.id], created: answer.created },
+    replay: async (tx, { resourceIds, created }) => {
+      const appointment = await findAppointment(tx, archiveAfterDays, { crmId, id: resourceIds[0]! });
+      if (appointment === undefined) throw appointmentNotFound();
+      return { appointment, created };
+    },
+  });
+}
+
+/** False when the reference exists. */
+async function insertAppointment(
+  tx: Transaction<CalendarSchema>,
+  provider: ProviderRow,
+  request: NewAppointment,
+  { startsAt, endsAt }: Period,
+  digest: Buffer,
+): Promise<boolean> {
+  const inserted = await tx
+    .insertInto('appointment')
+    .values({
+      crm_id: request.crmId,
+      provider_id: provider.id,
+      reference: request.reference,
+      series_id: null,
+      starts_at: startsAt,
+      ends_at: endsAt,
+      taken: request.participations.filter((participation) => takesSeat(participation.state)).length,
+      content_digest: digest,
+      ...detailColumns(request),
+    })
+    .onConflict((conflict) => conflict.constraint('appointment_reference_key').doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (inserted !== undefined) await insertEmbedded(tx, request.crmId, inserted.id, request.participations);
+  return inserted !== undefined;
+}
+
+/**
+ * Lists go by id, so ids in ascending order keep the order of the request. The rows go in by reference, so that two requests with the same references
+ * never wait for each other crosswise.
+ */
+async function insertEmbedded(
+  tx: Transaction<CalendarSchema>,
+  crmId: string,
+  appointmentId: string,
+  participations: EmbeddedParticipation[],
+): Promise<void> {
+  if (participations.length === 0) return;
+  const ids = participations.map(() => randomUUIDv7()).toSorted();
+  const rows = participations.map((participation, index) => ({
+    crm_id: crmId,
+    id: ids[index]!,
+    appointment_id: appointmentId,
+    customer_id: null,
+    reference: participation.reference,
+    name: participation.name,
+    email: participation.email,
+    mobile: participation.mobile ?? null,
+    note: participation.note ?? null,
+    state: participation.state,
+    exempt: true,
+    reserved_until:
+      participation.state === 'RESERVED' ? sql<Date>`scheduling_now() + make_interval(secs => ${reservationSeconds})` : null,
+  }));
+  await tx.insertInto('participation').values(rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1))).execute();
+  const facts = rows.map((row) => ({
+    crmId,
+    participationId: row.id,
+    version: 1,
+    cause: ParticipationChangeCause.CREATED,
+    fromState: ParticipationStateMessage.UNSPECIFIED,
+    toState: toStateMessage(row.state),
+    notify: false,
+  }));
+  await appendEvent(tx, events.participationChanged, ...facts);
+}
+
+async function findAppointment(
+  tx: Transaction<CalendarSchema>,
+  archiveAfterDays: number,
+  key: { crmId: string } & ({ reference: string } | { id: string }),
+): Promise<AppointmentRecord | undefined> {
+  const query = selectAppointments(tx, archiveAfterDays).where('crm_id', '=', key.crmId);
+  const rows = await ('id' in key ? query.where('id', '=', key.id) : query.where('reference', '=', key.reference)).execute();
+  return (await withParticipations(tx, rows))[0];
+}
+
+function appointmentReferenceTaken(): DomainError {
+  return DomainError.conflict('appointment.reference_taken', 'An appointment with this reference and other content exists.');
+}

@@ -1,0 +1,146 @@
+import { transactOnce } from '@scheduling/postgres';
+import { DomainError } from '@scheduling/runtime';
+import type { Insertable, Transaction } from 'kysely';
+import { randomUUIDv7 } from 'node:crypto';
+import { contentDigest } from '../content-digest.ts';
+import { parseTimeOfDay, toDate } from '../date-time.ts';
+import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors } from '../field-errors.ts';
+import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
+import {
+  type AppointmentDetails,
+  type AppointmentRecord,
+  type AppointmentRow,
+  detailColumns,
+  selectAppointments,
+  seriesNotFound,
+  withParticipations,
+} from './appointment.ts';
+import { daysOfSpan, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
+
+export interface NewSeries extends AppointmentDetails {
+  crmId: string;
+  providerReference: string;
+  /** Date-times as in the interface, in the provider's time zone. */
+  spanFrom: string;
+  spanTo: string;
+  /** Minutes of real time. */
+  raster: number;
+  /** ISO weekdays; needed when the span has more than one day. */
+  weekdays: number[];
+  /** Date-times of which only the time of day counts. */
+  windowFrom?: string | undefined;
+  windowTo?: string | undefined;
+}
+
+export const maxAppointments = 1_000;
+/** A series with one appointment a week reaches the limit before; this bounds the search through a span in which no day has one. */
+const maxDays = 8_000;
+
+/**
+ * Creates all appointments of a series or none (interface 4.2, "Create series"); no mail. Rejects with `appointment.invalid`, `series.too_long`,
+ * `series.empty` or `provider.not_found`.
+ */
+export async function createSeries(
+  dependencies: CalendarDependencies,
+  request: NewSeries,
+): Promise<{ seriesId: string; appointments: AppointmentRecord[] }> {
+  const { database, archiveAfterDays } = dependencies;
+  const provider = await findProvider(dependencies, request);
+  const slots = takeSlots(readPlan(request, provider.time_zone));
+  const seriesId = randomUUIDv7();
+  const rows = slots.map((slot) => toRow(request, provider.id, seriesId, slot));
+  return transactOnce(database, request.crmId, {
+    work: async (tx) => {
+      await tx.insertInto('appointment').values(rows).execute();
+      const created = await findSeries(tx, provider, seriesId, archiveAfterDays);
+      return { seriesId, appointments: created.map((row) => ({ row, participations: [] })) };
+    },
+    keep: () => ({ resourceIds: [seriesId], created: true }),
+    replay: async (tx, { resourceIds }) => {
+      const left = await findSeries(tx, provider, resourceIds[0]!, archiveAfterDays);
+      if (left.length === 0) throw seriesNotFound();
+      return { seriesId: resourceIds[0]!, appointments: await withParticipations(tx, left) };
+    },
+  });
+}
+
+function findSeries(tx: Transaction<CalendarSchema>, provider: ProviderRow, seriesId: string, archiveAfterDays: number): Promise<AppointmentRow[]> {
+  return selectAppointments(tx, archiveAfterDays)
+    .where('crm_id', '=', provider.crm_id)
+    .where('provider_id', '=', provider.id)
+    .where('series_id', '=', seriesId)
+    .orderBy('starts_at')
+    .execute();
+}
+
+function readPlan(request: NewSeries, timeZone: string): SeriesPlan {
+  const errors = collectFieldErrors();
+  const readTimeOfDay = (pointer: string, given: string | undefined, ofSpan: string): Temporal.PlainTime | undefined =>
+    given === undefined ? parseTimeOfDay(ofSpan, timeZone) : errors.timeOfDay(pointer, given, timeZone);
+  const spanFrom = errors.dateTime('/series_data/from', request.spanFrom, timeZone);
+  const spanTo = errors.dateTime('/series_data/to', request.spanTo, timeZone);
+  const windowFrom = readTimeOfDay('/from', request.windowFrom, request.spanFrom);
+  const windowTo = readTimeOfDay('/to', request.windowTo, request.spanTo);
+  if (spanTo <= spanFrom) errors.add('/series_data/to', 'must be after from');
+  if (request.raster < 1) errors.add('/series_data/raster', 'must be at least 1 minute');
+  for (const [index, weekday] of request.weekdays.entries()) {
+    if (weekday < 1 || weekday > 7) errors.add(`/series_data/weekdays/${index}`, 'must be from "1" (Monday) to "7" (Sunday)');
+  }
+  errors.throwIfAny('appointment.invalid');
+
+  const plan: SeriesPlan = {
+    timeZone,
+    spanFrom: toInstant(spanFrom),
+    spanTo: toInstant(spanTo),
+    windowFrom: windowFrom!,
+    windowTo: windowTo!,
+    raster: request.raster,
+    weekdays: request.weekdays.length === 0 ? undefined : new Set(request.weekdays),
+  };
+  const days = daysOfSpan(plan);
+  if (days > 1 && plan.weekdays === undefined) errors.add('/series_data/weekdays', 'is required when the series spans more than one day');
+  errors.throwIfAny('appointment.invalid');
+  if (days > maxDays) throw seriesTooLong();
+  return plan;
+}
+
+function takeSlots(plan: SeriesPlan): Slot[] {
+  const slots = expandSeries(plan)
+    .take(maxAppointments + 1)
+    .toArray();
+  if (slots.length > maxAppointments) throw seriesTooLong();
+  if (slots.length === 0) {
+    throw DomainError.invalid('series.empty', 'The series has no appointments.', [
+      { pointer: '/series_data', detail: 'no slot of the raster fits into the daily window on a listed weekday' },
+    ]);
+  }
+  return slots;
+}
+
+function toRow(request: NewSeries, providerId: string, seriesId: string, { startsAt, endsAt }: Slot): Insertable<AppointmentTable> {
+  const reference = `${randomUUIDv7()}@scheduling`;
+  return {
+    crm_id: request.crmId,
+    provider_id: providerId,
+    reference,
+    series_id: seriesId,
+    starts_at: toDate(startsAt),
+    ends_at: toDate(endsAt),
+    taken: 0,
+    // A generated reference is nobody's retry.
+    content_digest: contentDigest([seriesId, reference]),
+    ...detailColumns(request),
+  };
+}
+
+function seriesTooLong(): DomainError {
+  return DomainError.invalid('series.too_long', `A series has at most ${maxAppointments} appointments.`, [
+    { pointer: '/series_data', detail: `has more than ${maxAppointments} appointments, or more than ${maxDays} days` },
+  ]);
+}
+
+function toInstant(date: Date): Temporal.Instant {
+  return Temporal.Instant.fromEpochMilliseconds(date.getTime());
+}

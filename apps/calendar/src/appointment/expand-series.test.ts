@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { expandSeries, type SeriesPlan } from './expand-series.ts';
+
+const zones = [
+  'Europe/Berlin',
+  'Europe/Dublin',
+  'America/New_York',
+  'America/St_Johns',
+  'America/Santiago',
+  'America/Sao_Paulo',
+  'Africa/Casablanca',
+  'Africa/Cairo',
+  'Asia/Kolkata',
+  'Asia/Kathmandu',
+  'Asia/Beirut',
+  'Asia/Tehran',
+  'Australia/Lord_Howe',
+  'Australia/Adelaide',
+  'Pacific/Auckland',
+  'Pacific/Chatham',
+  'Pacific/Apia',
+  'UTC',
+];
+
+const minuteMs = 60_000;
+
+/** How the walker reads the clock on the wall: by the platform's other time zone implementation. */
+function wallClock(zone: string): (epochMs: number) => string {
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' });
+  return (epochMs) => format.format(epochMs).replace(' ', 'T').slice(0, 16);
+}
+
+/**
+ * The second implementation, which knows nothing of offsets: it walks the span minute by minute and reads the clock on the wall. On each day it
+ * finds the minutes at which the window opens and closes, then counts rasters between them.
+ */
+function walkSeries(plan: SeriesPlan): string[] {
+  const [fromMs, toMs] = [plan.spanFrom.epochMilliseconds, plan.spanTo.epochMilliseconds];
+  const firstMinuteOf = new Map<string, number>();
+  const read = wallClock(plan.timeZone);
+  const dates: string[] = [];
+  // A day before and after, for the part of the first and last day's window that lies outside the span.
+  for (let ms = fromMs - 1_500 * minuteMs; ms <= toMs + 1_500 * minuteMs; ms += minuteMs) {
+    const wall = read(ms);
+    if (!firstMinuteOf.has(wall)) firstMinuteOf.set(wall, ms);
+    const date = wall.slice(0, 10);
+    if (ms >= fromMs && ms <= toMs && dates.at(-1) !== date && !dates.includes(date)) dates.push(date);
+  }
+  return dates
+    .filter((date) => plan.weekdays === undefined || plan.weekdays.has(new Date(`${date}T12:00Z`).getUTCDay() || 7))
+    .flatMap((date) => {
+      const [open, close] = [minuteAt(firstMinuteOf, date, plan.windowFrom), minuteAt(firstMinuteOf, date, plan.windowTo)];
+      const starts: number[] = [];
+      for (let ms = open; ms + plan.raster * minuteMs <= close; ms += plan.raster * minuteMs) starts.push(ms);
+      return starts;
+    })
+    .filter((ms) => ms >= fromMs && ms + plan.raster * minuteMs <= toMs)
+    .map((ms) => new Date(ms).toISOString());
+}
+
+/** A time that the clock skips comes as long after the last time before the gap as the clock would have taken. */
+function minuteAt(firstMinuteOf: Map<string, number>, date: string, time: Temporal.PlainTime): number {
+  const wanted = Temporal.PlainDateTime.from(`${date}T${time.toString()}`);
+  for (let minutesBack = 0; ; minutesBack += 1) {
+    const wall = wanted.subtract({ minutes: minutesBack }).toString().slice(0, 16);
+    const ms = firstMinuteOf.get(wall);
+    if (ms !== undefined) return ms + minutesBack * minuteMs;
+  }
+}
+
+function startsOf(plan: SeriesPlan): string[] {
+  return expandSeries(plan)
+    .map((slot) => new Date(slot.startsAt.epochMilliseconds).toISOString())
+    .toArray();
+}
+
+/** The first instants of the offsets of some years: spans begin near them more often than chance would have it. */
+function transitionsOf(zone: string): number[] {
+  const transitions: number[] = [];
+  let at: Temporal.ZonedDateTime | null = Temporal.ZonedDateTime.from(`2010-01-01T00:00[${zone}]`);
+  while (transitions.length < 40) {
+    at = at.getTimeZoneTransition('next');
+    if (at === null || at.year > 2030) break;
+    transitions.push(at.epochMilliseconds);
+  }
+  return transitions;
+}
+
+const minuteOfDay = fc.integer({ min: 0, max: 1_439 }).map((minute) => new Temporal.PlainTime(Math.floor(minute / 60), minute % 60));
+
+const plans: fc.Arbitrary<SeriesPlan> = fc.constantFrom(...zones).chain((timeZone) => {
+  const anyTime = fc.integer({ min: Date.UTC(2010, 0), max: Date.UTC(2030, 0) }).map((ms) => ms - (ms % minuteMs));
+  const transitions = transitionsOf(timeZone);
+  const nearTransition = fc
+    .tuple(fc.constantFrom(...transitions, Date.UTC(2024, 1, 29), Date.UTC(2025, 11, 31)), fc.integer({ min: -3 * 1_440, max: 1_440 }))
+    .map(([ms, minutes]) => ms + minutes * minuteMs);
+  return fc.record({
+    timeZone: fc.constant(timeZone),
+    from: fc.oneof({ weight: 1, arbitrary: anyTime }, { weight: 4, arbitrary: nearTransition }),
+    minutes: fc.integer({ min: 1, max: 5 * 1_440 }),
+    windowFrom: minuteOfDay,
+    windowTo: minuteOfDay,
+    raster: fc.integer({ min: 1, max: 300 }),
+    weekdays: fc.option(fc.uniqueArray(fc.integer({ min: 1, max: 7 }), { minLength: 1 }).map((days) => new Set(days)), { nil: undefined }),
+  }).map(({ from, minutes, ...plan }) => ({
+    ...plan,
+    spanFrom: Temporal.Instant.fromEpochMilliseconds(from),
+    spanTo: Temporal.Instant.fromEpochMilliseconds(from + minutes * minuteMs),
+  }));
+});
+
+describe('the expansion of a series', () => {
+  it('is what a walk over the clock finds, minute by minute', { timeout: 120_000 }, () => {
+    fc.assert(
+      fc.property(plans, (plan) => {
+        expect(startsOf(plan)).toEqual(walkSeries(plan));
+      }),
+      { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 300) },
+    );
+  });
+
+  it('keeps the time on the clock over both DST changes', () => {
+    for (const [from, to, before, after] of [
+      ['2026-03-27T00:00', '2026-03-31T00:00', '2026-03-28T08:00:00.000Z', '2026-03-29T07:00:00.000Z'],
+      ['2026-10-23T00:00', '2026-10-27T00:00', '2026-10-24T07:00:00.000Z', '2026-10-25T08:00:00.000Z'],
+    ] as const) {
+      const starts = startsOf(plan({ from, to, windowFrom: '09:00', windowTo: '10:00', raster: 60 }));
+      expect(starts).toHaveLength(4);
+      expect(starts).toContain(before);
+      expect(starts).toContain(after);
+    }
+  });
+
+  it('has an hour less in the night that skips one, and an hour more in the night that repeats one', () => {
+    const night = { windowFrom: '01:00', windowTo: '04:00', raster: 60 };
+    expect(startsOf(plan({ from: '2026-03-29T00:00', to: '2026-03-29T12:00', ...night }))).toHaveLength(2);
+    expect(startsOf(plan({ from: '2026-10-25T00:00', to: '2026-10-25T12:00', ...night }))).toHaveLength(4);
+  });
+
+  it('drops what is left over, and what begins before or ends after the span', () => {
+    const starts = startsOf(plan({ from: '2026-06-01T09:10', to: '2026-06-01T11:30', windowFrom: '09:00', windowTo: '12:20', raster: 30 }));
+    expect(starts.map((start) => start.slice(11, 16))).toEqual(['07:30', '08:00', '08:30', '09:00']);
+  });
+
+  it('has nothing on a day that the zone skipped', () => {
+    const samoa = plan({ from: '2011-12-29T00:00', to: '2012-01-01T00:00', windowFrom: '09:00', windowTo: '10:00', raster: 60 }, 'Pacific/Apia');
+    expect(startsOf(samoa)).toEqual(['2011-12-29T19:00:00.000Z', '2011-12-30T19:00:00.000Z']);
+  });
+});
+
+interface PlanTexts {
+  from: string;
+  to: string;
+  windowFrom: string;
+  windowTo: string;
+  raster: number;
+}
+
+function plan(texts: PlanTexts, timeZone = 'Europe/Berlin'): SeriesPlan {
+  return {
+    timeZone,
+    spanFrom: Temporal.PlainDateTime.from(texts.from).toZonedDateTime(timeZone).toInstant(),
+    spanTo: Temporal.PlainDateTime.from(texts.to).toZonedDateTime(timeZone).toInstant(),
+    windowFrom: Temporal.PlainTime.from(texts.windowFrom),
+    windowTo: Temporal.PlainTime.from(texts.windowTo),
+    raster: texts.raster,
+    weekdays: undefined,
+  };
+}

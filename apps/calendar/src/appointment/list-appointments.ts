@@ -1,0 +1,106 @@
+import { type Kysely, sql } from 'kysely';
+import { archivedUntil } from '../db/clock.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors } from '../field-errors.ts';
+import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
+import { findProvider } from '../provider/find-provider.ts';
+import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+
+export interface AppointmentsQuery {
+  crmId: string;
+  providerReference: string;
+  productReference?: string | undefined;
+  resourceReference?: string | undefined;
+  includeArchived: boolean;
+  /** Date-times as in the interface: those that end after `from` and start before `to`. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface AppointmentsPart {
+  appointments: AppointmentRecord[];
+  /** In the last part of a page that is followed by another. */
+  nextCursor?: string | undefined;
+}
+
+export interface AppointmentsFilter {
+  crmId: string;
+  providerId: string;
+  productReference?: string | undefined;
+  resourceReference?: string | undefined;
+  from?: Date | undefined;
+  to?: Date | undefined;
+  archiveAfterDays: number;
+  includeArchived: boolean;
+}
+
+const batchSize = 100;
+
+/**
+ * A provider's appointments by start and id, active and cancelled, in parts of some dozens, each read when the one before has been taken: memory
+ * and work are bounded by the reader. Each part is as of its own moment. Rejects with `appointment.invalid` or `provider.not_found`.
+ */
+export async function* listAppointments(
+  dependencies: CalendarDependencies,
+  query: AppointmentsQuery,
+  signal: AbortSignal,
+): AsyncGenerator<AppointmentsPart> {
+  const provider = await findProvider(dependencies, query);
+  const { filter, start } = readQuery(query, provider.id, provider.time_zone, dependencies.archiveAfterDays);
+  const db = dependencies.database.kysely;
+  let after = start;
+  let left = query.limit ?? Number.POSITIVE_INFINITY;
+  while (!signal.aborted) {
+    const size = Math.min(batchSize, left);
+    const found = await selectAppointmentsPart(db, filter, after, size + 1).execute();
+    const rows = found.slice(0, size);
+    left -= rows.length;
+    const more = found.length > size;
+    const last = rows.at(-1);
+    if (last !== undefined) after = { startsAt: last.starts_at, id: last.id };
+    yield {
+      appointments: await withParticipations(db, rows),
+      nextCursor: more && left === 0 && after !== undefined ? encodeCursor(after) : undefined,
+    };
+    if (!more || left === 0) return;
+  }
+}
+
+/** One batch, by start and id, behind a position. */
+export function selectAppointmentsPart(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, limit: number) {
+  let query = selectAppointments(db, filter.archiveAfterDays)
+    .where('crm_id', '=', filter.crmId)
+    .where('provider_id', '=', filter.providerId)
+    .orderBy('starts_at')
+    .orderBy('id')
+    .limit(limit);
+  if (filter.productReference !== undefined) query = query.where('product_reference', '=', filter.productReference);
+  if (filter.resourceReference !== undefined) query = query.where('resource_reference', '=', filter.resourceReference);
+  if (filter.from !== undefined) query = query.where('ends_at', '>', filter.from);
+  if (filter.to !== undefined) query = query.where('starts_at', '<', filter.to);
+  if (!filter.includeArchived) query = query.where('ends_at', '>', archivedUntil(filter.archiveAfterDays));
+  if (after !== undefined) query = query.where(sql<boolean>`(starts_at, id) > (${after.startsAt}::timestamptz, ${after.id}::uuid)`);
+  return query;
+}
+
+function readQuery(
+  query: AppointmentsQuery,
+  providerId: string,
+  timeZone: string,
+  archiveAfterDays: number,
+): { filter: AppointmentsFilter; start: PagePosition | undefined } {
+  const errors = collectFieldErrors();
+  const from = query.from === undefined ? undefined : errors.dateTime('/from', query.from, timeZone);
+  const to = query.to === undefined ? undefined : errors.dateTime('/to', query.to, timeZone);
+  if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
+  const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+  if (query.cursor !== undefined && start === undefined) errors.add('/cursor', 'is not a cursor that this list has given');
+  if (query.limit === 0) errors.add('/limit', 'must be at least 1');
+  errors.throwIfAny('appointment.invalid');
+  const { crmId, productReference, resourceReference, includeArchived } = query;
+  return { filter: { crmId, providerId, productReference, resourceReference, from, to, archiveAfterDays, includeArchived }, start };
+}

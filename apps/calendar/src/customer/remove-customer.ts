@@ -1,0 +1,184 @@
+import { forgetKeys } from '@scheduling/postgres';
+import { DomainError } from '@scheduling/runtime';
+import { type Selectable, sql, type Transaction } from 'kysely';
+import { databaseNow } from '../db/clock.ts';
+import type { AppointmentTable, CalendarSchema, ParticipationTable } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
+import type { BookingMetrics } from '../participation/booking-metrics.ts';
+import { takesSeat } from '../participation/moves.ts';
+
+export interface CustomerId {
+  crmId: string;
+  customerId: string;
+}
+
+/** A participation that left its appointment, with what a last mail about it needs. */
+export type RemovedParticipation = Pick<
+  Selectable<AppointmentTable>,
+  'description' | 'starts_at' | 'ends_at' | 'address'
+> & { participation_id: string; version: number };
+
+/** Bookings that come in between make the removal start again; after this many the service is said to be busy. */
+const maxAttempts = 8;
+
+/**
+ * Takes a customer out of the calendar for good (interface 4.4). Active participations in active appointments that have not ended leave them
+ * and free their seats; without `ignoreFutureAppointments` they refuse the removal with `customer.has_future_appointments`, and nothing
+ * changes. All others stay without anything of the person. Nobody can book for this customer any more. Again: the same answer.
+ */
+export async function removeCustomer(
+  { database, bookings }: CalendarDependencies,
+  request: CustomerId & { ignoreFutureAppointments: boolean },
+): Promise<RemovedParticipation[]> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const removed = await database.transaction((tx) => tryRemove(tx, bookings, request));
+    if (removed !== undefined) return removed;
+  }
+  throw DomainError.unavailable('customer.busy', 'The customer is being booked by others.');
+}
+
+/**
+ * Takes the locks in the order of every booking: appointments, participations, customer. Undefined, with nothing changed, when a booking in
+ * an appointment that is not locked was faster; once the customer is locked none can follow.
+ */
+async function tryRemove(
+  tx: Transaction<CalendarSchema>,
+  bookings: BookingMetrics,
+  { ignoreFutureAppointments, ...customer }: CustomerId & { ignoreFutureAppointments: boolean },
+): Promise<RemovedParticipation[] | undefined> {
+  const appointments = await lockAppointments(tx, customer);
+  await lockCustomer(tx, customer);
+  const participations = await selectParticipationsOf(tx, customer);
+  const future = new Map(appointments.filter(({ is_future }) => is_future).map((appointment) => [appointment.id, appointment]));
+  const locked = new Set(appointments.map(({ id }) => id));
+  if (participations.some(({ appointment_id: id }) => !locked.has(id))) return undefined;
+
+  const leaving = participations.filter(({ appointment_id: id, state, is_over }) => future.has(id) && isActive(state) && !is_over);
+  if (leaving.length > 0 && !ignoreFutureAppointments) {
+    throw hasFutureAppointments(leaving.map(({ appointment_id: id }) => future.get(id)!.reference));
+  }
+  await blankCustomer(tx, customer);
+  await forgetKeys(tx, customer.crmId, participations.map(({ id }) => id));
+  await leaveAppointments(tx, customer, leaving);
+  const staying = participations.filter((participation) => !leaving.includes(participation));
+  await anonymiseParticipations(tx, customer.crmId, staying.map(({ id }) => id));
+  const removed = await selectRemoved(tx, customer);
+  bookings.freed(leaving.filter(({ state }) => takesSeat(state)).length);
+  return removed;
+}
+
+function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
+  return tx
+    .selectFrom('appointment')
+    .select(['id', 'reference', sql<boolean>`state = 'ACTIVE' AND ends_at > ${databaseNow}`.as('is_future')])
+    .where('crm_id', '=', crmId)
+    .where('id', 'in', (query) =>
+      query
+        .selectFrom('participation')
+        .select('appointment_id')
+        .where('crm_id', '=', crmId)
+        .where('customer_id', '=', customerId),
+    )
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
+}
+
+/** Bookings hold the customer FOR KEY SHARE, so this waits for those under way and keeps out all others. An unknown one gets a row to lock. */
+async function lockCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
+  await tx
+    .insertInto('customer')
+    .values({ crm_id: crmId, id: customerId, version: 0 })
+    .onConflict((conflict) => conflict.columns(['crm_id', 'id']).doNothing())
+    .execute();
+  await tx.selectFrom('customer').select('id').where('crm_id', '=', crmId).where('id', '=', customerId).forUpdate().execute();
+}
+
+function selectParticipationsOf(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
+  return tx
+    .selectFrom('participation')
+    .select(['id', 'appointment_id', 'state', 'version', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('is_over')])
+    .where('crm_id', '=', crmId)
+    .where('customer_id', '=', customerId)
+    .execute();
+}
+
+function isActive(state: ParticipationTable['state']): boolean {
+  return state === 'REQUESTED' || takesSeat(state);
+}
+
+async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
+  await tx
+    .updateTable('customer')
+    .set({
+      reference: null,
+      user_name: null,
+      email: null,
+      mobile: null,
+      language: null,
+      erased_at: sql<Date>`coalesce(erased_at, clock_timestamp())`,
+    })
+    .where('crm_id', '=', crmId)
+    .where('id', '=', customerId)
+    .execute();
+}
+
+type Leaving = Awaited<ReturnType<typeof selectParticipationsOf>>[number];
+
+async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId, leaving: Leaving[]): Promise<void> {
+  if (leaving.length === 0) return;
+  await tx
+    .insertInto('removed_participation')
+    .values(
+      leaving.map((participation) => ({
+        crm_id: crmId,
+        customer_id: customerId,
+        participation_id: participation.id,
+        appointment_id: participation.appointment_id,
+        version: participation.version + 1,
+      })),
+    )
+    .execute();
+  await deleteParticipations(tx, crmId, leaving);
+}
+
+/** And their seats. */
+async function deleteParticipations(tx: Transaction<CalendarSchema>, crmId: string, leaving: Leaving[]): Promise<void> {
+  const seats = leaving.filter(({ state }) => takesSeat(state)).map(({ appointment_id: id }) => id);
+  await sql`
+    UPDATE appointment SET taken = taken - freed.seats
+      FROM (SELECT id, count(*) AS seats FROM unnest(${seats}::uuid[]) AS id GROUP BY id) AS freed
+     WHERE appointment.crm_id = ${crmId} AND appointment.id = freed.id`.execute(tx);
+  await tx
+    .deleteFrom('participation')
+    .where('crm_id', '=', crmId)
+    .where(sql<boolean>`id = ANY(${leaving.map(({ id }) => id)}::uuid[])`)
+    .execute();
+}
+
+function selectRemoved(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<RemovedParticipation[]> {
+  return tx
+    .selectFrom('removed_participation')
+    .innerJoin('appointment', (join) =>
+      join
+        .onRef('appointment.crm_id', '=', 'removed_participation.crm_id')
+        .onRef('appointment.id', '=', 'removed_participation.appointment_id'),
+    )
+    .select(['participation_id', 'version', 'description', 'starts_at', 'ends_at', 'address'])
+    .where('removed_participation.crm_id', '=', crmId)
+    .where('removed_participation.customer_id', '=', customerId)
+    .orderBy('starts_at')
+    .execute();
+}
+
+/** The list of what was removed is needed until the erasure was told to everybody, and no longer. */
+export async function forgetRemovedParticipations(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
+  await tx.deleteFrom('removed_participation').where('crm_id', '=', crmId).where('customer_id', '=', customerId).execute();
+}
+
+function hasFutureAppointments(references: string[]): DomainError {
+  const shown = references.slice(0, 10).join(', ');
+  const more = references.length > 10 ? ` and ${references.length - 10} more` : '';
+  return DomainError.conflict('customer.has_future_appointments', `The customer takes part in future appointments: ${shown}${more}.`);
+}

@@ -1,0 +1,18 @@
+import type { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import type { Database } from '@scheduling/postgres';
+import type { ClientOf } from '@scheduling/rpc';
+import type { CalendarSchema } from './db/schema.ts';
+import type { BookingMetrics } from './participation/booking-metrics.ts';
+
+/** What the use cases work with. */
+export interface CalendarDependencies {
+  database: Database<CalendarSchema>;
+  /** Owns the providers. */
+  identity: ClientOf<typeof IdentityServiceService>;
+  /** Owns the customers. */
+  customers: ClientOf<typeof CustomerServiceService>;
+  /** How long after its end an appointment becomes archived. */
+  archiveAfterDays: number;
+  bookings: BookingMetrics;
+}

@@ -1,0 +1,145 @@
+import {
+  AppointmentServiceService,
+  CustomerRemovalServiceService,
+  type DeleteAppointmentsRequest,
+  ParticipationServiceService,
+  TimeslotServiceService,
+} from '@scheduling/contracts/calendar/v1';
+import { type HostedService, hostService } from '@scheduling/rpc';
+import { DomainError } from '@scheduling/runtime';
+import { cancelAppointment } from './appointment/cancel-appointment.ts';
+import { createAppointment } from './appointment/create-appointment.ts';
+import { createSeries } from './appointment/create-series.ts';
+import { type AppointmentDeletion, deleteAppointments } from './appointment/delete-appointments.ts';
+import { listAppointments } from './appointment/list-appointments.ts';
+import { removeCustomer } from './customer/remove-customer.ts';
+import type { CalendarDependencies } from './dependencies.ts';
+import {
+  fromLocationMessage,
+  fromParticipationState,
+  fromTimeslotState,
+  toAppointmentMessage,
+  toParticipationMessage,
+  toRemovedParticipationMessage,
+  toTimeslotMessage,
+} from './grpc-messages.ts';
+import { createParticipation } from './participation/create-participation.ts';
+import { getParticipationNotice } from './participation/get-participation-notice.ts';
+import { updateParticipation } from './participation/update-participation.ts';
+import { splitForMessages } from './split-messages.ts';
+import { createTimeslots } from './timeslot/create-timeslots.ts';
+import { deleteTimeslot } from './timeslot/delete-timeslot.ts';
+import { listTimeslots } from './timeslot/list-timeslots.ts';
+import { updateTimeslot } from './timeslot/update-timeslot.ts';
+
+/** Protobuf to use cases and back. */
+export function hostCalendarServices(dependencies: CalendarDependencies): HostedService[] {
+  return [
+    hostTimeslotService(dependencies),
+    hostAppointmentService(dependencies),
+    hostParticipationService(dependencies),
+    hostCustomerRemovalService(dependencies),
+  ];
+}
+
+function hostTimeslotService(dependencies: CalendarDependencies): HostedService {
+  return hostService(TimeslotServiceService, {
+    createTimeslots: async (request) => {
+      const timeslots = request.timeslots.map((timeslot, index) => ({
+        ...timeslot,
+        address: fromLocationMessage(timeslot.address),
+        state: fromTimeslotState(timeslot.state, `/timeslots/${index}/state`),
+      }));
+      const stored = await createTimeslots(dependencies, { ...request, timeslots });
+      return { timeslots: stored.timeslots.map(toTimeslotMessage), created: stored.created };
+    },
+    listTimeslots: async (request) => {
+      const { timeslots, nextCursor } = await listTimeslots(dependencies, request);
+      return { timeslots: timeslots.map(toTimeslotMessage), nextCursor };
+    },
+    updateTimeslot: async (request) => {
+      const state = request.state === undefined ? undefined : fromTimeslotState(request.state, '/state');
+      return { timeslot: toTimeslotMessage(await updateTimeslot(dependencies, { ...request, state })) };
+    },
+    deleteTimeslot: async (request) => {
+      await deleteTimeslot(dependencies, request);
+      return {};
+    },
+  });
+}
+
+function hostAppointmentService(dependencies: CalendarDependencies): HostedService {
+  return hostService(AppointmentServiceService, {
+    createAppointment: async (request) => {
+      const participations = request.participations.map((participation, index) => ({
+        ...participation,
+        state: fromParticipationState(participation.state, `/participations/${index}/state`),
+      }));
+      const address = fromLocationMessage(request.address);
+      const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });
+      return { appointment: toAppointmentMessage(appointment), created };
+    },
+    createSeries: async (request) => {
+      const address = fromLocationMessage(request.address);
+      const { seriesId, appointments } = await createSeries(dependencies, { ...request, address });
+      return { seriesId, appointments: appointments.map(toAppointmentMessage) };
+    },
+    listAppointments: async function* (request, signal) {
+      for await (const { appointments, nextCursor } of listAppointments(dependencies, request, signal)) {
+        const parts = splitForMessages(appointments);
+        for (const [index, part] of parts.entries()) {
+          yield { appointments: part.map(toAppointmentMessage), nextCursor: index === parts.length - 1 ? nextCursor : undefined };
+        }
+      }
+    },
+    cancelAppointment: async (request) => ({ appointment: toAppointmentMessage(await cancelAppointment(dependencies, request)) }),
+    deleteAppointments: async ({ crmId, providerReference, target }) => {
+      await deleteAppointments(dependencies, { crmId, providerReference, target: readTarget(target) });
+      return {};
+    },
+  });
+}
+
+function hostParticipationService(dependencies: CalendarDependencies): HostedService {
+  return hostService(ParticipationServiceService, {
+    createParticipation: async (request) => {
+      const state = fromParticipationState(request.state, '/state');
+      const work = createParticipation(dependencies, { ...request, state });
+      const { participation, created } = await dependencies.bookings.countRefusal(request.crmId, work);
+      return { participation: toParticipationMessage(participation), created };
+    },
+    updateParticipation: async (request) => {
+      const state = fromParticipationState(request.state, '/state');
+      const work = updateParticipation(dependencies, { ...request, state });
+      return { participation: toParticipationMessage(await dependencies.bookings.countRefusal(request.crmId, work)) };
+    },
+    getParticipationNotice: async (request) => {
+      const { participation, appointment, providerId, message, language, customerId } = await getParticipationNotice(dependencies, request);
+      return {
+        participation: toParticipationMessage(participation),
+        appointment: toAppointmentMessage(appointment),
+        providerId,
+        message: message ?? undefined,
+        language: language ?? undefined,
+        customerId: customerId ?? undefined,
+      };
+    },
+  });
+}
+
+function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedService {
+  return hostService(CustomerRemovalServiceService, {
+    removeCustomer: async (request) => ({ removed: (await removeCustomer(dependencies, request)).map(toRemovedParticipationMessage) }),
+  });
+}
+
+function readTarget(target: DeleteAppointmentsRequest['target']): AppointmentDeletion['target'] {
+  switch (target?.$case) {
+    case 'appointmentReference':
+      return { appointmentReference: target.value };
+    case 'seriesId':
+      return { seriesId: target.value };
+    case undefined:
+      throw DomainError.invalid('appointment.invalid', 'The request names neither an appointment nor a series.');
+  }
+}

@@ -1,0 +1,18 @@
+import { sql, type Transaction } from 'kysely';
+import type { CalendarSchema } from '../db/schema.ts';
+
+/** What stays says that there was somebody, not who: no customer, no contact data, no reference, no message. */
+export async function anonymiseParticipations(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx
+    .deleteFrom('participation_message')
+    .where('crm_id', '=', crmId)
+    .where(sql<boolean>`participation_id = ANY(${ids}::uuid[])`)
+    .execute();
+  await tx
+    .updateTable('participation')
+    .set({ customer_id: null, reference: sql<string>`'anonymous-' || id::text`, name: null, email: null, mobile: null, note: null })
+    .where('crm_id', '=', crmId)
+    .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
+    .execute();
+}

@@ -1,0 +1,187 @@
+import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { events, outboxRow } from '@scheduling/messaging';
+import { isUniqueViolation, runOnce } from '@scheduling/postgres';
+import { DomainError } from '@scheduling/runtime';
+import { type Kysely, sql } from 'kysely';
+import { randomUUIDv7 } from 'node:crypto';
+import { appointmentNotFound } from '../appointment/appointment.ts';
+import { fetchCustomer } from '../customer/find-customer.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { fetchProvider } from '../provider/find-provider.ts';
+import type { BookingMetrics } from './booking-metrics.ts';
+import { type Move, moveParticipation, selectMovableParticipations } from './move-participation.ts';
+import { appointmentCancelled, mailsOnCreation, needsActiveAppointment, takesSeat } from './moves.ts';
+import {
+  capacityExhausted,
+  findParticipation,
+  type ParticipationRecord,
+  participationReferenceTaken,
+  reservationSeconds,
+  toStateMessage,
+} from './participation.ts';
+import { reclaimReservations } from './reclaim-reservations.ts';
+
+export interface NewParticipation extends Move {
+  crmId: string;
+  providerReference: string;
+  reference: string;
+  appointmentReference: string;
+  customerReference: string;
+  onDuplicateRaise: boolean;
+}
+
+/** A provider and a customer to fetch, an expired reservation to remove, and some others' races for the same reference. */
+const maxAttempts = 8;
+
+/**
+ * Books (interface 4.3): participation, seat and event in one round trip, and no network call when calendar knows provider and customer. An
+ * existing reference is moved to the state instead, or refused. Rejects with `provider.not_found`, `appointment.not_found`,
+ * `customer.not_found`, `appointment.cancelled`, `participation.capacity_exhausted`, `participation.reference_taken` or
+ * `participation.move_not_allowed`.
+ */
+export async function createParticipation(
+  dependencies: CalendarDependencies,
+  request: NewParticipation,
+): Promise<CreatedParticipation> {
+  const id = randomUUIDv7();
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const answer = await tryToBook(dependencies, id, request);
+    switch (answer) {
+      case 'provider_unknown':
+        await fetchProvider(dependencies, request);
+        break;
+      case 'customer_unknown':
+        await fetchCustomer(dependencies, request);
+        break;
+      case 'reference_expired':
+        await reclaimReservations(dependencies, request.crmId, [request.reference]);
+        break;
+      case 'reference_unsettled':
+        break;
+      default:
+        return answer;
+    }
+  }
+  throw DomainError.unavailable('participation.busy', 'The participation is being changed by others.');
+}
+
+interface CreatedParticipation {
+  participation: ParticipationRecord;
+  created: boolean;
+}
+
+/** What keeps an attempt from being the last, and can be removed outside of it. */
+type Obstacle = 'provider_unknown' | 'customer_unknown' | 'reference_expired' | 'reference_unsettled';
+
+async function tryToBook(
+  { database, bookings }: CalendarDependencies,
+  id: string,
+  request: NewParticipation,
+): Promise<CreatedParticipation | Obstacle> {
+  const { crmId } = request;
+  try {
+    return await runOnce(database, crmId, {
+      work: (db) => book(db, bookings, id, request),
+      keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: answer.created }),
+      replay: async (db, { resourceIds, created }) => ({ participation: await findParticipation(db, { crmId, id: resourceIds[0]! }), created }),
+    });
+  } catch (error) {
+    // Made at this moment for another appointment: the next attempt finds it, or finds it gone.
+    if (isUniqueViolation(error, 'participation_reference_key')) return 'reference_unsettled';
+    throw error;
+  }
+}
+
+async function book(
+  db: Kysely<CalendarSchema>,
+  bookings: BookingMetrics,
+  id: string,
+  request: NewParticipation,
+): Promise<CreatedParticipation | Obstacle> {
+  const result = await insertParticipation(db, id, request);
+  switch (result.outcome) {
+    case 'created':
+      bookings.moved(request.crmId, undefined, request.state);
+      return { participation: createdRecord(id, request, result), created: true };
+    case 'provider_unknown':
+    case 'customer_unknown':
+      return result.outcome;
+    case 'appointment_unknown':
+      throw appointmentNotFound();
+    case 'appointment_cancelled':
+      throw appointmentCancelled();
+    case 'full':
+      throw capacityExhausted();
+    case 'exists':
+      return moveExisting(db, bookings, request, result);
+  }
+}
+
+type Outcome = 'created' | 'provider_unknown' | 'appointment_unknown' | 'customer_unknown' | 'appointment_cancelled' | 'full' | 'exists';
+
+interface InsertResult {
+  outcome: Outcome;
+  appointment_id: string | null;
+  customer_id: string | null;
+  name: string | null;
+  email: string | null;
+  mobile: string | null;
+  reserved_until: Date | null;
+}
+
+async function insertParticipation(db: Kysely<CalendarSchema>, id: string, request: NewParticipation): Promise<InsertResult> {
+  const event = outboxRow(events.participationChanged, {
+    crmId: request.crmId,
+    participationId: id,
+    version: 1,
+    cause: ParticipationChangeCause.CREATED,
+    fromState: ParticipationStateMessage.UNSPECIFIED,
+    toState: toStateMessage(request.state),
+    notify: request.sendMails && mailsOnCreation(request.state),
+  });
+  const { rows } = await sql<InsertResult>`
+    SELECT * FROM create_participation(
+      the_crm => ${request.crmId}, the_provider_reference => ${request.providerReference},
+      the_appointment_reference => ${request.appointmentReference}, the_customer_reference => ${request.customerReference},
+      new_id => ${id}, new_reference => ${request.reference}, new_state => ${request.state},
+      takes_seat => ${takesSeat(request.state)}, needs_active => ${needsActiveAppointment(request.state)},
+      is_exempt => ${request.ignoreCapacity}, reservation_seconds => ${reservationSeconds}, message => ${request.message ?? null},
+      event_subject => ${event.subject}, event_type => ${event.type},
+      event_payload => ${event.payload}, event_request_id => ${event.request_id}, event_traceparent => ${event.traceparent})`.execute(db);
+  return rows[0]!;
+}
+
+async function moveExisting(
+  db: Kysely<CalendarSchema>,
+  bookings: BookingMetrics,
+  request: NewParticipation,
+  { appointment_id: appointmentId, customer_id: customerId }: InsertResult,
+): Promise<CreatedParticipation | Obstacle> {
+  const existing = await selectMovableParticipations(db)
+    .where('participation.crm_id', '=', request.crmId)
+    .where('participation.reference', '=', request.reference)
+    .executeTakeFirst();
+  // Gone since it was found.
+  if (existing === undefined) return 'reference_unsettled';
+  if (existing.expired) return 'reference_expired';
+  if (request.onDuplicateRaise || existing.appointment_id !== appointmentId || existing.customer_id !== customerId) {
+    throw participationReferenceTaken();
+  }
+  return { participation: await moveParticipation(db, bookings, existing, request), created: false };
+}
+
+function createdRecord(id: string, { reference, state, message }: NewParticipation, result: InsertResult): ParticipationRecord {
+  return {
+    id,
+    reference,
+    name: result.name!,
+    email: result.email,
+    mobile: result.mobile,
+    note: null,
+    state,
+    messages: message === undefined ? [] : [message],
+    reserved_until: result.reserved_until,
+  };
+}

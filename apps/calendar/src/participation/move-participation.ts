@@ -1,0 +1,116 @@
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { events, outboxRow } from '@scheduling/messaging';
+import { DomainError } from '@scheduling/runtime';
+import { type Kysely, sql } from 'kysely';
+import { databaseNow } from '../db/clock.ts';
+import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
+import type { BookingMetrics } from './booking-metrics.ts';
+import { appointmentCancelled, findMove, needsActiveAppointment, type ParticipationState, seatsOfMove } from './moves.ts';
+import { capacityExhausted, participationNotFound, type ParticipationRecord, selectParticipations, toStateMessage } from './participation.ts';
+
+/** A participation with what decides about its moves. */
+export interface MovableParticipation extends ParticipationRecord {
+  crm_id: string;
+  provider_id: string;
+  appointment_id: string;
+  customer_id: string | null;
+  appointment_state: AppointmentState;
+  version: number;
+  /** A reservation whose time is over, by the database's clock. */
+  expired: boolean;
+}
+
+export interface Move {
+  state: ParticipationState;
+  message?: string | undefined;
+  ignoreCapacity: boolean;
+  sendMails: boolean;
+}
+
+/** Every move raises the version, and the moves form no circle: from REQUESTED over BOOKED and DELETED to CANCELED there are three. */
+const maxAttempts = 5;
+
+/**
+ * Moves a participation to another state by the table of interface 3.1, in one round trip with the seat and the event. Somebody else's move
+ * in between is taken into account. The caller tells of the commit. Rejects with `participation.not_found`, `participation.state_unsupported`,
+ * `participation.move_not_allowed`, `participation.capacity_exhausted` or `appointment.cancelled`.
+ */
+export async function moveParticipation(
+  db: Kysely<CalendarSchema>,
+  bookings: BookingMetrics,
+  present: MovableParticipation,
+  move: Move,
+): Promise<ParticipationRecord> {
+  let current: MovableParticipation | undefined = present;
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    if (current === undefined || current.expired) throw participationNotFound();
+    const allowed = findMove(current.state, move.state, current.appointment_state);
+    if (allowed === undefined) return current;
+    const outcome = await writeMove(db, current, move, allowed.mail && move.sendMails);
+    switch (outcome) {
+      case 'moved':
+        bookings.moved(current.crm_id, current.state, move.state);
+        return movedRecord(current, move);
+      case 'gone':
+        throw participationNotFound();
+      case 'appointment_cancelled':
+        throw appointmentCancelled();
+      case 'full':
+        throw capacityExhausted();
+      case 'stale':
+        current = await selectMovableParticipations(db)
+          .where('participation.crm_id', '=', current.crm_id)
+          .where('participation.id', '=', current.id)
+          .executeTakeFirst();
+    }
+  }
+  throw DomainError.unavailable('participation.busy', 'The participation is being changed by others.');
+}
+
+export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
+  return selectParticipations(db)
+    .innerJoin('appointment', (join) =>
+      join.onRef('appointment.crm_id', '=', 'participation.crm_id').onRef('appointment.id', '=', 'participation.appointment_id'),
+    )
+    .select([
+      'participation.crm_id',
+      'appointment.provider_id',
+      'participation.appointment_id',
+      'participation.customer_id',
+      'appointment.state as appointment_state',
+      'participation.version',
+      sql<boolean>`coalesce(participation.reserved_until <= ${databaseNow}, false)`.as('expired'),
+    ]);
+}
+
+type Outcome = 'moved' | 'gone' | 'stale' | 'appointment_cancelled' | 'full';
+
+async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: Move, notify: boolean): Promise<Outcome> {
+  const event = outboxRow(events.participationChanged, {
+    crmId: current.crm_id,
+    participationId: current.id,
+    version: current.version + 1,
+    cause: ParticipationChangeCause.UPDATED,
+    fromState: toStateMessage(current.state),
+    toState: toStateMessage(move.state),
+    notify,
+  });
+  const { rows } = await sql<{ outcome: Outcome }>`
+    SELECT move_participation(
+      the_crm => ${current.crm_id}, the_participation => ${current.id}, expected_version => ${current.version},
+      new_state => ${move.state}, seats => ${seatsOfMove(current.state, move.state)},
+      needs_active => ${needsActiveAppointment(move.state)}, becomes_exempt => ${move.ignoreCapacity}, message => ${move.message ?? null},
+      event_subject => ${event.subject}, event_type => ${event.type},
+      event_payload => ${event.payload}, event_request_id => ${event.request_id}, event_traceparent => ${event.traceparent}
+    ) AS outcome`.execute(db);
+  return rows[0]!.outcome;
+}
+
+function movedRecord(current: MovableParticipation, { state, message }: Move): ParticipationRecord {
+  return {
+    ...current,
+    state,
+    reserved_until: null,
+    messages: message === undefined ? current.messages : [...current.messages, message],
+  };
+}

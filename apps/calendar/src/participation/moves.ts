@@ -1,0 +1,69 @@
+import { DomainError } from '@scheduling/runtime';
+import type { AppointmentState } from '../db/schema.ts';
+
+export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
+export type ParticipationState = (typeof participationStates)[number];
+
+interface Move {
+  /** Whether the participant gets a mail about it. */
+  mail: boolean;
+}
+
+/** Every move that is allowed, from each state (interface 3.1). */
+const moves: Record<ParticipationState, Partial<Record<ParticipationState, Move>>> = {
+  RESERVED: { BOOKED: { mail: true }, CANCELED: { mail: false } },
+  REQUESTED: { BOOKED: { mail: true }, CANCELED: { mail: true } },
+  BOOKED: { CANCELED: { mail: true }, DELETED: { mail: false } },
+  CANCELED: {},
+  DELETED: { CANCELED: { mail: false } },
+};
+
+/** Undefined when the state is the present one already: nothing happens then. */
+export function findMove(from: ParticipationState, to: ParticipationState, appointment: AppointmentState): Move | undefined {
+  if (from === to) return undefined;
+  if (to === 'RESERVED' || to === 'REQUESTED') {
+    throw DomainError.invalid('participation.state_unsupported', `A participation cannot be moved to ${to}; create a new one instead.`, [
+      { pointer: '/state', detail: `cannot be ${to} in an update` },
+    ]);
+  }
+  if (to === 'BOOKED' && appointment === 'CANCELLED') throw appointmentCancelled();
+  const move = moves[from][to];
+  if (move === undefined) throw moveNotAllowed(from, to);
+  return move;
+}
+
+export function takesSeat(state: ParticipationState): boolean {
+  return state === 'BOOKED' || state === 'RESERVED';
+}
+
+/** What the move adds to the taken seats. */
+export function seatsOfMove(from: ParticipationState, to: ParticipationState): number {
+  return Number(takesSeat(to)) - Number(takesSeat(from));
+}
+
+/** Whether the appointment must not be cancelled for a participation to come into this state. */
+export function needsActiveAppointment(state: ParticipationState): boolean {
+  return takesSeat(state) || state === 'REQUESTED';
+}
+
+/** BOOKED is confirmed, REQUESTED acknowledged; the other states are not told. */
+export function mailsOnCreation(state: ParticipationState): boolean {
+  return state === 'BOOKED' || state === 'REQUESTED';
+}
+
+/** Those who count on the appointment are told that it is cancelled (interface 3.2). */
+export function mailsOnCancelledAppointment(state: ParticipationState): boolean {
+  return state === 'RESERVED' || state === 'REQUESTED' || state === 'BOOKED';
+}
+
+export function appointmentCancelled(): DomainError {
+  return DomainError.conflict('appointment.cancelled', 'The appointment is cancelled and cannot be booked.');
+}
+
+function moveNotAllowed(from: ParticipationState, to: ParticipationState): DomainError {
+  const allowed = Object.keys(moves[from]).join(' and ');
+  return DomainError.conflict(
+    'participation.move_not_allowed',
+    `A participation that is ${from} cannot become ${to}; allowed from here: ${allowed || 'nothing'}.`,
+  );
+}

@@ -1,0 +1,107 @@
+import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
+import { DomainError } from '@scheduling/runtime';
+import { type Kysely, sql } from 'kysely';
+import { databaseNow } from '../db/clock.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { ParticipationState } from './moves.ts';
+
+/** How long a reservation holds its seat (interface 8). */
+export const reservationSeconds = 180;
+
+/** A participation as the outside sees it. */
+export interface ParticipationRecord {
+  id: string;
+  reference: string;
+  /** Of the customer, or as embedded in the creation of the appointment; so are e-mail and mobile. */
+  name: string;
+  email: string | null;
+  mobile: string | null;
+  note: string | null;
+  state: ParticipationState;
+  /** Oldest first. */
+  messages: string[];
+  /** Set exactly while RESERVED. */
+  reserved_until: Date | null;
+}
+
+const stateMessages: Record<ParticipationState, ParticipationStateMessage> = {
+  RESERVED: ParticipationStateMessage.RESERVED,
+  REQUESTED: ParticipationStateMessage.REQUESTED,
+  BOOKED: ParticipationStateMessage.BOOKED,
+  CANCELED: ParticipationStateMessage.CANCELED,
+  DELETED: ParticipationStateMessage.DELETED,
+};
+
+export function toStateMessage(state: ParticipationState): ParticipationStateMessage {
+  return stateMessages[state];
+}
+
+/** All columns of {@link ParticipationRecord}, expired reservations among the rows. */
+export function selectParticipations(db: Kysely<CalendarSchema>) {
+  return db
+    .selectFrom('participation')
+    .leftJoin('customer', (join) =>
+      join.onRef('customer.crm_id', '=', 'participation.crm_id').onRef('customer.id', '=', 'participation.customer_id'),
+    )
+    .select([
+      'participation.id',
+      'participation.reference',
+      sql<string>`coalesce(customer.user_name, participation.name, '')`.as('name'),
+      sql<string | null>`coalesce(customer.email, participation.email)`.as('email'),
+      sql<string | null>`coalesce(customer.mobile, participation.mobile)`.as('mobile'),
+      'participation.note',
+      'participation.state',
+      'participation.reserved_until',
+      sql<string[]>`ARRAY(
+        SELECT text FROM participation_message AS message
+         WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
+         ORDER BY message.version)`.as('messages'),
+    ]);
+}
+
+/** A reservation whose time is over is not shown, whether or not its row is still there. */
+export const isNotOver = sql<boolean>`(participation.reserved_until IS NULL OR participation.reserved_until > ${databaseNow})`;
+
+/** Rejects with `participation.not_found`, for a reservation that is over too. */
+export function findParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
+  return selectParticipations(db)
+    .where('participation.crm_id', '=', crmId)
+    .where('participation.id', '=', id)
+    .where(isNotOver)
+    .executeTakeFirstOrThrow(participationNotFound);
+}
+
+/** The participations of some appointments, by appointment, in the order of their creation; a reservation that is over is not shown. */
+export async function listParticipations(
+  db: Kysely<CalendarSchema>,
+  crmId: string,
+  appointmentIds: string[],
+): Promise<Map<string, ParticipationRecord[]>> {
+  const byAppointment = new Map<string, ParticipationRecord[]>(appointmentIds.map((id) => [id, []]));
+  if (appointmentIds.length === 0) return byAppointment;
+  for (const { appointment_id: appointmentId, ...record } of await selectParticipationsOf(db, crmId, appointmentIds).execute()) {
+    byAppointment.get(appointmentId)!.push(record);
+  }
+  return byAppointment;
+}
+
+export function selectParticipationsOf(db: Kysely<CalendarSchema>, crmId: string, appointmentIds: string[]) {
+  return selectParticipations(db)
+    .select('participation.appointment_id')
+    .where('participation.crm_id', '=', crmId)
+    .where(sql<boolean>`participation.appointment_id = ANY(${appointmentIds}::uuid[])`)
+    .where(isNotOver)
+    .orderBy('participation.id');
+}
+
+export function participationNotFound(): DomainError {
+  return DomainError.notFound('participation.not_found', 'There is no participation with this reference.');
+}
+
+export function participationReferenceTaken(): DomainError {
+  return DomainError.conflict('participation.reference_taken', 'A participation with this reference exists.');
+}
+
+export function capacityExhausted(): DomainError {
+  return DomainError.conflict('participation.capacity_exhausted', 'All seats of the appointment are taken.');
+}

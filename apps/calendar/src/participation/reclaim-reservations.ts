@@ -1,0 +1,36 @@
+import { sql, type Transaction } from 'kysely';
+import { databaseNow } from '../db/clock.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+
+/** Removes the reservations that are over and have these references, so that the references are free again before the sweeper comes. */
+export async function reclaimReservations({ database, bookings }: CalendarDependencies, crmId: string, references: string[]): Promise<void> {
+  const reclaimed = await database.transaction(async (tx) => {
+    const appointments = await tx
+      .selectFrom('appointment')
+      .select('id')
+      .where('crm_id', '=', crmId)
+      .where('id', 'in', (query) =>
+        query
+          .selectFrom('participation')
+          .select('appointment_id')
+          .where('crm_id', '=', crmId)
+          .where(sql<boolean>`reference = ANY(${references})`)
+          .where('reserved_until', '<=', databaseNow),
+      )
+      .orderBy('id')
+      .forNoKeyUpdate()
+      .execute();
+    // A statement of its own: it must see what was committed before the locks were granted.
+    let count = 0;
+    for (const { id } of appointments) count += await reclaimOf(tx, crmId, id);
+    return count;
+  });
+  bookings.expired(reclaimed);
+}
+
+/** How many reservations of an appointment were over. The caller holds the lock on it. */
+export async function reclaimOf(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<number> {
+  const { rows } = await sql<{ reclaimed: number }>`SELECT reclaim_reservations(${crmId}, ${appointmentId}) AS reclaimed`.execute(tx);
+  return rows[0]!.reclaimed;
+}

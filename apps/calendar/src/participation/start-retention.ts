@@ -1,0 +1,73 @@
+import type { Database } from '@scheduling/postgres';
+import type { Logger } from '@scheduling/runtime';
+import { sql, type Transaction } from 'kysely';
+import { setTimeout as delay } from 'node:timers/promises';
+import { databaseNow } from '../db/clock.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import { anonymiseParticipations } from './anonymise-participations.ts';
+
+/** Days count, not minutes. */
+const pauseMs = 60 * 60 * 1_000;
+const batchSize = 500;
+
+/**
+ * Anonymises the participations of appointments that ended the given number of days ago, every hour. The only way for those that were
+ * embedded in an appointment and have no customer who could be deleted. Safe with many replicas.
+ */
+export function startRetention(options: { database: Database<CalendarSchema>; anonymiseAfterDays: number; logger: Logger }): AsyncDisposable {
+  const stopping = new AbortController();
+  const running = anonymiseForever(options, stopping.signal);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function anonymiseForever(
+  { database, anonymiseAfterDays, logger }: { database: Database<CalendarSchema>; anonymiseAfterDays: number; logger: Logger },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      if ((await anonymiseBatch(database, anonymiseAfterDays)) === batchSize) continue;
+    } catch (error) {
+      logger.warn({ err: error }, 'old participations could not be anonymised, trying again');
+    }
+    await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function anonymiseBatch(database: Database<CalendarSchema>, anonymiseAfterDays: number): Promise<number> {
+  return database.transaction(async (tx) => {
+    const participations = await tx
+      .selectFrom('participation')
+      .innerJoin('appointment', (join) =>
+        join.onRef('appointment.crm_id', '=', 'participation.crm_id').onRef('appointment.id', '=', 'participation.appointment_id'),
+      )
+      .select(['participation.crm_id', 'participation.id', 'participation.appointment_id'])
+      .where('appointment.ends_at', '<', sql<Date>`${databaseNow} - make_interval(days => ${anonymiseAfterDays})`)
+      .where(sql<boolean>`(participation.customer_id IS NOT NULL OR participation.name IS NOT NULL)`)
+      .limit(batchSize)
+      .forUpdate('participation')
+      .skipLocked()
+      .execute();
+    const byCrm = Map.groupBy(participations, (participation) => participation.crm_id);
+    for (const [crmId, rows] of byCrm) {
+      await forgetContents(tx, crmId, rows.map((row) => row.appointment_id));
+      await anonymiseParticipations(tx, crmId, rows.map((row) => row.id));
+    }
+    return participations.length;
+  });
+}
+
+/** The digest of an appointment was made of its embedded participants too; without it a retry of the creation is told that the reference is taken. */
+async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
+  await tx
+    .updateTable('appointment')
+    .set({ content_digest: Buffer.alloc(0) })
+    .where('crm_id', '=', crmId)
+    .where(sql<boolean>`id = ANY(${appointmentIds}::uuid[])`)
+    .execute();
+}

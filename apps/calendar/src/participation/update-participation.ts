@@ -1,0 +1,40 @@
+import { runOnce } from '@scheduling/postgres';
+import type { Kysely } from 'kysely';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { findProvider } from '../provider/find-provider.ts';
+import { type Move, type MovableParticipation, moveParticipation, selectMovableParticipations } from './move-participation.ts';
+import { findParticipation, participationNotFound, type ParticipationRecord } from './participation.ts';
+
+export interface ParticipationUpdate extends Move {
+  crmId: string;
+  providerReference: string;
+  participationReference: string;
+}
+
+/** Update participation (interface 4.3). Rejects as {@link moveParticipation}, and with `provider.not_found`. */
+export async function updateParticipation(dependencies: CalendarDependencies, request: ParticipationUpdate): Promise<ParticipationRecord> {
+  const { crmId } = request;
+  const participation = await runOnce(dependencies.database, crmId, {
+    work: async (db) => {
+      const present = await findMovable(db, request);
+      return present && moveParticipation(db, dependencies.bookings, present, request);
+    },
+    keep: (moved) => moved && { resourceIds: [moved.id], created: false },
+    replay: (db, { resourceIds }) => findParticipation(db, { crmId, id: resourceIds[0]! }),
+  });
+  if (participation !== undefined) return participation;
+  await findProvider(dependencies, request);
+  throw participationNotFound();
+}
+
+function findMovable(db: Kysely<CalendarSchema>, request: ParticipationUpdate): Promise<MovableParticipation | undefined> {
+  return selectMovableParticipations(db)
+    .innerJoin('provider', (join) =>
+      join.onRef('provider.crm_id', '=', 'appointment.crm_id').onRef('provider.id', '=', 'appointment.provider_id'),
+    )
+    .where('participation.crm_id', '=', request.crmId)
+    .where('participation.reference', '=', request.participationReference)
+    .where('provider.reference', '=', request.providerReference)
+    .executeTakeFirst();
+}

@@ -1,0 +1,55 @@
+import type { Provider } from '@scheduling/contracts/identity/v1';
+import type { Kysely, Selectable } from 'kysely';
+import type { CalendarSchema, ProviderTable } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+
+export type ProviderRow = Selectable<ProviderTable>;
+
+export interface ProviderReference {
+  crmId: string;
+  providerReference: string;
+}
+
+/** The provider with this reference; one that calendar has not met yet is asked for. Rejects with `provider.not_found`. */
+export async function findProvider(dependencies: CalendarDependencies, key: ProviderReference): Promise<ProviderRow> {
+  const known = await dependencies.database.kysely
+    .selectFrom('provider')
+    .selectAll()
+    .where('crm_id', '=', key.crmId)
+    .where('reference', '=', key.providerReference)
+    .executeTakeFirst();
+  return known ?? fetchProvider(dependencies, key);
+}
+
+/** Asks identity and keeps the answer; that there is no such provider is not kept, because it may be made the next moment. */
+export async function fetchProvider({ database, identity }: CalendarDependencies, key: ProviderReference): Promise<ProviderRow> {
+  const { provider } = await identity.getProvider({ crmId: key.crmId, key: { $case: 'reference', value: key.providerReference } });
+  return storeProvider(database.kysely, key.crmId, provider!);
+}
+
+/**
+ * An older copy gives way to a newer one, never the other way round. Two statements: an upsert settles conflicts of one unique index only, and
+ * when a request and an event store the same provider at the same moment either of the two may be the one that is hit.
+ */
+export async function storeProvider(db: Kysely<CalendarSchema>, crmId: string, provider: Provider): Promise<ProviderRow> {
+  const row: ProviderRow = {
+    crm_id: crmId,
+    id: provider.id,
+    reference: provider.reference,
+    time_zone: provider.timeZone,
+    version: provider.version,
+  };
+  await db
+    .insertInto('provider')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await db
+    .updateTable('provider')
+    .set(row)
+    .where('crm_id', '=', crmId)
+    .where('id', '=', row.id)
+    .where('version', '<', row.version)
+    .execute();
+  return row;
+}

@@ -1,0 +1,34 @@
+import type { AppointmentRecord } from './appointment/appointment.ts';
+
+/** Well below the 4 MiB that a gRPC message may have, also when every character takes three bytes. */
+const maxCharacters = 1_000_000;
+/** Of an appointment or participation besides its texts. */
+const frameCharacters = 300;
+
+/** Cuts a list so that each part fits into one gRPC message; an empty list is one part. */
+export function splitForMessages(appointments: AppointmentRecord[]): AppointmentRecord[][] {
+  const parts: AppointmentRecord[][] = [[]];
+  let characters = 0;
+  for (const appointment of appointments) {
+    const length = lengthOf(appointment);
+    if (characters > 0 && characters + length > maxCharacters) {
+      parts.push([]);
+      characters = 0;
+    }
+    parts.at(-1)!.push(appointment);
+    characters += length;
+  }
+  return parts;
+}
+
+function lengthOf({ row, participations }: AppointmentRecord): number {
+  const own = frameCharacters + textLength(row.description, row.notes) + (row.address === null ? 0 : JSON.stringify(row.address).length);
+  return participations.reduce(
+    (sum, participation) => sum + frameCharacters + textLength(participation.name, participation.email, participation.note, ...participation.messages),
+    own,
+  );
+}
+
+function textLength(...texts: (string | null)[]): number {
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+}

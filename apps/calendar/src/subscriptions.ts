@@ -1,0 +1,44 @@
+import { appendEvent, events, type Subscription, subscription } from '@scheduling/messaging';
+import { DomainError } from '@scheduling/runtime';
+import { storeCustomer } from './customer/find-customer.ts';
+import { forgetRemovedParticipations, removeCustomer } from './customer/remove-customer.ts';
+import type { CalendarSchema } from './db/schema.ts';
+import type { CalendarDependencies } from './dependencies.ts';
+import { storeProvider } from './provider/find-provider.ts';
+
+/** What other services tell, and what calendar does with it: it keeps its copies of providers and customers fresh, and forgets people. */
+export function calendarSubscriptions(dependencies: CalendarDependencies): Subscription<CalendarSchema>[] {
+  const { identity, customers } = dependencies;
+  return [
+    subscription(events.providerChanged, async ({ crmId, providerId }) => {
+      const answer = await undefinedIfNotFound(identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }));
+      return async (tx) => {
+        if (answer?.provider) await storeProvider(tx, crmId, answer.provider);
+      };
+    }),
+    subscription(events.customerChanged, async ({ crmId, customerId }) => {
+      const answer = await undefinedIfNotFound(customers.getCustomer({ crmId, key: { $case: 'id', value: customerId } }));
+      return async (tx) => {
+        if (answer?.customer) await storeCustomer(tx, crmId, answer.customer);
+      };
+    }),
+    subscription(events.customerErasureRequested, async ({ crmId, customerId, erasureId }) => {
+      // Done when the deletion was asked for, and once more in case this database was restored from a backup since.
+      await removeCustomer(dependencies, { crmId, customerId, ignoreFutureAppointments: true });
+      return async (tx) => {
+        await forgetRemovedParticipations(tx, { crmId, customerId });
+        await appendEvent(tx, events.calendarErasureConfirmed, { crmId, erasureId, service: 'calendar' });
+      };
+    }),
+  ];
+}
+
+/** What was there when the event happened may be gone when it arrives. */
+async function undefinedIfNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof DomainError && error.category === 'not_found') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,149 @@
+import { transactOnce } from '@scheduling/postgres';
+import { DomainError } from '@scheduling/runtime';
+import { type Insertable, type Kysely, sql, type Transaction } from 'kysely';
+import { randomUUIDv7 } from 'node:crypto';
+import { contentDigest } from '../content-digest.ts';
+import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
+import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
+import { timeslotNotFound, type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
+import { checkWindow } from './window.ts';
+
+export interface NewTimeslot {
+  /** Absent: generated. */
+  reference?: string | undefined;
+  resourceReference: string;
+  /** Date-times as in the interface, in the provider's time zone; start absent: now, cut to the minute. */
+  start?: string | undefined;
+  end: string;
+  /** Minutes. */
+  raster: number;
+  defaultCapacity: number;
+  defaultAcceptBookings: boolean;
+  address?: Location | undefined;
+  state: TimeslotState;
+}
+
+export interface NewTimeslots {
+  crmId: string;
+  providerReference: string;
+  timeslots: NewTimeslot[];
+}
+
+export const maxTimeslots = 500;
+
+/**
+ * Creates all timeslots or none (interface 4.1) and answers them in the order of the request. A reference that exists with the same content
+ * answers what exists; `created` is false when all existed. Rejects with `timeslot.invalid`, `timeslot.reference_taken` or
+ * `provider.not_found`.
+ */
+export async function createTimeslots(
+  dependencies: CalendarDependencies,
+  request: NewTimeslots,
+): Promise<{ timeslots: TimeslotRecord[]; created: boolean }> {
+  const { database, archiveAfterDays } = dependencies;
+  const { crmId } = request;
+  const provider = await findProvider(dependencies, request);
+  return transactOnce(database, crmId, {
+    work: async (tx) => {
+      const rows = readTimeslots(request, provider, await currentMinute(tx));
+      if (rows.length === 0) return { timeslots: [], created: false };
+      const created = await insertTimeslots(tx, rows);
+      return { timeslots: await withAppointments(tx, crmId, await findStored(tx, rows), archiveAfterDays), created };
+    },
+    keep: ({ timeslots, created }) => ({ resourceIds: timeslots.map(({ row }) => row.id), created }),
+    replay: async (tx, { resourceIds, created }) => {
+      const rows = await findLeft(tx, crmId, resourceIds);
+      return { timeslots: await withAppointments(tx, crmId, rows, archiveAfterDays), created };
+    },
+  });
+}
+
+async function currentMinute(db: Kysely<CalendarSchema>): Promise<Date> {
+  const { rows } = await sql<{ minute: Date }>`SELECT date_trunc('minute', scheduling_now()) AS minute`.execute(db);
+  return rows[0]!.minute;
+}
+
+type NewRow = Insertable<TimeslotTable>;
+
+function readTimeslots({ timeslots }: NewTimeslots, provider: ProviderRow, currentMinute: Date): NewRow[] {
+  const errors = collectFieldErrors();
+  if (timeslots.length > maxTimeslots) errors.add('/timeslots', `must not be more than ${maxTimeslots}`);
+  errors.throwIfAny('timeslot.invalid');
+  const seen = new Set<string>();
+  const rows = timeslots.map((timeslot, index) => {
+    const pointer = `/timeslots/${index}`;
+    if (timeslot.reference !== undefined && seen.has(timeslot.reference)) errors.add(`${pointer}/reference`, 'occurs more than once');
+    if (timeslot.reference !== undefined) seen.add(timeslot.reference);
+    return readTimeslot(errors, pointer, timeslot, provider, currentMinute);
+  });
+  errors.throwIfAny('timeslot.invalid');
+  return rows;
+}
+
+function readTimeslot(errors: FieldErrors, pointer: string, timeslot: NewTimeslot, provider: ProviderRow, currentMinute: Date): NewRow {
+  const given = timeslot.start === undefined ? undefined : errors.dateTime(`${pointer}/start`, timeslot.start, provider.time_zone);
+  const startsAt = given ?? currentMinute;
+  const endsAt = errors.dateTime(`${pointer}/end`, timeslot.end, provider.time_zone);
+  checkWindow(errors, pointer, { startsAt, endsAt, raster: timeslot.raster });
+  const details = {
+    resource_reference: timeslot.resourceReference,
+    raster: timeslot.raster,
+    default_capacity: timeslot.defaultCapacity,
+    default_accept_bookings: timeslot.defaultAcceptBookings,
+    address: timeslot.address === undefined ? null : JSON.stringify(timeslot.address),
+    state: timeslot.state,
+  };
+  return {
+    crm_id: provider.crm_id,
+    provider_id: provider.id,
+    reference: timeslot.reference ?? `${randomUUIDv7()}@scheduling`,
+    starts_at: startsAt,
+    ends_at: endsAt,
+    // Of the start as it was given: a retry in the next minute is still the same request.
+    content_digest: contentDigest([given ?? null, endsAt, details]),
+    ...details,
+  };
+}
+
+/** In the order of the references, so that two requests with the same ones never wait for each other crosswise. False: none was new. */
+async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<boolean> {
+  const { numInsertedOrUpdatedRows = 0n } = await tx
+    .insertInto('timeslot')
+    .values(rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1)))
+    .onConflict((conflict) => conflict.constraint('timeslot_reference_key').doNothing())
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows > 0n;
+}
+
+/** What is in the table now under the references of the request: inserted just now or, with the same content, before. */
+async function findStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<TimeslotRow[]> {
+  const found = await tx
+    .selectFrom('timeslot')
+    .selectAll()
+    .where('crm_id', '=', rows[0]!.crm_id)
+    .where(sql<boolean>`reference = ANY(${rows.map((row) => row.reference)})`)
+    .execute();
+  const byReference = new Map(found.map((row) => [row.reference, row]));
+  return rows.map((row) => {
+    const stored = byReference.get(row.reference);
+    if (stored === undefined || stored.provider_id !== row.provider_id || !stored.content_digest.equals(row.content_digest)) {
+      throw DomainError.conflict('timeslot.reference_taken', `A timeslot with the reference ${row.reference} and other content exists.`);
+    }
+    return stored;
+  });
+}
+
+/** Those that have not been deleted since, in the order of the ids. Rejects with `timeslot.not_found` when none is left. */
+async function findLeft(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<TimeslotRow[]> {
+  const left = await tx
+    .selectFrom('timeslot')
+    .selectAll()
+    .where('crm_id', '=', crmId)
+    .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
+    .orderBy(sql`array_position(${ids}::uuid[], id)`)
+    .execute();
+  if (left.length === 0) throw timeslotNotFound();
+  return left;
+}

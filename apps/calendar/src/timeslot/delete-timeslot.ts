@@ -1,0 +1,18 @@
+import type { CalendarDependencies } from '../dependencies.ts';
+import { findProvider } from '../provider/find-provider.ts';
+import { findLiveAppointments, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
+import { timeslotHasAppointments } from './timeslot.ts';
+
+/**
+ * Deletes a timeslot (interface 4.1). Rejects with `timeslot.not_found`, `provider.not_found`, or with `timeslot.has_appointments` while an
+ * appointment in its window is not cancelled.
+ */
+export async function deleteTimeslot(dependencies: CalendarDependencies, request: TimeslotKey): Promise<void> {
+  const provider = await findProvider(dependencies, request);
+  await dependencies.database.transaction(async (tx) => {
+    const timeslot = await lockTimeslot(tx, provider.id, request);
+    const appointments = await findLiveAppointments(tx, timeslot);
+    if (appointments.length > 0) throw timeslotHasAppointments(appointments.map((appointment) => appointment.reference));
+    await tx.deleteFrom('timeslot').where('crm_id', '=', request.crmId).where('id', '=', timeslot.id).execute();
+  });
+}

@@ -1,0 +1,63 @@
+import { DomainError } from '@scheduling/runtime';
+import { type Kysely, type Selectable, sql } from 'kysely';
+import { type AppointmentRecord, withParticipations } from '../appointment/appointment.ts';
+import { archivedUntil } from '../db/clock.ts';
+import type { CalendarSchema, TimeslotTable } from '../db/schema.ts';
+
+export type TimeslotState = 'CREATED' | 'BOOKABLE';
+
+export type TimeslotRow = Selectable<TimeslotTable>;
+
+/** A timeslot as the outside sees it, with the appointments of its resource that lie in its window. */
+export interface TimeslotRecord {
+  row: TimeslotRow;
+  appointments: AppointmentRecord[];
+}
+
+export async function withAppointments(
+  db: Kysely<CalendarSchema>,
+  crmId: string,
+  rows: TimeslotRow[],
+  archiveAfterDays: number,
+): Promise<TimeslotRecord[]> {
+  if (rows.length === 0) return [];
+  const found = await selectAppointmentsIn(db, crmId, rows.map((row) => row.id), archiveAfterDays).execute();
+  const records = await withParticipations(db, found);
+  const byTimeslot = Map.groupBy(records, (_, index) => found[index]!.timeslot_id);
+  return rows.map((row) => ({ row, appointments: byTimeslot.get(row.id) ?? [] }));
+}
+
+/** Appointments that lie in the windows of some timeslots, by start; one row for each timeslot that an appointment lies in. */
+export function selectAppointmentsIn(db: Kysely<CalendarSchema>, crmId: string, timeslotIds: string[], archiveAfterDays: number) {
+  return db
+    .selectFrom('timeslot')
+    .innerJoin('appointment', (join) =>
+      join
+        .onRef('appointment.crm_id', '=', 'timeslot.crm_id')
+        .onRef('appointment.provider_id', '=', 'timeslot.provider_id')
+        .onRef('appointment.resource_reference', '=', 'timeslot.resource_reference')
+        .onRef('appointment.starts_at', '>=', 'timeslot.starts_at')
+        .onRef('appointment.starts_at', '<', 'timeslot.ends_at')
+        .onRef('appointment.ends_at', '<=', 'timeslot.ends_at'),
+    )
+    .selectAll('appointment')
+    .select('timeslot.id as timeslot_id')
+    .select(sql<boolean>`appointment.ends_at <= ${archivedUntil(archiveAfterDays)}`.as('archived'))
+    .where('timeslot.crm_id', '=', crmId)
+    .where(sql<boolean>`timeslot.id = ANY(${timeslotIds}::uuid[])`)
+    .orderBy('appointment.starts_at')
+    .orderBy('appointment.id');
+}
+
+export function timeslotNotFound(): DomainError {
+  return DomainError.notFound('timeslot.not_found', 'There is no timeslot with this reference.');
+}
+
+export function timeslotHasAppointments(references: string[]): DomainError {
+  return DomainError.conflict(
+    'timeslot.has_appointments',
+    `The timeslot has appointments that are not cancelled: ${references.slice(0, maxNamed).join(', ')}${references.length > maxNamed ? ' and more' : ''}.`,
+  );
+}
+
+const maxNamed = 10;

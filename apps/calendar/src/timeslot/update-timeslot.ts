@@ -1,0 +1,67 @@
+import type { Transaction } from 'kysely';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors } from '../field-errors.ts';
+import { findProvider } from '../provider/find-provider.ts';
+import { findLiveAppointments, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
+import { timeslotHasAppointments, type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
+import { checkWindow, isOrphaned, type Window } from './window.ts';
+
+export interface TimeslotUpdate extends TimeslotKey {
+  /** Date-times as in the interface, in the provider's time zone. */
+  start?: string | undefined;
+  end?: string | undefined;
+  /** Minutes. */
+  raster?: number | undefined;
+  defaultCapacity?: number | undefined;
+  defaultAcceptBookings?: boolean | undefined;
+  state?: TimeslotState | undefined;
+}
+
+/**
+ * Changes the fields that are given (interface 4.1). Rejects with `timeslot.invalid`, `timeslot.not_found`, `provider.not_found`, or with
+ * `timeslot.has_appointments` when the change would orphan an appointment that is not cancelled.
+ */
+export async function updateTimeslot(dependencies: CalendarDependencies, request: TimeslotUpdate): Promise<TimeslotRecord> {
+  const provider = await findProvider(dependencies, request);
+  return dependencies.database.transaction(async (tx) => {
+    const timeslot = await lockTimeslot(tx, provider.id, request);
+    const window = readWindow(request, timeslot, provider.time_zone);
+    await refuseToOrphan(tx, timeslot, window);
+    const updated = await tx
+      .updateTable('timeslot')
+      .set({
+        starts_at: window.startsAt,
+        ends_at: window.endsAt,
+        raster: window.raster,
+        default_capacity: request.defaultCapacity ?? timeslot.default_capacity,
+        default_accept_bookings: request.defaultAcceptBookings ?? timeslot.default_accept_bookings,
+        state: request.state ?? timeslot.state,
+      })
+      .where('crm_id', '=', request.crmId)
+      .where('id', '=', timeslot.id)
+      .returningAll()
+      .execute();
+    const [record] = await withAppointments(tx, request.crmId, updated, dependencies.archiveAfterDays);
+    return record!;
+  });
+}
+
+function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: string): Window {
+  const errors = collectFieldErrors();
+  const window = {
+    startsAt: request.start === undefined ? timeslot.starts_at : errors.dateTime('/start', request.start, timeZone),
+    endsAt: request.end === undefined ? timeslot.ends_at : errors.dateTime('/end', request.end, timeZone),
+    raster: request.raster ?? timeslot.raster,
+  };
+  checkWindow(errors, '', window);
+  errors.throwIfAny('timeslot.invalid');
+  return window;
+}
+
+async function refuseToOrphan(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after: Window): Promise<void> {
+  const before: Window = { startsAt: timeslot.starts_at, endsAt: timeslot.ends_at, raster: timeslot.raster };
+  const appointments = await findLiveAppointments(tx, timeslot);
+  const orphaned = appointments.filter(({ starts_at, ends_at }) => isOrphaned({ startsAt: starts_at, endsAt: ends_at }, before, after));
+  if (orphaned.length > 0) throw timeslotHasAppointments(orphaned.map((appointment) => appointment.reference));
+}

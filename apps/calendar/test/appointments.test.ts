@@ -1,0 +1,304 @@
+import { type Appointment, AppointmentState, type ListAppointmentsRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type Calendar,
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  eventsOf,
+  freshReference,
+  newAppointment,
+  newParticipation,
+  owned,
+  refusal,
+  seatsOf,
+  startCalendar,
+} from './calendar-under-test.ts';
+
+let calendar: CalendarUnderTest;
+
+beforeAll(async () => {
+  calendar = await startCalendar();
+});
+afterAll(() => calendar[Symbol.asyncDispose]());
+
+function embedded(state: keyof typeof ParticipationState, reference = freshReference('embedded')) {
+  return { reference, name: 'Ada', email: 'ada@example.com', mobile: '+49 1', note: 'window seat', state: ParticipationState[state] };
+}
+
+async function list(query: Partial<ListAppointmentsRequest> = {}, replica: Calendar = calendar): Promise<Appointment[]> {
+  const parts = await Array.fromAsync(replica.appointments.listAppointments({ ...owned, includeArchived: false, ...query }));
+  return parts.flatMap((part) => part.appointments);
+}
+
+const references = (appointments: Appointment[]) => appointments.map((appointment) => appointment.reference);
+
+describe('creating an appointment', () => {
+  it('answers it with all fields', async () => {
+    const participations = [embedded('BOOKED'), embedded('REQUESTED')];
+    const request = newAppointment({
+      capacity: 3,
+      acceptBookings: true,
+      contactReference: 'contact@test',
+      description: 'Consultation',
+      notes: 'bring papers',
+      address: { kind: { $case: 'text', value: 'https://video.example' } },
+      price: { value: 12.1, currency: 'CHF' },
+      participations,
+    });
+    const { appointment, created } = await calendar.appointments.createAppointment(request);
+    expect(created).toBe(true);
+    expect(appointment).toEqual({
+      reference: request.reference,
+      acceptBookings: true,
+      address: { kind: { $case: 'text', value: 'https://video.example' } },
+      archived: false,
+      capacity: 3,
+      contactReference: 'contact@test',
+      description: 'Consultation',
+      start: new Date('2099-06-01T08:00:00Z'),
+      end: new Date('2099-06-01T09:00:00Z'),
+      notes: 'bring papers',
+      participations: participations.map((participation) => ({ ...participation, messages: [], expiresAt: undefined })),
+      price: { value: 12.1, currency: 'CHF' },
+      productReference: 'product@test',
+      resourceReference: 'resource@test',
+      seriesId: undefined,
+      state: AppointmentState.ACTIVE,
+    });
+  });
+
+  it('places embedded participations deliberately: never refused, counted as taken, no mail', async () => {
+    const participations = [embedded('BOOKED'), embedded('RESERVED'), embedded('REQUESTED'), embedded('CANCELED'), embedded('DELETED')];
+    const request = newAppointment({ capacity: 1, participations });
+    const { appointment } = await calendar.appointments.createAppointment(request);
+    expect(await seatsOf(calendar, request.reference)).toBe(2);
+    expect(appointment!.participations[1]!.expiresAt).toBeInstanceOf(Date);
+    for (const { reference, state } of participations) {
+      expect(await eventsOf(calendar, reference)).toMatchObject([
+        { version: 1, cause: ParticipationChangeCause.CREATED, toState: state, notify: false },
+      ]);
+    }
+    const confirm = { ...owned, participationReference: participations[2]!.reference, state: ParticipationState.BOOKED };
+    await calendar.participations.updateParticipation({ ...confirm, ignoreCapacity: false, sendMails: true });
+    expect(await seatsOf(calendar, request.reference)).toBe(3);
+    const customerReference = await createCustomer(calendar);
+    const booking = newParticipation({ appointmentReference: request.reference, customerReference });
+    expect((await refusal(calendar.participations.createParticipation(booking))).code).toBe('participation.capacity_exhausted');
+  });
+
+  it('again with the same content answers what exists, with other content not', async () => {
+    const request = newAppointment({ participations: [embedded('BOOKED')] });
+    await calendar.appointments.createAppointment(request);
+    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: request.reference });
+    const again = await calendar.appointments.createAppointment({ ...request, start: '2099-06-01T08:00:00Z' });
+    expect(again).toMatchObject({ created: false, appointment: { state: AppointmentState.CANCELLED } });
+    expect(await eventsOf(calendar, request.participations[0]!.reference)).toHaveLength(2);
+    for (const change of [{ capacity: 7 }, { notes: 'other' }, { participations: [] }, { providerReference: 'p2' }]) {
+      expect(await refusal(calendar.appointments.createAppointment({ ...request, ...change }))).toMatchObject({
+        category: 'conflict',
+        code: 'appointment.reference_taken',
+      });
+    }
+    expect(await calendar.appointments.createAppointment({ ...request, crmId: 'two', participations: [] })).toMatchObject({ created: true });
+  });
+
+  it('of one reference happens once when twenty ask for it at the same time', async () => {
+    const request = newAppointment({ participations: [embedded('BOOKED'), embedded('BOOKED')] });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => calendar.appointments.createAppointment(request)));
+    expect(answers.filter((answer) => answer.created)).toHaveLength(1);
+    expect(await seatsOf(calendar, request.reference)).toBe(2);
+  });
+
+  it('with a participation that exists creates nothing', async () => {
+    const taken = embedded('BOOKED');
+    await createAppointment(calendar, { participations: [taken] });
+    const request = newAppointment({ participations: [embedded('BOOKED'), taken] });
+    expect(await refusal(calendar.appointments.createAppointment(request))).toMatchObject({
+      category: 'conflict',
+      code: 'participation.reference_taken',
+    });
+    expect(references(await list())).not.toContain(request.reference);
+  });
+
+  it('names each fault', async () => {
+    const twice = embedded('BOOKED');
+    const { category, code, errors } = await refusal(
+      calendar.appointments.createAppointment(newAppointment({ start: '2099-02-30T10:00', end: 'x', participations: [twice, twice] })),
+    );
+    expect({ category, code }).toEqual({ category: 'invalid', code: 'appointment.invalid' });
+    expect(errors.map((error) => error.pointer)).toEqual(['/start', '/end', '/participations/1/reference']);
+    const empty = newAppointment({ end: '2099-06-01T10:00' });
+    expect((await refusal(calendar.appointments.createAppointment(empty))).errors).toMatchObject([{ pointer: '/end' }]);
+    const crowd = newAppointment({ participations: Array.from({ length: 501 }, () => embedded('BOOKED')) });
+    expect((await refusal(calendar.appointments.createAppointment(crowd))).errors).toMatchObject([{ pointer: '/participations' }]);
+    const stateless = newAppointment({ participations: [{ ...twice, state: ParticipationState.UNSPECIFIED }] });
+    expect((await refusal(calendar.appointments.createAppointment(stateless))).errors).toMatchObject([{ pointer: '/participations/0/state' }]);
+  });
+
+  it('reads local times in the zone of the provider', async () => {
+    const request = newAppointment({ providerReference: 'Asia/Kolkata' });
+    const { appointment } = await calendar.appointments.createAppointment(request);
+    expect(appointment!.start).toEqual(new Date('2099-06-01T04:30:00Z'));
+  });
+});
+
+describe('the list of appointments', () => {
+  it('filters by product, resource and period, and goes by start', async () => {
+    const at = (start: string, end: string, productReference: string, resourceReference: string) =>
+      createAppointment(calendar, { start, end, productReference, resourceReference });
+    const late = await at('2098-01-01T12:00', '2098-01-01T13:00', 'pa', 'ra');
+    const early = await at('2098-01-01T10:00', '2098-01-01T11:00', 'pa', 'rb');
+    const middle = await at('2098-01-01T11:00', '2098-01-01T12:00', 'pb', 'ra');
+    const period = { from: '2098-01-01T10:00', to: '2098-01-01T13:00' };
+    expect(references(await list(period))).toEqual([early, middle, late]);
+    expect(references(await list({ ...period, productReference: 'pa' }))).toEqual([early, late]);
+    expect(references(await list({ ...period, resourceReference: 'ra' }))).toEqual([middle, late]);
+    expect(references(await list({ ...period, productReference: 'pa', resourceReference: 'ra' }))).toEqual([late]);
+    expect(references(await list({ from: '2098-01-01T11:00', to: '2098-01-01T12:00' }))).toEqual([middle]);
+    expect(references(await list({ ...period, providerReference: 'p2' }))).toEqual([]);
+    expect(references(await list({ ...period, crmId: 'two' }))).toEqual([]);
+  });
+
+  it('comes in pages that together are the whole list', async () => {
+    const productReference = freshReference('product');
+    const made = await Promise.all(Array.from({ length: 7 }, () => createAppointment(calendar, { productReference })));
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = { ...owned, includeArchived: false, productReference, limit: 3, cursor };
+      const parts = await Array.fromAsync(calendar.appointments.listAppointments(query));
+      seen.push(...references(parts.flatMap((part) => part.appointments)));
+      cursor = parts.at(-1)!.nextCursor;
+    } while (cursor !== undefined);
+    expect(seen).toEqual(references(await list({ productReference })));
+    expect(seen.toSorted()).toEqual(made.toSorted());
+  });
+
+  it('refuses what is no date-time and no cursor', async () => {
+    const faults = await refusal(list({ from: 'x', to: 'y', cursor: 'z', limit: 0 }));
+    expect(faults.errors.map((error) => error.pointer)).toEqual(['/from', '/to', '/cursor', '/limit']);
+    expect((await refusal(list({ from: '2098-01-02T00:00', to: '2098-01-01T00:00' }))).errors).toMatchObject([{ pointer: '/to' }]);
+  });
+
+  it('leaves out what ended longer ago than the configured time, unless it is asked for', async () => {
+    const productReference = freshReference('product');
+    const dayMs = 24 * 60 * 60 * 1_000;
+    const ended = (agoMs: number) => {
+      const end = Date.now() - agoMs;
+      const text = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+      return createAppointment(calendar, { productReference, start: text(end - 60_000), end: text(end) });
+    };
+    const [old, recent] = [await ended(365 * dayMs + 60_000), await ended(365 * dayMs - 60_000)];
+    expect(references(await list({ productReference }))).toEqual([recent]);
+    const all = await list({ productReference, includeArchived: true });
+    expect(all.map(({ reference, archived }) => [reference, archived])).toEqual([[old, true], [recent, false]]);
+    await using later = await calendar.startReplica({ ARCHIVE_AFTER_DAYS: '366' });
+    expect(references(await list({ productReference }, later))).toEqual([old, recent]);
+  });
+
+  it('ends early when the caller goes away', async () => {
+    const productReference = freshReference('product');
+    await Promise.all(Array.from({ length: 120 }, () => createAppointment(calendar, { productReference })));
+    const gone = new AbortController();
+    let parts = 0;
+    const call = async () => {
+      for await (const { appointments } of calendar.appointments.listAppointments({ ...owned, includeArchived: false, productReference }, gone.signal)) {
+        parts += appointments.length > 0 ? 1 : 0;
+        gone.abort();
+      }
+    };
+    expect((await refusal(call())).category).toBe('unavailable');
+    expect(parts).toBe(1);
+    expect(await list({ productReference })).toHaveLength(120);
+  });
+
+  it('carries an appointment whose participations are larger than one message with the others', async () => {
+    const productReference = freshReference('product');
+    const bulky = () => Array.from({ length: 500 }, () => ({ ...embedded('BOOKED'), note: 'n'.repeat(1_024) }));
+    for (let index = 0; index < 6; index += 1) await createAppointment(calendar, { productReference, participations: bulky() });
+    const listed = await list({ productReference });
+    expect(listed.map((appointment) => appointment.participations.length)).toEqual([500, 500, 500, 500, 500, 500]);
+  });
+});
+
+describe('cancelling an appointment', () => {
+  it('cancels every participation, and tells those who counted on it once', async () => {
+    const participations = [embedded('BOOKED'), embedded('RESERVED'), embedded('REQUESTED'), embedded('CANCELED'), embedded('DELETED')];
+    const appointmentReference = await createAppointment(calendar, { participations });
+    const cancel = { ...owned, appointmentReference, message: 'Sorry' };
+    const { appointment } = await calendar.appointments.cancelAppointment(cancel);
+    expect(appointment).toMatchObject({ state: AppointmentState.CANCELLED });
+    expect(appointment!.participations.map(({ state }) => state)).toEqual(participations.map(() => ParticipationState.CANCELED));
+    expect(appointment!.participations.map(({ messages }) => messages)).toEqual([['Sorry'], ['Sorry'], ['Sorry'], [], []]);
+    expect(await seatsOf(calendar, appointmentReference)).toBe(0);
+
+    expect(await calendar.appointments.cancelAppointment(cancel)).toEqual({ appointment });
+    const events = await Promise.all(participations.map(({ reference }) => eventsOf(calendar, reference)));
+    const cause = ParticipationChangeCause.APPOINTMENT_CANCELLED;
+    const toState = ParticipationState.CANCELED;
+    expect(events.map((each) => each.slice(1))).toMatchObject([
+      [{ version: 2, cause, toState, fromState: ParticipationState.BOOKED, notify: true }],
+      [{ version: 2, cause, toState, fromState: ParticipationState.RESERVED, notify: true }],
+      [{ version: 2, cause, toState, fromState: ParticipationState.REQUESTED, notify: true }],
+      [],
+      [{ version: 2, cause, toState, fromState: ParticipationState.DELETED, notify: false }],
+    ]);
+    const notice = { crmId: 'one', participationId: events[0]![0]!.participationId, version: 2 };
+    expect(await calendar.participations.getParticipationNotice(notice)).toMatchObject({
+      message: 'Sorry',
+      appointment: { state: AppointmentState.CANCELLED },
+    });
+  });
+
+  it('happens once when twenty ask for it, while others book', async () => {
+    const appointmentReference = await createAppointment(calendar, { capacity: 100, participations: [embedded('BOOKED')] });
+    const customerReference = await createCustomer(calendar);
+    const bookings = Array.from({ length: 20 }, () => newParticipation({ appointmentReference, customerReference }));
+    await Promise.all([
+      ...bookings.map((booking) => calendar.participations.createParticipation(booking).catch(() => undefined)),
+      ...Array.from({ length: 20 }, () => calendar.appointments.cancelAppointment({ ...owned, appointmentReference })),
+    ]);
+    const cancelled = (await list()).find((appointment) => appointment.reference === appointmentReference);
+    expect(new Set(cancelled!.participations.map(({ state }) => state))).toEqual(new Set([ParticipationState.CANCELED]));
+    expect(await seatsOf(calendar, appointmentReference)).toBe(0);
+    for (const { reference } of cancelled!.participations) expect(await eventsOf(calendar, reference)).toHaveLength(2);
+  });
+
+  it('never reaches another provider or CRM', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const absent = await refusal(calendar.appointments.cancelAppointment({ ...owned, appointmentReference: 'absent' }));
+    expect(absent).toMatchObject({ category: 'not_found', code: 'appointment.not_found' });
+    for (const owner of [{ crmId: 'one', providerReference: 'p2' }, { crmId: 'two', providerReference: 'p1' }]) {
+      expect(await refusal(calendar.appointments.cancelAppointment({ ...owner, appointmentReference }))).toEqual(absent);
+    }
+  });
+});
+
+describe('deleting appointments without notification', () => {
+  it('removes one with its participations and tells nobody', async () => {
+    const participation = embedded('BOOKED');
+    const request = newAppointment({ participations: [participation] });
+    await calendar.appointments.createAppointment(request);
+    const [created] = await eventsOf(calendar, participation.reference);
+    const before = await calendar.database.kysely.selectFrom('outbox').select('id').execute();
+    const remove = { ...owned, target: { $case: 'appointmentReference' as const, value: request.reference } };
+    await calendar.appointments.deleteAppointments(remove);
+    expect(references(await list())).not.toContain(request.reference);
+    expect(await calendar.database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(before.length);
+    expect((await refusal(calendar.appointments.deleteAppointments(remove))).code).toBe('appointment.not_found');
+    const notice = { crmId: 'one', participationId: created!.participationId, version: 1 };
+    expect((await refusal(calendar.participations.getParticipationNotice(notice))).code).toBe('participation.not_found');
+    expect(await calendar.appointments.createAppointment(request)).toMatchObject({ created: true });
+  });
+
+  it('refuses what names nothing, an unknown series, and what another provider owns', async () => {
+    const value = await createAppointment(calendar);
+    const remove = (request: object) => refusal(calendar.appointments.deleteAppointments({ ...owned, ...request }));
+    expect((await remove({})).category).toBe('invalid');
+    expect((await remove({ target: { $case: 'seriesId', value: 'absent' } })).code).toBe('series.not_found');
+    expect((await remove({ providerReference: 'p2', target: { $case: 'appointmentReference', value } })).code).toBe('appointment.not_found');
+    expect((await remove({ crmId: 'two', target: { $case: 'appointmentReference', value } })).code).toBe('appointment.not_found');
+  });
+});

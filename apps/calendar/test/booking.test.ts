@@ -1,0 +1,188 @@
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { eventually } from '@scheduling/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  eventsOf,
+  freshReference,
+  newParticipation,
+  owned,
+  refusal,
+  seatsOf,
+  startCalendar,
+} from './calendar-under-test.ts';
+
+let calendar: CalendarUnderTest;
+
+beforeAll(async () => {
+  calendar = await startCalendar();
+});
+afterAll(() => calendar[Symbol.asyncDispose]());
+
+describe('a booking', () => {
+  it('takes a seat and tells about it, with a customer made a moment ago', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const customerReference = await createCustomer(calendar);
+    const request = newParticipation({ appointmentReference, customerReference }, { message: 'Welcome' });
+    const { participation, created } = await calendar.participations.createParticipation(request);
+    expect(created).toBe(true);
+    expect(participation).toEqual({
+      reference: request.reference,
+      name: `Name of ${customerReference}`,
+      email: 'person@example.com',
+      mobile: undefined,
+      note: undefined,
+      state: ParticipationState.BOOKED,
+      messages: ['Welcome'],
+      expiresAt: undefined,
+    });
+    expect(await seatsOf(calendar, appointmentReference)).toBe(1);
+    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ version: 1, toState: ParticipationState.BOOKED, notify: true }]);
+  });
+
+  it('is refused when all seats are taken, and answered again when it is repeated', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const customerReference = await createCustomer(calendar);
+    const first = newParticipation({ appointmentReference, customerReference });
+    await calendar.participations.createParticipation(first);
+    const second = newParticipation({ appointmentReference, customerReference });
+    expect(await refusal(calendar.participations.createParticipation(second))).toMatchObject({
+      category: 'conflict',
+      code: 'participation.capacity_exhausted',
+    });
+    expect(await calendar.participations.createParticipation(first)).toMatchObject({ created: false });
+    expect(await eventsOf(calendar, first.reference)).toHaveLength(1);
+    await calendar.participations.createParticipation({ ...second, ignoreCapacity: true });
+    expect(await seatsOf(calendar, appointmentReference)).toBe(2);
+  });
+
+  it('needs capacity: an appointment has none unless it is given', async () => {
+    const appointmentReference = await createAppointment(calendar, { capacity: 0 });
+    const customerReference = await createCustomer(calendar);
+    const request = newParticipation({ appointmentReference, customerReference });
+    expect((await refusal(calendar.participations.createParticipation(request))).code).toBe('participation.capacity_exhausted');
+    await calendar.participations.createParticipation({ ...request, state: ParticipationState.REQUESTED });
+  });
+
+  it('of one reference happens once when twenty ask for it at the same time', async () => {
+    const customerReference = await createCustomer(calendar);
+    const appointmentReference = await createAppointment(calendar, { capacity: 20 });
+    const request = newParticipation({ appointmentReference, customerReference });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => calendar.participations.createParticipation(request)));
+    expect(answers.filter((answer) => answer.created)).toHaveLength(1);
+    expect(await seatsOf(calendar, appointmentReference)).toBe(1);
+    expect(await eventsOf(calendar, request.reference)).toHaveLength(1);
+  });
+
+  it('of one reference in twenty appointments at the same time happens in one of them', async () => {
+    const customerReference = await createCustomer(calendar);
+    const reference = freshReference('participation');
+    const appointments = await Promise.all(Array.from({ length: 20 }, () => createAppointment(calendar)));
+    const answers = await Promise.all(
+      appointments.map((appointmentReference) =>
+        calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }, { reference })).then(
+          () => 'created',
+          (error: { code: string }) => error.code,
+        ),
+      ),
+    );
+    expect(answers.toSorted()).toEqual(['created', ...Array.from({ length: 19 }, () => 'participation.reference_taken')]);
+    const seats = await Promise.all(appointments.map((appointment) => seatsOf(calendar, appointment)));
+    expect(seats.reduce((sum, taken) => sum + taken)).toBe(1);
+  });
+
+  it('of a known reference is refused with onDuplicateRaise, and for another appointment or customer', async () => {
+    const [appointmentReference, otherAppointment] = [await createAppointment(calendar), await createAppointment(calendar)];
+    const [customerReference, otherCustomer] = [await createCustomer(calendar), await createCustomer(calendar)];
+    const request = newParticipation({ appointmentReference, customerReference });
+    await calendar.participations.createParticipation(request);
+    for (const change of [{ onDuplicateRaise: true }, { appointmentReference: otherAppointment }, { customerReference: otherCustomer }]) {
+      expect(await refusal(calendar.participations.createParticipation({ ...request, ...change }))).toMatchObject({
+        category: 'conflict',
+        code: 'participation.reference_taken',
+      });
+    }
+    expect(await seatsOf(calendar, otherAppointment)).toBe(0);
+  });
+
+  it.each(['CANCELED', 'DELETED'] as const)('can begin as %s, without seat and mail, also when the appointment is cancelled', async (state) => {
+    const appointmentReference = await createAppointment(calendar);
+    const customerReference = await createCustomer(calendar);
+    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
+    const request = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState[state] });
+    expect(await calendar.participations.createParticipation(request)).toMatchObject({ created: true });
+    expect(await seatsOf(calendar, appointmentReference)).toBe(0);
+    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ notify: false }]);
+  });
+
+  it.each(['RESERVED', 'REQUESTED', 'BOOKED'] as const)('as %s is refused in a cancelled appointment', async (state) => {
+    const appointmentReference = await createAppointment(calendar);
+    const customerReference = await createCustomer(calendar);
+    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
+    const request = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState[state], ignoreCapacity: true });
+    expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject({ category: 'conflict', code: 'appointment.cancelled' });
+  });
+
+  it('never reaches another provider or CRM', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const customerReference = await createCustomer(calendar);
+    const customerOfOther = await createCustomer(calendar, { crmId: 'one', providerReference: 'p2' });
+    await createCustomer(calendar, { crmId: 'two', providerReference: 'p1' });
+    const book = (changes: object) =>
+      refusal(calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }, changes)));
+    const noAppointment = await book({ appointmentReference: freshReference('absent') });
+    expect(noAppointment).toMatchObject({ category: 'not_found', code: 'appointment.not_found' });
+    expect(await book({ providerReference: 'p2' })).toEqual(noAppointment);
+    expect(await book({ crmId: 'two' })).toEqual(noAppointment);
+    const noCustomer = await book({ customerReference: freshReference('absent') });
+    expect(noCustomer).toMatchObject({ category: 'not_found', code: 'customer.not_found' });
+    expect(await book({ customerReference: customerOfOther })).toEqual(noCustomer);
+    const noProvider = await book({ providerReference: 'absent' });
+    expect(noProvider).toMatchObject({ category: 'not_found', code: 'provider.not_found' });
+    expect(await seatsOf(calendar, appointmentReference)).toBe(0);
+  });
+
+  it('says which field is wrong when the state is none', async () => {
+    const request = newParticipation({ appointmentReference: 'a', customerReference: 'c' }, { state: ParticipationState.UNSPECIFIED });
+    expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject({
+      category: 'invalid',
+      code: 'participation.invalid',
+      errors: [{ pointer: '/state' }],
+    });
+  });
+});
+
+describe('the copies of customers', () => {
+  it('follow a change of name and reference', async () => {
+    const appointmentReference = await createAppointment(calendar, { capacity: 2 });
+    const customerReference = await createCustomer(calendar);
+    await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }));
+    const newCustomerReference = freshReference('customer');
+    await calendar.customers.updateCustomer({ ...owned, customerReference, newCustomerReference, userName: 'New Name' });
+
+    await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference: newCustomerReference }));
+    await eventually(async () => {
+      const [part] = await Array.fromAsync(calendar.appointments.listAppointments({ ...owned, includeArchived: false }));
+      const listed = part!.appointments.find((appointment) => appointment.reference === appointmentReference);
+      expect(listed!.participations.map((participation) => participation.name)).toEqual(['New Name', 'New Name']);
+    });
+    const late = newParticipation({ appointmentReference, customerReference });
+    expect((await refusal(calendar.participations.createParticipation(late))).code).toBe('customer.not_found');
+  });
+
+  it('are filled by events, so that a booking needs no other service', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const customerReference = await createCustomer(calendar);
+    await eventually(async () => {
+      const known = await calendar.database.kysely.selectFrom('customer').select('id').where('reference', '=', customerReference).execute();
+      expect(known).toHaveLength(1);
+    });
+    await calendar.customerProcess[Symbol.asyncDispose]();
+    const request = newParticipation({ appointmentReference, customerReference });
+    expect(await calendar.participations.createParticipation(request)).toMatchObject({ created: true });
+    const unknown = newParticipation({ appointmentReference, customerReference: freshReference('customer') });
+    expect(await refusal(calendar.participations.createParticipation(unknown))).toMatchObject({ category: 'unavailable' });
+  });
+});

@@ -1,0 +1,214 @@
+import {
+  AppointmentServiceService,
+  type CreateAppointmentRequest,
+  type CreateParticipationRequest,
+  CustomerRemovalServiceService,
+  ParticipationServiceService,
+  ParticipationState,
+  TimeslotServiceService,
+} from '@scheduling/contracts/calendar/v1';
+import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import { ParticipationChanged } from '@scheduling/contracts/events/v1';
+import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { events } from '@scheduling/messaging';
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { createClient, type RpcClient } from '@scheduling/rpc';
+import { DomainError } from '@scheduling/runtime';
+import { createTestDatabase, type ServiceProcess, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
+import { sql } from 'kysely';
+import { readConfig } from '../src/config.ts';
+import { migrateCalendarDatabase } from '../src/db/migrate.ts';
+import type { CalendarSchema } from '../src/db/schema.ts';
+import { createCalendarService } from '../src/service.ts';
+
+export interface Calendar extends AsyncDisposable {
+  timeslots: RpcClient<typeof TimeslotServiceService>;
+  appointments: RpcClient<typeof AppointmentServiceService>;
+  participations: RpcClient<typeof ParticipationServiceService>;
+  removals: RpcClient<typeof CustomerRemovalServiceService>;
+  /** What `/metrics` answers. */
+  scrape(): Promise<string>;
+}
+
+export interface CalendarUnderTest extends Calendar {
+  identity: RpcClient<typeof IdentityServiceService>;
+  customers: RpcClient<typeof CustomerServiceService>;
+  customerProcess: ServiceProcess;
+  /** To look at what no RPC shows. */
+  database: Database<CalendarSchema>;
+  /** Another replica on the same database. Settings override those of the environment. */
+  startReplica(settings?: Record<string, string>): Promise<Calendar>;
+  /** Moves the database's clock, for sessions that begin from now on: for replicas started after it. */
+  moveClock(offset: string): Promise<void>;
+}
+
+/** Provider p1 (Europe/Berlin) of CRM one, where nothing else is said. */
+export const owned = { crmId: 'one', providerReference: 'p1' };
+
+/** The service as it runs in production, on servers of its own, with identity and customer as processes. */
+export async function startCalendar(settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
+  await using starting = new AsyncDisposableStack();
+  const logger = testLogger('calendar-test');
+  const nats = starting.use(await startTestNats());
+  const identityProcess = starting.use(await startServiceProcess('identity', { DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url }));
+  const customerProcess = starting.use(
+    await startServiceProcess('customer', {
+      DATABASE_URL: await createTestDatabase(),
+      NATS_URL: nats.url,
+      IDENTITY_ADDRESS: identityProcess.address,
+      CALENDAR_ADDRESS: '127.0.0.1:1',
+    }),
+  );
+  const url = await createTestDatabase();
+  await migrateCalendarDatabase(url, logger);
+  const environment = {
+    LISTEN_HOST: '127.0.0.1',
+    GRPC_PORT: '0',
+    METRICS_PORT: '0',
+    DATABASE_URL: url,
+    NATS_URL: nats.url,
+    IDENTITY_ADDRESS: identityProcess.address,
+    CUSTOMER_ADDRESS: customerProcess.address,
+    ...settings,
+  };
+  const startReplica = async (overrides: Record<string, string> = {}): Promise<Calendar> => {
+    await using replica = new AsyncDisposableStack();
+    const service = replica.use(await createCalendarService(readConfig({ ...environment, ...overrides }), logger));
+    const address = `127.0.0.1:${service.grpcPort}`;
+    const timeslots = replica.use(createClient(TimeslotServiceService, 'calendar', address));
+    const appointments = replica.use(createClient(AppointmentServiceService, 'calendar', address));
+    const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address));
+    const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address));
+    const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
+    const running = replica.move();
+    return { timeslots, appointments, participations, removals, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  };
+  const calendar = starting.use(await startReplica());
+  const identity = starting.use(createClient(IdentityServiceService, 'identity', identityProcess.address));
+  const customers = starting.use(createClient(CustomerServiceService, 'customer', customerProcess.address));
+  await setUpProviders(identityProcess.address);
+  const database = starting.use(createDatabase<CalendarSchema>({ url, applicationName: 'test', logger }));
+  const moveClock = async (offset: string): Promise<void> => {
+    const name = sql.id(new URL(url).pathname.slice(1));
+    await sql`ALTER DATABASE ${name} SET scheduling.clock_offset = ${sql.lit(offset)}`.execute(database.kysely);
+  };
+  const started = starting.move();
+  return {
+    ...calendar,
+    identity,
+    customers,
+    customerProcess,
+    database,
+    startReplica,
+    moveClock,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+/** Providers p1 and p2 of CRM one, p1 of CRM two, and one in each of some other zones, whose reference is the zone. */
+async function setUpProviders(identityAddress: string): Promise<void> {
+  using admin = createClient(AdminServiceService, 'identity', identityAddress);
+  using identity = createClient(IdentityServiceService, 'identity', identityAddress);
+  for (const crmId of ['one', 'two']) {
+    await admin.createCrm({ crmId });
+    await identity.createUser({ crmId, reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });
+    await identity.createAccount({ crmId, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
+    const references = crmId === 'one' ? ['p1', 'p2', ...otherZones] : ['p1'];
+    for (const reference of references) {
+      const timeZone = otherZones.find((zone) => zone === reference);
+      await identity.createProvider({ crmId, reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: reference, timeZone });
+    }
+  }
+}
+
+export const otherZones = ['Asia/Kolkata', 'Australia/Lord_Howe', 'America/Santiago', 'Pacific/Apia'];
+
+let lastNumber = 0;
+
+/** A reference that no other test of the file uses. */
+export function freshReference(kind: string): string {
+  lastNumber += 1;
+  return `${kind}-${lastNumber}@test`;
+}
+
+export async function createCustomer({ customers }: CalendarUnderTest, owner = owned): Promise<string> {
+  const customerReference = freshReference('customer');
+  await customers.createCustomer({ ...owner, customerReference, userName: `Name of ${customerReference}`, email: 'person@example.com' });
+  return customerReference;
+}
+
+export function newAppointment(overrides: Partial<CreateAppointmentRequest> = {}): CreateAppointmentRequest {
+  return {
+    ...owned,
+    reference: freshReference('appointment'),
+    start: '2099-06-01T10:00',
+    end: '2099-06-01T11:00',
+    capacity: 1,
+    acceptBookings: false,
+    resourceReference: 'resource@test',
+    productReference: 'product@test',
+    participations: [],
+    ...overrides,
+  };
+}
+
+/** An appointment of provider p1; answers its reference. */
+export async function createAppointment(calendar: Calendar, overrides: Partial<CreateAppointmentRequest> = {}): Promise<string> {
+  const request = newAppointment(overrides);
+  await calendar.appointments.createAppointment(request);
+  return request.reference;
+}
+
+export function newParticipation(
+  required: Pick<CreateParticipationRequest, 'appointmentReference' | 'customerReference'>,
+  overrides: Partial<CreateParticipationRequest> = {},
+): CreateParticipationRequest {
+  return {
+    ...owned,
+    reference: freshReference('participation'),
+    state: ParticipationState.BOOKED,
+    ignoreCapacity: false,
+    onDuplicateRaise: false,
+    sendMails: true,
+    ...required,
+    ...overrides,
+  };
+}
+
+/** The domain error that a call is rejected with, without its stack. */
+export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors'>> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    const { category, code, message, errors } = error;
+    return { category, code, message, errors };
+  }
+  throw new Error('the call was not refused');
+}
+
+/** What the outbox says of one participation, oldest first. */
+export async function eventsOf({ database }: CalendarUnderTest, participationReference: string): Promise<ParticipationChanged[]> {
+  const { id } = await database.kysely
+    .selectFrom('participation')
+    .select('id')
+    .where('reference', '=', participationReference)
+    .executeTakeFirstOrThrow();
+  const rows = await database.kysely
+    .selectFrom('outbox')
+    .select('payload')
+    .where('type', '=', events.participationChanged.type)
+    .orderBy('id')
+    .execute();
+  return rows.map((row) => ParticipationChanged.decode(row.payload)).filter((event) => event.participationId === id);
+}
+
+export async function seatsOf({ database }: CalendarUnderTest, appointmentReference: string): Promise<number> {
+  const { taken } = await database.kysely
+    .selectFrom('appointment')
+    .select('taken')
+    .where('crm_id', '=', owned.crmId)
+    .where('reference', '=', appointmentReference)
+    .executeTakeFirstOrThrow();
+  return taken;
+}

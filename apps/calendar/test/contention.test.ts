@@ -1,0 +1,174 @@
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { DomainError } from '@scheduling/runtime';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type Calendar,
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  newParticipation,
+  owned,
+  startCalendar,
+} from './calendar-under-test.ts';
+
+let calendar: CalendarUnderTest;
+let replicas: Calendar[];
+let customerReference: string;
+const stack = new AsyncDisposableStack();
+
+beforeAll(async () => {
+  calendar = stack.use(await startCalendar());
+  replicas = [calendar, stack.use(await calendar.startReplica())];
+  customerReference = await createCustomer(calendar);
+});
+afterAll(() => stack.disposeAsync());
+
+const callers = 200;
+const capacities = [1, 5, 50];
+const firstSeed = Number(process.env['CONTENTION_SEED'] ?? Math.floor(Math.random() * 1_000_000));
+const seeds = Array.from({ length: Number(process.env['CONTENTION_SEEDS'] ?? 10) }, (_, index) => firstSeed + index);
+
+/** What one caller knows of its participation: the last state that it was told. */
+interface Belief {
+  appointmentReference: string;
+  reference: string;
+  state: keyof typeof ParticipationState | 'GONE';
+}
+
+// Every call has 2 s: a machine that stalls for so long is not the service's fault, so each is tried once more.
+describe(`${callers} callers at once`, { timeout: 120_000, retry: 1 }, () => {
+  it.each(capacities)('get the %i seats of an appointment, and no more', async (capacity) => {
+    const appointmentReference = await createAppointment(calendar, { capacity });
+    const answers = await Promise.all(
+      Array.from({ length: callers }, (_, index) => create(index, newParticipation({ appointmentReference, customerReference }))),
+    );
+    expect(answers.filter((answer) => answer === 'ok')).toHaveLength(capacity);
+    expect(answers.filter((answer) => answer === 'participation.capacity_exhausted')).toHaveLength(callers - capacity);
+    await expectTrueSeats([appointmentReference]);
+  });
+
+  it.each(capacities)('that were waiting get the %i seats by being confirmed, and no more', async (capacity) => {
+    const appointmentReference = await createAppointment(calendar, { capacity });
+    const requests = Array.from({ length: callers }, () =>
+      newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED }),
+    );
+    await Promise.all(requests.map((request, index) => create(index, request)));
+    const answers = await Promise.all(requests.map((request, index) => update(index, request.reference, 'BOOKED')));
+    expect(answers.filter((answer) => answer === 'ok')).toHaveLength(capacity);
+    await expectTrueSeats([appointmentReference]);
+  });
+
+  it.each(seeds)('book, reserve, request, confirm, cancel and let reservations end at random: seed %i', async (seed) => {
+    const appointments = await Promise.all(capacities.map((capacity) => createAppointment(calendar, { capacity })));
+    const beliefs = await Promise.all(Array.from({ length: callers }, (_, index) => playCaller(index, appointments, randomOf(seed * callers + index))));
+    await expectTrueSeats(appointments);
+    await expectBeliefs(beliefs.flat());
+  });
+
+  it('leave no deadlock behind', async () => {
+    await sql`SELECT pg_stat_force_next_flush()`.execute(calendar.database.kysely);
+    const { rows } = await sql<{ deadlocks: number }>`
+      SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`.execute(calendar.database.kysely);
+    expect(rows).toEqual([{ deadlocks: 0 }]);
+  });
+});
+
+/** Three participations one after the other, each moved about. */
+async function playCaller(index: number, appointments: string[], random: () => number): Promise<Belief[]> {
+  const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!;
+  const beliefs: Belief[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const request = newParticipation(
+      { appointmentReference: pick(appointments), customerReference },
+      { state: ParticipationState[pick(['BOOKED', 'RESERVED', 'REQUESTED'] as const)], ignoreCapacity: random() < 0.05 },
+    );
+    const belief: Belief = { appointmentReference: request.appointmentReference, reference: request.reference, state: 'GONE' };
+    beliefs.push(belief);
+    if ((await create(index, request)) !== 'ok') continue;
+    belief.state = stateName(request.state);
+    for (const to of [pick(['BOOKED', 'CANCELED', 'STAY', 'END'] as const), pick(['BOOKED', 'CANCELED', 'DELETED', 'STAY'] as const)]) {
+      if (to === 'STAY') continue;
+      if (to === 'END') {
+        if (await endReservation(request.reference)) belief.state = 'GONE';
+      } else if ((await update(index, request.reference, to)) === 'ok') belief.state = to;
+    }
+    // The same caller repeats itself, as after a lost answer.
+    if (belief.state === 'BOOKED' && random() < 0.3) await create(index, { ...request, state: ParticipationState.BOOKED });
+  }
+  return beliefs;
+}
+
+/** Lets the time of one reservation pass. */
+async function endReservation(reference: string): Promise<boolean> {
+  const { numUpdatedRows } = await calendar.database.kysely
+    .updateTable('participation')
+    .set({ reserved_until: sql<Date>`scheduling_now()` })
+    .where('crm_id', '=', owned.crmId)
+    .where('reference', '=', reference)
+    .where('state', '=', 'RESERVED')
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+function create(index: number, request: Parameters<Calendar['participations']['createParticipation']>[0]): Promise<string> {
+  return outcomeOf(replicas[index % replicas.length]!.participations.createParticipation(request));
+}
+
+function update(index: number, participationReference: string, state: 'BOOKED' | 'CANCELED' | 'DELETED'): Promise<string> {
+  const request = { ...owned, participationReference, state: ParticipationState[state], ignoreCapacity: false, sendMails: true };
+  return outcomeOf(replicas[index % replicas.length]!.participations.updateParticipation(request));
+}
+
+const expectedRefusals = new Set(['participation.capacity_exhausted', 'participation.move_not_allowed', 'participation.not_found']);
+
+/** "ok", or the code of a refusal that the rules know. Everything else, such as a deadlock, fails the test. */
+async function outcomeOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return 'ok';
+  } catch (error) {
+    if (error instanceof DomainError && expectedRefusals.has(error.code)) return error.code;
+    throw error;
+  }
+}
+
+async function expectTrueSeats(appointments: string[]): Promise<void> {
+  const { rows } = await sql<{ reference: string; taken: number; capacity: number; active: number; deliberate: number }>`
+    SELECT a.reference, a.taken, a.capacity,
+           count(p.id) FILTER (WHERE p.state IN ('BOOKED', 'RESERVED')) AS active,
+           count(p.id) FILTER (WHERE p.state IN ('BOOKED', 'RESERVED') AND p.exempt) AS deliberate
+      FROM appointment a LEFT JOIN participation p ON p.crm_id = a.crm_id AND p.appointment_id = a.id
+     WHERE a.crm_id = ${owned.crmId} AND a.reference = ANY(${appointments})
+     GROUP BY a.crm_id, a.id`.execute(calendar.database.kysely);
+  expect(rows).toHaveLength(appointments.length);
+  for (const row of rows) {
+    expect(row.taken, `the counter of ${row.reference}`).toBe(row.active);
+    expect(row.active, `the seats of ${row.reference}`).toBeLessThanOrEqual(row.capacity + row.deliberate);
+  }
+}
+
+async function expectBeliefs(beliefs: Belief[]): Promise<void> {
+  const shown = new Map<string, string>();
+  for await (const { appointments } of calendar.appointments.listAppointments({ ...owned, includeArchived: true })) {
+    for (const participation of appointments.flatMap((appointment) => appointment.participations)) {
+      shown.set(participation.reference, stateName(participation.state));
+    }
+  }
+  for (const belief of beliefs) expect(shown.get(belief.reference) ?? 'GONE', belief.reference).toBe(belief.state);
+}
+
+function stateName(state: ParticipationState): keyof typeof ParticipationState {
+  return state.replace('PARTICIPATION_STATE_', '') as keyof typeof ParticipationState;
+}
+
+/** mulberry32: small, and the same numbers for the same seed everywhere. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

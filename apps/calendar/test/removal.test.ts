@@ -1,0 +1,161 @@
+import { type Appointment, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  freshReference,
+  newParticipation,
+  owned,
+  refusal,
+  seatsOf,
+  startCalendar,
+} from './calendar-under-test.ts';
+
+const { BOOKED, REQUESTED, RESERVED, CANCELED } = ParticipationState;
+const past = { start: '2020-06-01T10:00', end: '2020-06-01T11:00' };
+let calendar: CalendarUnderTest;
+
+beforeAll(async () => {
+  calendar = await startCalendar();
+});
+afterAll(() => calendar[Symbol.asyncDispose]());
+
+async function customerIdOf(customerReference: string): Promise<string> {
+  const { customer } = await calendar.customers.getCustomer({
+    crmId: owned.crmId,
+    key: { $case: 'reference', value: { providerReference: owned.providerReference, customerReference } },
+  });
+  return customer!.id;
+}
+
+const remove = async (customerReference: string, ignoreFutureAppointments: boolean) =>
+  calendar.removals.removeCustomer({ crmId: owned.crmId, customerId: await customerIdOf(customerReference), ignoreFutureAppointments });
+
+async function book(customerReference: string, appointmentReference: string, state: ParticipationState = BOOKED): Promise<string> {
+  const request = newParticipation({ appointmentReference, customerReference }, { state, message: 'canary message' });
+  await calendar.participations.createParticipation(request);
+  return request.reference;
+}
+
+async function read(reference: string): Promise<Appointment> {
+  for await (const { appointments } of calendar.appointments.listAppointments({ ...owned, includeArchived: true })) {
+    const found = appointments.find((appointment) => appointment.reference === reference);
+    if (found) return found;
+  }
+  throw new Error(`no appointment ${reference}`);
+}
+
+describe('a customer who is removed', () => {
+  it.each([BOOKED, REQUESTED, RESERVED])('and is %s in a future appointment blocks it, by name, and nothing changes', async (state) => {
+    const customerReference = await createCustomer(calendar);
+    const appointment = await createAppointment(calendar);
+    const participation = await book(customerReference, appointment, state);
+    expect(await refusal(remove(customerReference, false))).toMatchObject({
+      category: 'conflict',
+      code: 'customer.has_future_appointments',
+      message: expect.stringContaining(appointment),
+    });
+    expect((await read(appointment)).participations).toMatchObject([{ reference: participation, name: `Name of ${customerReference}` }]);
+    await book(customerReference, await createAppointment(calendar));
+  });
+
+  it('leaves future appointments, frees the seats, and is told about as often as asked', async () => {
+    const customerReference = await createCustomer(calendar);
+    const appointment = await createAppointment(calendar, { description: 'Yoga', address: { kind: { $case: 'text', value: 'Room 1' } } });
+    await book(customerReference, appointment);
+    const answer = await remove(customerReference, true);
+    expect(answer.removed).toMatchObject([{ version: 2, description: 'Yoga', address: { kind: { value: 'Room 1' } } }]);
+    expect(await remove(customerReference, true)).toEqual(answer);
+    expect((await read(appointment)).participations).toEqual([]);
+    expect(await seatsOf(calendar, appointment)).toBe(0);
+  });
+
+  it('stays in the past as nobody', async () => {
+    const customerReference = await createCustomer(calendar);
+    const bygone = await createAppointment(calendar, past);
+    const cancelled = await createAppointment(calendar, { capacity: 5 });
+    await book(customerReference, bygone);
+    await book(customerReference, cancelled);
+    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: cancelled, message: 'canary message' });
+    expect(await remove(customerReference, false)).toEqual({ removed: [] });
+    for (const [reference, state] of [
+      [bygone, BOOKED],
+      [cancelled, CANCELED],
+    ] as const) {
+      const [participation] = (await read(reference)).participations;
+      expect(participation).toMatchObject({ name: '', email: undefined, mobile: undefined, note: undefined, messages: [], state });
+      expect(participation!.reference).toMatch(/^anonymous-/);
+    }
+    expect(await seatsOf(calendar, bygone)).toBe(1);
+  });
+
+  it('cannot be booked any more, although the customer service still has the record', async () => {
+    const [known, unknown] = [await createCustomer(calendar), await createCustomer(calendar)];
+    await book(known, await createAppointment(calendar));
+    for (const customerReference of [known, unknown]) {
+      await remove(customerReference, true);
+      const booking = book(customerReference, await createAppointment(calendar));
+      expect(await refusal(booking)).toMatchObject({ category: 'not_found', code: 'customer.not_found' });
+    }
+  });
+
+  it('takes along a booking that has begun and is not committed yet', async () => {
+    const customerReference = await createCustomer(calendar);
+    const appointment = await createAppointment(calendar);
+    const finished: string[] = [];
+    const waiting = async () => {
+      const { rows } = await sql<{ count: number }>`SELECT count(*) FROM pg_locks WHERE NOT granted`.execute(calendar.database.kysely);
+      return rows[0]!.count;
+    };
+    const both = await calendar.database.transaction(async (tx) => {
+      // The last thing that a booking writes is its event: there it stops, with all its locks.
+      await sql`LOCK TABLE outbox IN EXCLUSIVE MODE`.execute(tx);
+      const booking = book(customerReference, appointment).then(() => finished.push('booking'));
+      await expect.poll(waiting).toBe(1);
+      const removal = remove(customerReference, true).then(() => finished.push('removal'));
+      await expect.poll(async () => finished.length + (await waiting())).toBe(2);
+      return [booking, removal];
+    });
+    await Promise.all(both);
+    expect(finished).toEqual(['booking', 'removal']);
+    expect((await read(appointment)).participations).toEqual([]);
+    expect(await seatsOf(calendar, appointment)).toBe(0);
+  });
+
+  it('never keeps a booking that was made at the same moment', async () => {
+    const people = await Promise.all(Array.from({ length: 20 }, () => createCustomer(calendar)));
+    for (const customerReference of people) {
+      const appointments = await Promise.all(Array.from({ length: 5 }, () => createAppointment(calendar, { capacity: 50 })));
+      const customerId = await customerIdOf(customerReference);
+      const bookings = Array.from({ length: 25 }, (_, index) => {
+        const request = newParticipation({ appointmentReference: appointments[index % 5]!, customerReference }, { reference: freshReference('race') });
+        return calendar.participations.createParticipation(request).then(() => 'booked', (error: { code: string }) => error.code);
+      });
+      const removals = Array.from({ length: 5 }, () =>
+        calendar.removals.removeCustomer({ crmId: owned.crmId, customerId, ignoreFutureAppointments: true }),
+      );
+      const [outcomes] = await Promise.all([Promise.all(bookings), Promise.all(removals)]);
+      expect(outcomes.filter((outcome) => outcome !== 'booked' && outcome !== 'customer.not_found')).toEqual([]);
+      for (const appointment of appointments) {
+        expect((await read(appointment)).participations).toEqual([]);
+        expect(await seatsOf(calendar, appointment)).toBe(0);
+      }
+    }
+  });
+});
+
+describe('a retention period', () => {
+  it('makes nobody of the participants of appointments that ended before it, and of no others', async () => {
+    const embedded = (reference: string) => ({ reference, name: 'Canary', email: 'canary@example.com', note: 'Canary', state: BOOKED });
+    const bygone = await createAppointment(calendar, { ...past, participations: [embedded(freshReference('embedded'))] });
+    const coming = await createAppointment(calendar, { participations: [embedded(freshReference('embedded'))] });
+    await book(await createCustomer(calendar), await createAppointment(calendar, past));
+    await using _ = await calendar.startReplica({ ANONYMISE_AFTER_DAYS: '30' });
+    await expect.poll(async () => (await read(bygone)).participations, { timeout: 10_000 }).toMatchObject([{ name: '', email: undefined }]);
+    expect((await read(bygone)).participations[0]).toMatchObject({ note: undefined, state: BOOKED, messages: [] });
+    expect((await read(coming)).participations).toMatchObject([{ name: 'Canary', email: 'canary@example.com' }]);
+    expect(await seatsOf(calendar, bygone)).toBe(1);
+  });
+});

@@ -1,0 +1,127 @@
+import { type Appointment, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import {
+  type Calendar,
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  newParticipation,
+  owned,
+  refusal,
+  seatsOf,
+  startCalendar,
+} from './calendar-under-test.ts';
+
+let calendar: CalendarUnderTest;
+let customerReference: string;
+
+beforeAll(async () => {
+  calendar = await startCalendar({ RESERVATION_SWEEPER: 'off' });
+  customerReference = await createCustomer(calendar);
+});
+afterAll(() => calendar[Symbol.asyncDispose]());
+
+async function reserve(appointmentReference: string) {
+  const request = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.RESERVED });
+  const { participation } = await calendar.participations.createParticipation(request);
+  return { request, participation: participation! };
+}
+
+function update(replica: Calendar, participationReference: string, state: ParticipationState) {
+  return replica.participations.updateParticipation({ ...owned, participationReference, state, ignoreCapacity: false, sendMails: true });
+}
+
+async function shown(replica: Calendar, appointmentReference: string): Promise<Appointment> {
+  const parts = await Array.fromAsync(replica.appointments.listAppointments({ ...owned, includeArchived: true }));
+  return parts.flatMap((part) => part.appointments).find((appointment) => appointment.reference === appointmentReference)!;
+}
+
+/** A replica whose clock is `offset` later than that of the others. */
+async function replicaAt(offset: string, settings: Record<string, string> = {}): Promise<Calendar> {
+  await calendar.moveClock(offset);
+  const replica = await calendar.startReplica({ RESERVATION_SWEEPER: 'off', ...settings });
+  // Sessions read the setting when they begin: this one begins now.
+  await Array.fromAsync(replica.appointments.listAppointments({ ...owned, includeArchived: true, limit: 1 }));
+  return replica;
+}
+
+describe('a reservation', () => {
+  it('ends three minutes after it was made', async () => {
+    const before = Date.now();
+    const { participation } = await reserve(await createAppointment(calendar));
+    const after = Date.now();
+    expect(participation.expiresAt!.getTime()).toBeGreaterThanOrEqual(before + 180_000);
+    expect(participation.expiresAt!.getTime()).toBeLessThanOrEqual(after + 180_000);
+  });
+
+  it('holds its seat at 175 s and not at 181 s, with no sweeper', async () => {
+    const appointmentReference = await createAppointment(calendar, { capacity: 3 });
+    const [first, second, third] = [await reserve(appointmentReference), await reserve(appointmentReference), await reserve(appointmentReference)];
+    const booking = newParticipation({ appointmentReference, customerReference });
+
+    await using early = await replicaAt('175 seconds');
+    expect((await refusal(early.participations.createParticipation(booking))).code).toBe('participation.capacity_exhausted');
+    expect((await shown(early, appointmentReference)).participations).toHaveLength(3);
+    await update(early, first.request.reference, ParticipationState.BOOKED);
+
+    await using late = await replicaAt('181 seconds');
+    expect((await shown(late, appointmentReference)).participations.map(({ reference }) => reference)).toEqual([first.request.reference]);
+    expect((await refusal(update(late, second.request.reference, ParticipationState.BOOKED))).code).toBe('participation.not_found');
+    expect(await late.participations.createParticipation(booking)).toMatchObject({ created: true });
+    expect(await seatsOf(calendar, appointmentReference)).toBe(2);
+    // Its reference is free again.
+    expect(await late.participations.createParticipation(third.request)).toMatchObject({ created: true });
+    expect(await seatsOf(calendar, appointmentReference)).toBe(3);
+    await calendar.moveClock('0');
+  });
+
+  it('that is over frees its reference for another appointment and for an embedded participation', async () => {
+    const [first, second] = [await reserve(await createAppointment(calendar)), await reserve(await createAppointment(calendar))];
+    await using late = await replicaAt('181 seconds');
+    const elsewhere = await createAppointment(calendar);
+    expect(await late.participations.createParticipation({ ...first.request, appointmentReference: elsewhere })).toMatchObject({ created: true });
+    expect(await seatsOf(calendar, first.request.appointmentReference)).toBe(0);
+    const embedded = { reference: second.request.reference, name: 'Name', email: 'a@example.com', state: ParticipationState.BOOKED };
+    const third = await createAppointment(late, { participations: [embedded] });
+    expect((await shown(late, third)).participations).toMatchObject([{ reference: second.request.reference, state: ParticipationState.BOOKED }]);
+    await calendar.moveClock('0');
+  });
+
+  it('gives its seat to a waiting request when it is over', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const waiting = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED });
+    await calendar.participations.createParticipation(waiting);
+    await reserve(appointmentReference);
+    expect((await refusal(update(calendar, waiting.reference, ParticipationState.BOOKED))).code).toBe('participation.capacity_exhausted');
+    await using late = await replicaAt('181 seconds');
+    await update(late, waiting.reference, ParticipationState.BOOKED);
+    expect(await seatsOf(calendar, appointmentReference)).toBe(1);
+    await calendar.moveClock('0');
+  });
+
+  it('that is over is not cancelled with its appointment: nobody is told', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    await reserve(appointmentReference);
+    await using late = await replicaAt('181 seconds');
+    const events = calendar.database.kysely.selectFrom('outbox').select('id');
+    const before = (await events.execute()).length;
+    await late.appointments.cancelAppointment({ ...owned, appointmentReference });
+    expect(await events.execute()).toHaveLength(before);
+    await calendar.moveClock('0');
+  });
+
+  it('is swept from the table within 5 s of its end, by several replicas', async () => {
+    const appointments = await Promise.all(Array.from({ length: 20 }, () => createAppointment(calendar, { capacity: 5 })));
+    await Promise.all(appointments.flatMap((reference) => [reserve(reference), reserve(reference)]));
+    await using _first = await replicaAt('180 seconds', { RESERVATION_SWEEPER: 'on' });
+    await using _second = await calendar.startReplica({ RESERVATION_SWEEPER: 'on' });
+    const reserved = calendar.database.kysely
+      .selectFrom('participation')
+      .innerJoin('appointment', 'appointment.id', 'participation.appointment_id')
+      .select('participation.id')
+      .where('appointment.reference', 'in', appointments);
+    await vi.waitFor(async () => expect(await reserved.execute()).toHaveLength(0), { timeout: 5_000, interval: 100 });
+    for (const appointment of appointments) expect(await seatsOf(calendar, appointment)).toBe(0);
+    await calendar.moveClock('0');
+  });
+});

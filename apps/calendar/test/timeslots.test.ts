@@ -1,0 +1,217 @@
+import { AppointmentState, type NewTimeslot, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  freshReference,
+  newParticipation,
+  owned,
+  refusal,
+  startCalendar,
+} from './calendar-under-test.ts';
+
+let calendar: CalendarUnderTest;
+
+beforeAll(async () => {
+  calendar = await startCalendar();
+});
+afterAll(() => calendar[Symbol.asyncDispose]());
+
+function newTimeslot(overrides: Partial<NewTimeslot> = {}): NewTimeslot {
+  return {
+    reference: freshReference('timeslot'),
+    resourceReference: freshReference('resource'),
+    start: '2099-06-01T08:00',
+    end: '2099-06-01T12:00',
+    raster: 30,
+    defaultCapacity: 2,
+    defaultAcceptBookings: true,
+    state: TimeslotState.BOOKABLE,
+    ...overrides,
+  };
+}
+
+async function create(...timeslots: NewTimeslot[]) {
+  return (await calendar.timeslots.createTimeslots({ ...owned, timeslots })).timeslots;
+}
+
+async function list(resourceReference: string, from = '2099-06-01T00:00', to = '2099-06-02T00:00') {
+  return (await calendar.timeslots.listTimeslots({ ...owned, resourceReference, from, to })).timeslots;
+}
+
+const update = (timeslotReference: string, changes: object) =>
+  calendar.timeslots.updateTimeslot({ ...owned, timeslotReference, ...changes }).then(({ timeslot }) => timeslot!);
+
+describe('creating timeslots', () => {
+  it('answers the full records in the order of the request', async () => {
+    const address = { kind: { $case: 'address' as const, value: { city: 'Bonn', countryCode: 'DE' } } };
+    const requested = [newTimeslot({ reference: 'b@order', address }), newTimeslot({ reference: 'a@order', state: TimeslotState.CREATED })];
+    const created = await create(...requested);
+    expect(created.map((timeslot) => timeslot.reference)).toEqual(['b@order', 'a@order']);
+    expect(created[0]).toEqual({
+      ...requested[0],
+      start: new Date('2099-06-01T06:00:00Z'),
+      end: new Date('2099-06-01T10:00:00Z'),
+      address: { kind: { $case: 'address', value: { city: 'Bonn', countryCode: 'DE', street: undefined, number: undefined, zip: undefined } } },
+      appointments: [],
+    });
+    expect(created[1]!.state).toBe(TimeslotState.CREATED);
+  });
+
+  it('names each fault, and creates nothing', async () => {
+    const good = newTimeslot();
+    const timeslots = [good, newTimeslot({ start: 'tomorrow' }), newTimeslot({ raster: 241 }), newTimeslot({ end: '2099-06-01T08:00', raster: 0 })];
+    const { category, code, errors } = await refusal(create(...timeslots, newTimeslot({ reference: good.reference! }), newTimeslot({ raster: 0 })));
+    expect({ category, code }).toEqual({ category: 'invalid', code: 'timeslot.invalid' });
+    expect(errors.map((error) => error.pointer)).toEqual([
+      '/timeslots/1/start',
+      '/timeslots/2/raster',
+      '/timeslots/3/end',
+      '/timeslots/4/reference',
+      '/timeslots/5/raster',
+    ]);
+    expect(await list(good.resourceReference)).toEqual([]);
+  });
+
+  it('names the one with an unknown state, and refuses more than 500', async () => {
+    const bad = [newTimeslot(), newTimeslot({ state: TimeslotState.UNSPECIFIED })];
+    expect((await refusal(create(...bad))).errors).toMatchObject([{ pointer: '/timeslots/1/state' }]);
+    expect((await refusal(create(...Array.from({ length: 501 }, () => newTimeslot())))).errors).toMatchObject([{ pointer: '/timeslots' }]);
+    expect(await create(...Array.from({ length: 500 }, () => newTimeslot()))).toHaveLength(500);
+  });
+
+  it('generates a missing reference and begins now, cut to the minute, without a start', async () => {
+    const before = Date.now();
+    const [created] = await create(newTimeslot({ reference: undefined, start: undefined }));
+    expect(created!.reference).toMatch(/^[^@]+@scheduling$/);
+    expect(created!.start!.getTime() % 60_000).toBe(0);
+    expect(created!.start!.getTime()).toBeGreaterThan(before - 60_000);
+    expect(created!.start!.getTime()).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('again with the same content answers what exists, with other content nothing is created', async () => {
+    const [first, second] = [newTimeslot(), newTimeslot()];
+    await create(first);
+    await update(first.reference!, { defaultCapacity: 9 });
+    const again = await create({ ...first, start: '2099-06-01T06:00:00Z' }, second);
+    expect(again.map((timeslot) => timeslot.defaultCapacity)).toEqual([9, 2]);
+
+    const third = newTimeslot();
+    expect(await refusal(create(third, { ...first, raster: 60 }))).toMatchObject({ category: 'conflict', code: 'timeslot.reference_taken' });
+    expect(await list(third.resourceReference)).toEqual([]);
+  });
+
+  it('of the same references by twenty at once in different orders creates each once', async () => {
+    const timeslots = Array.from({ length: 300 }, () => newTimeslot());
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => create(...(index % 2 === 0 ? timeslots : timeslots.toReversed()))),
+    );
+    for (const answer of answers) expect(answer).toHaveLength(300);
+    expect(await list(timeslots[0]!.resourceReference)).toHaveLength(1);
+  });
+});
+
+describe('the timeslots of a resource', () => {
+  it('are those that overlap the period, by start', async () => {
+    const resourceReference = freshReference('resource');
+    const at = (start: string, end: string) => newTimeslot({ resourceReference, reference: `${start}@list`, start, end });
+    await create(
+      at('2099-06-01T11:00', '2099-06-01T12:00'),
+      at('2099-06-01T08:00', '2099-06-01T09:00'),
+      at('2099-06-01T09:00', '2099-06-01T11:00'),
+      at('2099-06-01T08:30', '2099-06-01T18:00'),
+    );
+    const found = await list(resourceReference, '2099-06-01T09:00', '2099-06-01T11:00');
+    expect(found.map((timeslot) => timeslot.reference)).toEqual(['2099-06-01T08:30@list', '2099-06-01T09:00@list']);
+  });
+
+  it('come in pages that together are the whole list', async () => {
+    const resourceReference = freshReference('resource');
+    await create(...Array.from({ length: 7 }, () => newTimeslot({ resourceReference })));
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = { ...owned, resourceReference, from: '2099-06-01T00:00', to: '2099-06-02T00:00', limit: 3, cursor };
+      const { timeslots, nextCursor } = await calendar.timeslots.listTimeslots(query);
+      seen.push(...timeslots.map((timeslot) => timeslot.reference));
+      cursor = nextCursor;
+    } while (cursor !== undefined);
+    expect(seen).toEqual((await list(resourceReference)).map((timeslot) => timeslot.reference));
+    expect(new Set(seen).size).toBe(7);
+  });
+
+  it('show the appointments that lie in their windows, cancelled ones too', async () => {
+    const timeslot = newTimeslot();
+    const { resourceReference } = timeslot;
+    const overlapping = newTimeslot({ resourceReference, start: '2099-06-01T10:00' });
+    await create(timeslot, overlapping);
+    const inBoth = await createAppointment(calendar, { resourceReference });
+    const early = await createAppointment(calendar, { resourceReference, start: '2099-06-01T08:00', end: '2099-06-01T08:30' });
+    await createAppointment(calendar, { resourceReference, start: '2099-06-01T11:30', end: '2099-06-01T12:30' });
+    await createAppointment(calendar);
+    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: early });
+    const customerReference = await createCustomer(calendar);
+    await calendar.participations.createParticipation(newParticipation({ appointmentReference: inBoth, customerReference }));
+    const found = await list(resourceReference);
+    expect(found.map((each) => each.appointments.map((appointment) => appointment.reference))).toEqual([[early, inBoth], [inBoth]]);
+    expect(found[0]!.appointments).toMatchObject([
+      { state: AppointmentState.CANCELLED },
+      { state: AppointmentState.ACTIVE, participations: [{ state: ParticipationState.BOOKED }] },
+    ]);
+  });
+
+  it('are refused without a period', async () => {
+    expect((await refusal(list('r', 'x', 'y'))).errors.map((error) => error.pointer)).toEqual(['/from', '/to']);
+    expect((await refusal(list('r', '2099-06-02T00:00', '2099-06-01T00:00'))).errors).toMatchObject([{ pointer: '/to' }]);
+    const query = { ...owned, resourceReference: 'r', from: '2099-06-01T00:00', to: '2099-06-02T00:00', cursor: 'x' };
+    expect((await refusal(calendar.timeslots.listTimeslots(query))).errors).toMatchObject([{ pointer: '/cursor' }]);
+  });
+});
+
+describe('updating a timeslot', () => {
+  it('changes the fields that are given', async () => {
+    const [before] = await create(newTimeslot());
+    expect(await update(before!.reference, {})).toEqual(before);
+    const changes = { end: '2099-06-01T13:00', defaultAcceptBookings: false, state: TimeslotState.CREATED };
+    expect(await update(before!.reference, changes)).toEqual({ ...before, ...changes, end: new Date('2099-06-01T11:00:00Z') });
+    expect(await update(before!.reference, { state: TimeslotState.BOOKABLE, defaultCapacity: 0 })).toMatchObject({ defaultCapacity: 0 });
+  });
+
+  it('refuses a window that ends before it begins, and a raster that does not fit', async () => {
+    const [{ reference } = { reference: '' }] = await create(newTimeslot());
+    expect((await refusal(update(reference, { start: '2099-06-01T12:00' }))).errors).toMatchObject([{ pointer: '/end' }]);
+    expect((await refusal(update(reference, { raster: 300 }))).errors).toMatchObject([{ pointer: '/raster' }]);
+    expect((await refusal(update(reference, { start: 'x' }))).errors).toMatchObject([{ pointer: '/start' }]);
+  });
+
+  it('and deleting it refuse to orphan an appointment until it is cancelled', async () => {
+    const timeslot = newTimeslot();
+    const reference = timeslot.reference!;
+    await create(timeslot);
+    const appointmentReference = await createAppointment(calendar, { resourceReference: timeslot.resourceReference });
+    const orphaned = await refusal(update(reference, { end: '2099-06-01T10:30' }));
+    expect(orphaned).toMatchObject({ category: 'conflict', code: 'timeslot.has_appointments' });
+    expect(orphaned.message).toContain(appointmentReference);
+    expect((await refusal(update(reference, { raster: 45 }))).code).toBe('timeslot.has_appointments');
+    await update(reference, { raster: 60 });
+    const remove = () => calendar.timeslots.deleteTimeslot({ ...owned, timeslotReference: reference });
+    expect(await refusal(remove())).toMatchObject({ category: 'conflict', code: 'timeslot.has_appointments' });
+
+    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
+    await update(reference, { end: '2099-06-01T10:30', raster: 45 });
+    await remove();
+    expect(await list(timeslot.resourceReference)).toEqual([]);
+    expect((await refusal(remove())).code).toBe('timeslot.not_found');
+  });
+
+  it('and deleting it never reach another provider or CRM', async () => {
+    const [{ reference } = { reference: '' }] = await create(newTimeslot());
+    for (const owner of [{ crmId: 'one', providerReference: 'p2' }, { crmId: 'two', providerReference: 'p1' }]) {
+      const key = { ...owner, timeslotReference: reference };
+      expect((await refusal(calendar.timeslots.updateTimeslot({ ...key, raster: 10 }))).code).toBe('timeslot.not_found');
+      expect((await refusal(calendar.timeslots.deleteTimeslot(key))).code).toBe('timeslot.not_found');
+    }
+    expect((await update(reference, {})).raster).toBe(30);
+  });
+});

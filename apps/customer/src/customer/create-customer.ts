@@ -1,0 +1,67 @@
+import { appendEvent, events } from '@scheduling/messaging';
+import { transactOnce } from '@scheduling/postgres';
+import type { Transaction } from 'kysely';
+import type { CustomerSchema } from '../db/schema.ts';
+import { type CustomerDependencies, type CustomerRow, emptyToNull } from './customer.ts';
+import { findCustomerById, findCustomerByReference } from './get-customer.ts';
+
+export interface NewCustomer {
+  crmId: string;
+  providerReference: string;
+  customerReference: string;
+  userName: string;
+  email?: string | undefined;
+  mobile?: string | undefined;
+  note?: string | undefined;
+  language?: string | undefined;
+}
+
+/**
+ * Creates a customer of a provider, or answers the one that has this reference, unchanged (interface 4.4). The unique key on the reference
+ * decides between two that come at once. Rejects with `provider.not_found`.
+ */
+export async function createCustomer(
+  { database, identity }: CustomerDependencies,
+  request: NewCustomer,
+): Promise<{ customer: CustomerRow; created: boolean }> {
+  const { provider } = await identity.getProvider({
+    crmId: request.crmId,
+    key: { $case: 'reference', value: request.providerReference },
+  });
+  const { crmId } = request;
+  return transactOnce(database, crmId, {
+    work: (tx) => createOrFindCustomer(tx, provider!.id, request),
+    keep: ({ customer, created }) => ({ resourceIds: [customer.id], created }),
+    replay: async (tx, { resourceIds, created }) => ({ customer: await findCustomerById(tx, { crmId, id: resourceIds[0]! }), created }),
+  });
+}
+
+async function createOrFindCustomer(
+  tx: Transaction<CustomerSchema>,
+  providerId: string,
+  request: NewCustomer,
+): Promise<{ customer: CustomerRow; created: boolean }> {
+  const inserted = await insertCustomer(tx, providerId, request);
+  if (inserted === undefined) return { customer: await findCustomerByReference(tx, request), created: false };
+  await appendEvent(tx, events.customerChanged, { crmId: inserted.crm_id, customerId: inserted.id, version: inserted.version });
+  return { customer: inserted, created: true };
+}
+
+function insertCustomer(tx: Transaction<CustomerSchema>, providerId: string, request: NewCustomer): Promise<CustomerRow | undefined> {
+  return tx
+    .insertInto('customer')
+    .values({
+      crm_id: request.crmId,
+      provider_id: providerId,
+      provider_reference: request.providerReference,
+      reference: request.customerReference,
+      user_name: request.userName,
+      email: emptyToNull(request.email ?? ''),
+      mobile: emptyToNull(request.mobile ?? ''),
+      note: emptyToNull(request.note ?? ''),
+      language: emptyToNull(request.language ?? ''),
+    })
+    .onConflict((conflict) => conflict.constraint('customer_reference_key').doNothing())
+    .returningAll()
+    .executeTakeFirst();
+}

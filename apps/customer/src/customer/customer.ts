@@ -1,0 +1,31 @@
+import type { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
+import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import type { Database } from '@scheduling/postgres';
+import type { ClientOf } from '@scheduling/rpc';
+import { DomainError } from '@scheduling/runtime';
+import type { Selectable } from 'kysely';
+import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
+
+export type CustomerRow = Selectable<CustomerTable>;
+
+/** What the use cases work with. */
+export interface CustomerDependencies {
+  database: Database<CustomerSchema>;
+  /** Owns the providers that customers belong to. */
+  identity: ClientOf<typeof IdentityServiceService>;
+  /** Decides whether a customer may go, and holds the bookings. */
+  removals: ClientOf<typeof CustomerRemovalServiceService>;
+}
+
+export function customerNotFound(): DomainError {
+  return DomainError.notFound('customer.not_found', 'There is no customer with this reference.');
+}
+
+export function customerReferenceTaken(): DomainError {
+  return DomainError.conflict('customer.reference_taken', 'Another customer of this provider has this reference.');
+}
+
+/** An empty text clears an optional field. */
+export function emptyToNull(text: string): string | null {
+  return text === '' ? null : text;
+}

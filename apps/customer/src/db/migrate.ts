@@ -1,0 +1,13 @@
+import { messagingMigrations } from '@scheduling/messaging';
+import { idempotencyMigrations, type MigrationSet, migrateDatabase } from '@scheduling/postgres';
+import type { Logger } from '@scheduling/runtime';
+import * as customers from './migrations/2026-11-21-customers.ts';
+
+const migrations = { '2026-11-21-customers': customers };
+
+/** In the order in which they run; the doctor compares with them. */
+export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, { name: 'customer', migrations }];
+
+export function migrateCustomerDatabase(url: string, logger: Logger): Promise<void> {
+  return migrateDatabase({ url, sets: migrationSets, logger });
+}

@@ -1,0 +1,40 @@
+import type { CustomerErasureConfirmed } from '@scheduling/contracts/events/v1';
+import { sql, type Transaction } from 'kysely';
+import type { CustomerSchema } from '../db/schema.ts';
+import { confirmingServices } from './erasure.ts';
+
+/** Notes that a service holds nothing of the person any more; the last one completes the erasure, and the notice goes. */
+export async function confirmErasure(
+  tx: Transaction<CustomerSchema>,
+  { crmId, erasureId, service }: CustomerErasureConfirmed,
+): Promise<void> {
+  // Two confirmations at once would each miss the other: the erasure's row lets them pass one by one.
+  const erasure = await tx
+    .selectFrom('erasure')
+    .select('id')
+    .where('crm_id', '=', crmId)
+    .where('id', '=', erasureId)
+    .forUpdate()
+    .executeTakeFirst();
+  if (erasure === undefined) return;
+  await tx
+    .insertInto('erasure_confirmation')
+    .values({ crm_id: crmId, erasure_id: erasureId, service })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const confirmations = await tx
+    .selectFrom('erasure_confirmation')
+    .select('service')
+    .where('crm_id', '=', crmId)
+    .where('erasure_id', '=', erasureId)
+    .execute();
+  const confirmed = new Set(confirmations.map((confirmation) => confirmation.service));
+  if (!confirmingServices.every((name) => confirmed.has(name))) return;
+  await tx
+    .updateTable('erasure')
+    .set({ state: 'complete', notice: null, completed_at: sql<Date>`now()` })
+    .where('crm_id', '=', crmId)
+    .where('id', '=', erasureId)
+    .where('state', '=', 'requested')
+    .execute();
+}

@@ -1,0 +1,116 @@
+import { type Crm } from '@scheduling/contracts/identity/v1';
+import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
+import type { RemovedParticipation } from '@scheduling/contracts/calendar/v1';
+import { appendEvent, events } from '@scheduling/messaging';
+import { forgetKeys } from '@scheduling/postgres';
+import { DomainError } from '@scheduling/runtime';
+import { sql, type Transaction } from 'kysely';
+import { type CustomerDependencies, type CustomerRow } from '../customer/customer.ts';
+import { type CustomerReference, getCustomerByReference } from '../customer/get-customer.ts';
+import type { CustomerSchema } from '../db/schema.ts';
+import { type ErasureRow, noticeMinutes } from './erasure.ts';
+
+/**
+ * Deletes a customer (interface 4.4) in three steps, each of which can be repeated, so that a crash between them is made good by
+ * {@link finishErasure} later:
+ *
+ * 1. The intent is written down.
+ * 2. Calendar decides, under the lock that bookings take too, and lets go of the person.
+ * 3. The customer is deleted here and the other services are told.
+ *
+ * Rejects with `customer.not_found`, or with `customer.has_future_appointments`, in which case nothing has changed.
+ */
+export async function deleteCustomer(
+  dependencies: CustomerDependencies,
+  { ignoreFutureAppointments, ...key }: CustomerReference & { ignoreFutureAppointments: boolean },
+): Promise<void> {
+  const customer = await getCustomerByReference(dependencies, key);
+  const erasure = await dependencies.database.kysely
+    .insertInto('erasure')
+    .values({ crm_id: key.crmId, customer_id: customer.id, ignore_future_appointments: ignoreFutureAppointments })
+    .onConflict((conflict) =>
+      conflict.constraint('erasure_customer_key').doUpdateSet({ ignore_future_appointments: ignoreFutureAppointments }),
+    )
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await finishErasure(dependencies, erasure);
+}
+
+/** Steps 2 and 3, for an erasure that is still `checking`. */
+export async function finishErasure(dependencies: CustomerDependencies, erasure: ErasureRow): Promise<void> {
+  const { crm_id: crmId, customer_id: customerId } = erasure;
+  const { crm } = await dependencies.identity.getCrm({ crmId });
+  const removed = await removeFromCalendar(dependencies, erasure);
+  await dependencies.database.transaction(async (tx) => {
+    const customer = await tx
+      .deleteFrom('customer')
+      .where('crm_id', '=', crmId)
+      .where('id', '=', customerId)
+      .returningAll()
+      .executeTakeFirst();
+    // Another request for the same customer was faster.
+    if (customer === undefined) return;
+    await forgetKeys(tx, crmId, [customerId]);
+    const notice = erasure.ignore_future_appointments ? noticeOf(customer, crm!, removed) : undefined;
+    const erasureId = await requestErasure(tx, erasure, notice);
+    await appendEvent(tx, events.customerErasureRequested, { crmId, customerId, erasureId, notify: notice !== undefined });
+  });
+}
+
+async function removeFromCalendar({ database, removals }: CustomerDependencies, erasure: ErasureRow): Promise<RemovedParticipation[]> {
+  try {
+    const { removed } = await removals.removeCustomer({
+      crmId: erasure.crm_id,
+      customerId: erasure.customer_id,
+      ignoreFutureAppointments: erasure.ignore_future_appointments,
+    });
+    return removed;
+  } catch (error) {
+    if (error instanceof DomainError && error.category === 'conflict') await dropErasure(database.kysely, erasure);
+    throw error;
+  }
+}
+
+async function dropErasure(db: CustomerDependencies['database']['kysely'], erasure: ErasureRow): Promise<void> {
+  await db
+    .deleteFrom('erasure')
+    .where('crm_id', '=', erasure.crm_id)
+    .where('id', '=', erasure.id)
+    .where('state', '=', 'checking')
+    .execute();
+}
+
+/** A last mail is due when the CRM wants it, there is an address, and the person lost an appointment. */
+function noticeOf(customer: CustomerRow, crm: Crm, removed: RemovedParticipation[]): Uint8Array | undefined {
+  if (!crm.notifyOnCustomerDeletion || customer.email === null || removed.length === 0) return undefined;
+  return GetErasureNoticeResponse.encode({
+    providerId: customer.provider_id,
+    name: customer.user_name,
+    email: customer.email,
+    language: customer.language ?? undefined,
+    removed,
+  }).finish();
+}
+
+/** An intent that a refused request dropped in the meantime is written anew: the customer is gone now. */
+async function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureRow, notice: Uint8Array | undefined): Promise<string> {
+  const requested = { state: 'requested' as const, notice: notice ?? null, requested_at: sql<Date>`now()`, published_at: sql<Date>`now()` };
+  const { id } = await tx
+    .insertInto('erasure')
+    .values({
+      crm_id: erasure.crm_id,
+      id: erasure.id,
+      customer_id: erasure.customer_id,
+      ignore_future_appointments: erasure.ignore_future_appointments,
+      ...requested,
+    })
+    .onConflict((conflict) => conflict.constraint('erasure_customer_key').doUpdateSet(requested))
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+/** When the notice of an erasure must be gone, sent or not. */
+export function noticeExpiry(erasure: ErasureRow): Date {
+  return new Date(erasure.requested_at.getTime() + noticeMinutes * 60_000);
+}

@@ -1,0 +1,70 @@
+import { type Customer, CustomerServiceService, type Erasure, ErasureServiceService } from '@scheduling/contracts/customer/v1';
+import type { Broker } from '@scheduling/messaging';
+import { type HostedService, hostService } from '@scheduling/rpc';
+import { DomainError } from '@scheduling/runtime';
+import { createCustomer } from './customer/create-customer.ts';
+import { type CustomerDependencies, type CustomerRow } from './customer/customer.ts';
+import { getCustomerById, getCustomerByReference } from './customer/get-customer.ts';
+import { updateCustomer } from './customer/update-customer.ts';
+import { deleteCustomer } from './erasure/delete-customer.ts';
+import { getErasureNotice } from './erasure/get-erasure-notice.ts';
+import { type ListedErasure, listErasures } from './erasure/list-erasures.ts';
+import { replayErasures } from './erasure/replay-erasures.ts';
+
+/** Protobuf to use cases and back. */
+export function hostCustomerService(dependencies: CustomerDependencies): HostedService {
+  return hostService(CustomerServiceService, {
+    getCustomer: async ({ crmId, key }) => {
+      const customer =
+        key?.$case === 'reference'
+          ? await getCustomerByReference(dependencies, { crmId, ...key.value })
+          : await getCustomerById(dependencies, { crmId, id: key?.value ?? '' });
+      return { customer: toMessage(customer) };
+    },
+    createCustomer: async (request) => {
+      const { customer, created } = await createCustomer(dependencies, request);
+      return { customer: toMessage(customer), created };
+    },
+    updateCustomer: async (request) => ({ customer: toMessage(await updateCustomer(dependencies, request)) }),
+    deleteCustomer: async (request) => {
+      await deleteCustomer(dependencies, request);
+      return {};
+    },
+  });
+}
+
+export function hostErasureService(dependencies: CustomerDependencies, broker: Broker): HostedService {
+  return hostService(ErasureServiceService, {
+    getErasureNotice: (request) => getErasureNotice(dependencies, request),
+    listErasures: async () => ({ erasures: (await listErasures(dependencies)).map(toErasureMessage) }),
+    replayErasures: async ({ since }) => {
+      if (since === undefined) throw DomainError.invalid('erasure.since_missing', 'Since when erasures are to be repeated is missing.');
+      return replayErasures(dependencies.database, broker, since);
+    },
+  });
+}
+
+function toErasureMessage(row: ListedErasure): Erasure {
+  return {
+    crmId: row.crm_id,
+    erasureId: row.id,
+    requestedAt: row.requested_at,
+    completedAt: row.completed_at ?? undefined,
+    awaiting: row.awaiting,
+  };
+}
+
+function toMessage(row: CustomerRow): Customer {
+  return {
+    id: row.id,
+    providerId: row.provider_id,
+    customerReference: row.reference,
+    providerReference: row.provider_reference,
+    userName: row.user_name,
+    email: row.email ?? undefined,
+    mobile: row.mobile ?? undefined,
+    note: row.note ?? undefined,
+    language: row.language ?? undefined,
+    version: row.version,
+  };
+}

@@ -1,0 +1,59 @@
+import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { type ClientOf, createClient } from '@scheduling/rpc';
+import { createTestDatabase, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
+import { readConfig } from '../src/config.ts';
+import { migrateCustomerDatabase } from '../src/db/migrate.ts';
+import type { CustomerSchema } from '../src/db/schema.ts';
+import { createCustomerService } from '../src/service.ts';
+
+export interface CustomerUnderTest extends AsyncDisposable {
+  customers: ClientOf<typeof CustomerServiceService>;
+  identity: ClientOf<typeof IdentityServiceService>;
+  /** To look at what no RPC shows. */
+  database: Database<CustomerSchema>;
+}
+
+/** The service as it runs in production, on servers of its own, with identity as a process. Calendar does not answer. */
+export async function startCustomer(): Promise<CustomerUnderTest> {
+  await using starting = new AsyncDisposableStack();
+  const logger = testLogger('customer');
+  const nats = starting.use(await startTestNats());
+  const identityProcess = starting.use(await startServiceProcess('identity', { DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url }));
+  await setUpProviders(identityProcess.address);
+
+  const databaseUrl = await createTestDatabase();
+  await migrateCustomerDatabase(databaseUrl, logger);
+  const config = readConfig({
+    LISTEN_HOST: '127.0.0.1',
+    GRPC_PORT: '0',
+    METRICS_PORT: '0',
+    DATABASE_URL: databaseUrl,
+    NATS_URL: nats.url,
+    IDENTITY_ADDRESS: identityProcess.address,
+    CALENDAR_ADDRESS: '127.0.0.1:1',
+  });
+  const service = starting.use(await createCustomerService(config, logger));
+  const customers = starting.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${service.grpcPort}`));
+  const identity = starting.use(createClient(IdentityServiceService, 'identity', identityProcess.address));
+  const database = starting.use(createDatabase<CustomerSchema>({ url: databaseUrl, applicationName: 'test', logger }));
+  const started = starting.move();
+  return { customers, identity, database, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+/** Providers p1 and p2 of CRM one, p1 of CRM two. */
+async function setUpProviders(identityAddress: string): Promise<void> {
+  using admin = createClient(AdminServiceService, 'identity', identityAddress);
+  using identity = createClient(IdentityServiceService, 'identity', identityAddress);
+  for (const crmId of ['one', 'two']) {
+    await admin.createCrm({ crmId });
+    const owner = { reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' };
+    await identity.createUser({ crmId, ...owner });
+    const account = { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' };
+    await identity.createAccount({ crmId, account });
+    for (const reference of crmId === 'one' ? ['p1', 'p2'] : ['p1']) {
+      await identity.createProvider({ crmId, reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: reference });
+    }
+  }
+}

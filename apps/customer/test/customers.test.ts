@@ -1,0 +1,79 @@
+import type { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import type { ClientOf } from '@scheduling/rpc';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CustomerUnderTest, startCustomer } from './customer-under-test.ts';
+
+let service: CustomerUnderTest;
+let customers: ClientOf<typeof CustomerServiceService>;
+
+beforeAll(async () => {
+  service = await startCustomer();
+  customers = service.customers;
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const events = async () => (await service.database.kysely.selectFrom('outbox').select('id').execute()).length;
+const key = (customerReference: string, providerReference = 'p1', crmId = 'one') => ({ crmId, providerReference, customerReference });
+const get = ({ crmId, ...value }: ReturnType<typeof key>) => customers.getCustomer({ crmId, key: { $case: 'reference', value } });
+
+describe('a customer', () => {
+  it('is created with all fields and found by reference and id', async () => {
+    const fields = { userName: 'Ada', email: 'ada@example.com', mobile: '+49 151', note: 'VIP', language: 'en' };
+    const { customer, created } = await customers.createCustomer({ ...key('ada'), ...fields });
+    expect(created).toBe(true);
+    expect(customer).toMatchObject({ ...fields, customerReference: 'ada', providerReference: 'p1', version: 1 });
+    expect((await get(key('ada'))).customer).toEqual(customer);
+    expect((await customers.getCustomer({ crmId: 'one', key: { $case: 'id', value: customer!.id } })).customer).toEqual(customer);
+  });
+
+  it('that exists is answered unchanged', async () => {
+    await customers.createCustomer({ ...key('known'), userName: 'First' });
+    const again = await customers.createCustomer({ ...key('known'), userName: 'Second', email: 'second@example.com' });
+    expect(again.created).toBe(false);
+    expect(again.customer).toMatchObject({ userName: 'First', email: undefined });
+  });
+
+  it('is created once when twenty requests race', async () => {
+    const before = await events();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => customers.createCustomer({ ...key('race'), userName: `Racer ${index}` })),
+    );
+    expect(answers.filter(({ created }) => created)).toHaveLength(1);
+    expect(new Set(answers.map(({ customer }) => customer!.id)).size).toBe(1);
+    expect(await events()).toBe(before + 1);
+  });
+
+  it('is invisible to another provider and another CRM', async () => {
+    const { customer } = await customers.createCustomer({ ...key('hidden'), userName: 'Hidden' });
+    const absent = { category: 'not_found', code: 'customer.not_found' };
+    await expect(get(key('hidden', 'p2'))).rejects.toMatchObject(absent);
+    await expect(get(key('hidden', 'p1', 'two'))).rejects.toMatchObject(absent);
+    await expect(customers.getCustomer({ crmId: 'two', key: { $case: 'id', value: customer!.id } })).rejects.toMatchObject(absent);
+    await expect(customers.updateCustomer({ ...key('hidden', 'p1', 'two'), userName: 'Mine' })).rejects.toMatchObject(absent);
+    expect((await customers.createCustomer({ ...key('hidden', 'p2'), userName: 'Other' })).created).toBe(true);
+  });
+
+  it('needs a provider of its CRM', async () => {
+    const absent = { category: 'not_found', code: 'provider.not_found' };
+    await expect(customers.createCustomer({ ...key('lost', 'p2', 'two'), userName: 'Lost' })).rejects.toMatchObject(absent);
+    await expect(customers.createCustomer({ ...key('lost', 'nowhere'), userName: 'Lost' })).rejects.toMatchObject(absent);
+  });
+
+  it('changes only in the fields that are given; an empty text clears', async () => {
+    await customers.createCustomer({ ...key('change'), userName: 'Before', email: 'before@example.com', note: 'note' });
+    const { customer } = await customers.updateCustomer({ ...key('change'), userName: 'After', note: '' });
+    expect(customer).toMatchObject({ userName: 'After', email: 'before@example.com', note: undefined, version: 2 });
+  });
+
+  it('can change its reference, but not to one that is taken', async () => {
+    await customers.createCustomer({ ...key('old'), userName: 'Mover' });
+    await customers.createCustomer({ ...key('taken'), userName: 'Sitter' });
+    await expect(customers.updateCustomer({ ...key('old'), newCustomerReference: 'taken' })).rejects.toMatchObject({
+      category: 'conflict',
+      code: 'customer.reference_taken',
+    });
+    await customers.updateCustomer({ ...key('old'), newCustomerReference: 'new' });
+    await expect(get(key('old'))).rejects.toMatchObject({ code: 'customer.not_found' });
+    expect((await get(key('new'))).customer).toMatchObject({ userName: 'Mover' });
+  });
+});

@@ -1,0 +1,116 @@
+import cookie from '@fastify/cookie';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { Logger } from '@scheduling/runtime';
+import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { requireKey } from './authentication.ts';
+import type { Clients } from './clients.ts';
+import { passOnIdempotencyKeys } from './idempotency-key.ts';
+import { addJsonParser } from './json-body.ts';
+import type { KeyRing } from './key-ring.ts';
+import { serveDocumentation } from './openapi.ts';
+import { sendProblem } from './problem.ts';
+import { createRateLimiter } from './rate-limit.ts';
+import { answerClientError, refuseUnknownExpectations } from './raw-problem.ts';
+import { addRequestHooks, requestIdOf } from './request-hooks.ts';
+import type { RecordRequest } from './request-metrics.ts';
+import { collectRoutes, type Route, refuseOtherMethods, refuseUnknownRoutes } from './route-table.ts';
+import { accountRoutes } from './routes/accounts.ts';
+import { appointmentRoutes } from './routes/appointments.ts';
+import { customerRoutes } from './routes/customers.ts';
+import { emailVerificationRoutes } from './routes/email-verification.ts';
+import { participationRoutes } from './routes/participations.ts';
+import { probeRoutes } from './routes/probes.ts';
+import { providerRoutes } from './routes/providers.ts';
+import { staffRoutes } from './routes/staff.ts';
+import { timeslotRoutes } from './routes/timeslots.ts';
+import { userRoutes } from './routes/users.ts';
+import { toRequestError, validatorCompiler } from './validation.ts';
+
+export interface AppDependencies {
+  clients: Clients;
+  keyRing: KeyRing;
+  logger: Logger;
+  recordRequest: RecordRequest;
+  publicUrl: string;
+  /** From the first moment of the stop on: no new work should be sent here. */
+  isDraining: () => boolean;
+}
+
+export interface App {
+  http: FastifyInstance;
+  /** Every route that clients can call, for tests that walk over all of them. */
+  routes: readonly Route[];
+}
+
+/** 1 MiB, as every list of a request is bounded too. */
+const bodyLimitBytes = 1_048_576;
+/** A reference of 255 characters may take 12 characters each when it is percent-encoded. */
+const maxParamLength = 255 * 12;
+
+/** The whole HTTP surface as a plugin tree, without a port: tests inject requests. */
+export async function createApp(dependencies: AppDependencies): Promise<App> {
+  const app = createInstance(dependencies.logger);
+  addRequestHooks(app, dependencies.recordRequest);
+  addJsonParser(app);
+  const collected = collectRoutes(app);
+  await serveDocumentation(app, dependencies.publicUrl);
+  await app.register(cookie);
+  await app.register(probeRoutes(dependencies.isDraining));
+  await app.register(emailVerificationRoutes(dependencies.clients));
+  await app.register(crmRoutes(dependencies), { prefix: '/crms/:crmId' });
+  const routes = [...collected];
+  refuseOtherMethods(app, routes);
+  refuseUnknownRoutes(app);
+  await app.ready();
+  return { http: app, routes };
+}
+
+function createInstance(logger: FastifyBaseLogger): FastifyInstance {
+  const app = fastify({
+    loggerInstance: logger,
+    // Requests are logged in request-hooks.ts; their id comes from the request context.
+    logController: new LogController({ disableRequestLogging: true }),
+    childLoggerFactory: (parent) => parent,
+    bodyLimit: bodyLimitBytes,
+    routerOptions: { maxParamLength },
+    requestTimeout: 10_000,
+    // A client that has stopped reading its answer.
+    connectionTimeout: 30_000,
+    keepAliveTimeout: 72_000,
+    http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000, requireHostHeader: false },
+    // Requests that arrive on open connections during a stop are still answered.
+    return503OnClosing: false,
+    genReqId: requestIdOf,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
+  });
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSchemaErrorFormatter(toRequestError);
+  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
+  refuseUnknownExpectations(app.server);
+  return app;
+}
+
+function crmRoutes(dependencies: AppDependencies) {
+  const { clients } = dependencies;
+  return async (scope: FastifyInstance): Promise<void> => {
+    requireKey(scope, dependencies.keyRing, createRateLimiter());
+    passOnIdempotencyKeys(scope);
+    scope.addHook('onRequest', async (_request, reply) => {
+      // Answers hold personal data.
+      void reply.header('cache-control', 'no-store');
+    });
+    for (const routes of [
+      userRoutes(clients),
+      accountRoutes(clients),
+      providerRoutes(clients),
+      staffRoutes(clients),
+      timeslotRoutes(clients, dependencies.publicUrl),
+      appointmentRoutes(clients, dependencies.publicUrl),
+      participationRoutes(clients),
+      customerRoutes(clients),
+    ]) {
+      await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);
+    }
+  };
+}

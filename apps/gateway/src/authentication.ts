@@ -1,0 +1,34 @@
+import { describeSpan, DomainError } from '@scheduling/runtime';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { KeyRing } from './key-ring.ts';
+import { RequestError } from './problem.ts';
+import { type RateLimiter, windowSeconds } from './rate-limit.ts';
+
+/**
+ * Lets only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It comes before the body
+ * is read: who may not ask learns nothing about the answer, not even what a right question looks like.
+ */
+export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter): void {
+  scope.addHook('onRequest', async (request, reply) => {
+    const header = request.headers['x-service-client-id'];
+    const { keyHash, crm } = await keyRing.authenticate(typeof header === 'string' ? header : undefined);
+    if (crm.requestsPerMinute !== undefined) countRequest(reply, rateLimiter, keyHash, crm.requestsPerMinute);
+    const { crmId } = request.params as { crmId: string };
+    // The same answer whether that CRM exists or not.
+    if (crmId !== crm.crmId) throw DomainError.forbidden('crm.forbidden', 'The API key does not belong to this CRM.');
+    describeSpan({ 'scheduling.crm': crmId });
+  });
+}
+
+/** Headers of draft-ietf-httpapi-ratelimit-headers. */
+function countRequest(reply: FastifyReply, rateLimiter: RateLimiter, keyHash: string, limit: number): void {
+  const { allowed, remaining, resetSeconds } = rateLimiter.take(keyHash, limit, Date.now());
+  void reply.headers({
+    'ratelimit-policy': `"key";q=${limit};w=${windowSeconds}`,
+    ratelimit: `"key";r=${remaining};t=${resetSeconds}`,
+  });
+  if (allowed) return;
+  throw new RequestError(429, 'rate.limited', `This key may send ${limit} requests a minute.`, {
+    headers: { 'retry-after': String(resetSeconds) },
+  });
+}

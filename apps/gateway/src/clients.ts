@@ -1,0 +1,31 @@
+import { AppointmentServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
+import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
+
+/** The services behind the gateway; it has no data of its own. */
+export interface Clients extends Disposable {
+  identity: RpcClient<IdentityServiceService>;
+  timeslots: RpcClient<TimeslotServiceService>;
+  appointments: RpcClient<AppointmentServiceService>;
+  participations: RpcClient<ParticipationServiceService>;
+  customers: RpcClient<CustomerServiceService>;
+}
+
+export interface ClientAddresses {
+  identityAddress: string;
+  calendarAddress: string;
+  customerAddress: string;
+}
+
+export function createClients(addresses: ClientAddresses, options: ClientOptions): Clients {
+  const stack = new DisposableStack();
+  return {
+    identity: stack.use(createClient(IdentityServiceService, 'identity', addresses.identityAddress, options)),
+    timeslots: stack.use(createClient(TimeslotServiceService, 'calendar', addresses.calendarAddress, options)),
+    appointments: stack.use(createClient(AppointmentServiceService, 'calendar', addresses.calendarAddress, options)),
+    participations: stack.use(createClient(ParticipationServiceService, 'calendar', addresses.calendarAddress, options)),
+    customers: stack.use(createClient(CustomerServiceService, 'customer', addresses.customerAddress, options)),
+    [Symbol.dispose]: () => stack.dispose(),
+  };
+}

@@ -1,0 +1,39 @@
+import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
+import { readEnvironment } from '@scheduling/runtime';
+
+export interface Config {
+  listenHost: string;
+  /** Port of the public API. */
+  httpPort: number;
+  /** Port of `/livez`, `/readyz` and `/metrics` for operators. */
+  metricsPort: number;
+  /** With them, calls of services are mutual TLS. */
+  tlsFiles: TlsFiles | undefined;
+  logLevel: string;
+  /** Where spans are sent, an OTLP/HTTP collector; empty: nothing is traced. */
+  otlpEndpoint: string;
+  natsUrl: string;
+  /** gRPC addresses, `host:port` or `dns:///host:port`. */
+  identityAddress: string;
+  calendarAddress: string;
+  customerAddress: string;
+  /** Where clients reach the gateway, without a slash at the end: in the API document, in `Link` headers. */
+  publicUrl: string;
+}
+
+/** The only reader of the environment. Throws an EnvironmentError that names every fault. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  return readEnvironment(environment, (read) => ({
+    listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
+    httpPort: read.port('HTTP_PORT', 8080),
+    metricsPort: read.port('METRICS_PORT', 9_090),
+    tlsFiles: readTlsFiles(read),
+    logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
+    otlpEndpoint: read.url('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:'], ''),
+    natsUrl: read.url('NATS_URL', ['nats:', 'tls:']),
+    identityAddress: read.text('IDENTITY_ADDRESS'),
+    calendarAddress: read.text('CALENDAR_ADDRESS'),
+    customerAddress: read.text('CUSTOMER_ADDRESS'),
+    publicUrl: read.url('PUBLIC_URL', ['http:', 'https:']).replace(/\/+$/, ''),
+  }));
+}

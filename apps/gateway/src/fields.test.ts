@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { clearing, formats, given } from './fields.ts';
+
+describe('a local date-time', () => {
+  it.each(['2030-01-01T00:00', '2028-02-29T23:59:59', '2030-01-01T10:00Z', '2030-01-01T10:00:00+14:00', '1900-01-01T00:00'])('may be %s', (value) => {
+    expect(formats['date-time-local'].passes(value)).toBe(true);
+  });
+
+  it.each(['2100-02-29T10:00', '1899-12-31T23:59', '9999-01-01T00:00', '2030-01-01T10:00+15:00', '2030-01-01t10:00', '2030-1-1T10:00', ' 2030-01-01T10:00'])(
+    'is not %s',
+    (value) => {
+      expect(formats['date-time-local'].passes(value)).toBe(false);
+    },
+  );
+});
+
+describe('an e-mail address', () => {
+  it.each(['a@b', "o'neill+x@sub.example.org", 'jörg@bücher.example', '用户@例え.jp'])('may be %s', (value) => {
+    expect(formats.email.passes(value)).toBe(true);
+  });
+
+  it.each(['a', '@b', 'a@', 'a@b@c', 'a b@c', 'a@b.', 'a@.b', '"a"@b', 'a@b\n', `${'a'.repeat(65)}@b`, 'a@b,c'])('is not %j', (value) => {
+    expect(formats.email.passes(value)).toBe(false);
+  });
+});
+
+describe('an optional value', () => {
+  it('that is null or empty was not given', () => {
+    expect([given(null), given(''), given(undefined), given('x'), given(0), given(false)]).toEqual([undefined, undefined, undefined, 'x', 0, false]);
+  });
+
+  it('that is null clears, and that is absent keeps', () => {
+    expect([clearing(null), clearing(''), clearing(undefined), clearing('x')]).toEqual(['', '', undefined, 'x']);
+  });
+});

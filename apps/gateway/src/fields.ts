@@ -1,0 +1,190 @@
+import {
+  type Static,
+  type TInteger,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TString,
+  type TUnsafe,
+  Type,
+} from 'typebox';
+
+/**
+ * The kinds of fields that requests are made of. Lengths count code points. An optional field may be null, and an empty text is taken
+ * for null; what null means (absent, or clear) is up to the operation.
+ */
+
+/** Length of a reference, name or other single-line text. */
+const maxLineLength = 255;
+export const maxMessageLength = 1_024;
+
+interface Options {
+  description?: string;
+  maxLength?: number;
+  format?: FieldFormat;
+}
+
+/** Bounds that no real calendar reaches; a raster is at most a year of minutes. */
+export const rasterRange = { minimum: 1, maximum: 525_600 };
+export const capacityRange = { minimum: 0, maximum: 1_000_000 };
+
+/** A required single-line text with something in it. */
+export function line(options: Options = {}): TString {
+  return Type.String({ minLength: 1, maxLength: maxLineLength, pattern: '\\S', format: 'line', ...options });
+}
+
+export function optionalLine(options: Options = {}): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: maxLineLength, format: 'line', ...options });
+}
+
+/** A text that may have several lines. */
+export function optionalText(options: Options = {}): TUnsafe<string | null> {
+  return optionalLine({ maxLength: maxMessageLength, format: 'text', ...options });
+}
+
+/** RFC 5321 4.5.3.1.3 leaves 254 characters. */
+export function email(): TString {
+  return line({ maxLength: 254, format: 'email' });
+}
+
+export function optionalEmail(options: Options = {}): TUnsafe<string | null> {
+  return optionalLine({ maxLength: 254, format: 'email', ...options });
+}
+
+const dateTimeDescription =
+  'Local date-time in the time zone of the provider, `YYYY-MM-DDThh:mm`. Seconds are optional, and with `Z` or an offset ' +
+  'it is an instant. In a query a `+` is sent as `%2B`.';
+
+export function dateTime(): TString {
+  return Type.String({ minLength: 1, format: 'date-time-local', description: dateTimeDescription });
+}
+
+export function optionalDateTime(): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time-local', description: dateTimeDescription });
+}
+
+export function integer(options: { minimum: number; maximum: number; description: string }): TInteger {
+  return Type.Integer(options);
+}
+
+export function optionalInteger(options: { minimum: number; maximum: number; default?: number }): TUnsafe<number | null> {
+  return Type.Unsafe<number | null>({ type: ['integer', 'null'], ...options });
+}
+
+export function optionalBoolean(options: { description?: string; default?: boolean } = {}): TUnsafe<boolean | null> {
+  return Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], ...options });
+}
+
+/** One of some texts. */
+export function oneOf<const Values extends readonly string[]>(values: Values, options: Options = {}): TUnsafe<Values[number]> {
+  return Type.Unsafe<Values[number]>({ type: 'string', enum: values, ...options });
+}
+
+/** A body of one of two kinds, told apart by whether a field is given. The API document shows the two as `anyOf`. */
+export function alternative<With extends TSchema, Without extends TSchema>(
+  field: string,
+  withField: With,
+  withoutField: Without,
+  options: { examples?: unknown[] } = {},
+): TUnsafe<Static<With> | Static<Without>> {
+  return Type.Unsafe<Static<With> | Static<Without>>({
+    type: 'object',
+    if: { type: 'object', required: [field], properties: { [field]: { not: { type: 'null' } } } },
+    // eslint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
+    then: withField,
+    else: withoutField,
+    ...options,
+  });
+}
+
+/** A parameter in the path: a reference that is URL-encoded. */
+export function pathReference(description: string): TString {
+  return Type.String({ minLength: 1, maxLength: maxLineLength, format: 'line', description });
+}
+
+/** A text in the query that may be left out, or be empty. */
+export function queryLine(description: string): TOptional<TString> {
+  return Type.Optional(Type.String({ maxLength: maxLineLength, format: 'line', description }));
+}
+
+/** A body that a DELETE may have; some proxies drop it, so its fields may come in the query instead. */
+export function optionalBody<Properties extends TProperties>(
+  properties: Properties,
+  options: { title: string; examples: unknown[] },
+): TUnsafe<Static<TObject<Properties>> | null> {
+  return Type.Unsafe<Static<TObject<Properties>> | null>({ type: ['object', 'null'], properties, ...options });
+}
+
+/** A flag in the query, `true` or `false`. */
+export function flag(fallback: boolean, description: string) {
+  return Type.Boolean({ default: fallback, description });
+}
+
+/** On creation a field that is null or empty is one that was not given. */
+export function given<T>(value: T | null | undefined): T | undefined {
+  return value === null || value === '' ? undefined : value;
+}
+
+/** On an update null clears a text, which is an empty text between the services, and an absent one keeps its value. */
+export function clearing(value: string | null | undefined): string | undefined {
+  return value === null ? '' : value;
+}
+
+/** Formats of texts: what passes, and what is said of one that does not. Every format passes the empty text; required fields refuse it by their length. */
+export const formats = {
+  line: { passes: isLine, detail: 'must not contain control characters' },
+  text: { passes: isText, detail: 'must not contain control characters other than tabs and line breaks' },
+  email: { passes: (value) => value === '' || isEmail(value), detail: 'must be an e-mail address' },
+  'user-reference': {
+    passes: (value) => value === '' || (isLine(value) && /^[^@]*[^@\s][^@]*@[^@]*[^@\s][^@]*$/u.test(value)),
+    detail: 'must have the format uniqueId@platformName',
+  },
+  // interface 2.1
+  username: { passes: (value) => isLine(value) && !/[/?:&#\\]/.test(value), detail: 'must not contain / ? : & # \\ or control characters' },
+  'date-time-local': {
+    passes: (value) => value === '' || isLocalDateTime(value),
+    detail: 'must be a date and time of the form YYYY-MM-DDThh:mm, with optional seconds and optional Z or offset',
+  },
+  'language-tag': { passes: (value) => value === '' || isLanguageTag(value), detail: 'must be a language tag such as de or en' },
+} satisfies Record<string, { passes: (value: string) => boolean; detail: string }>;
+
+export type FieldFormat = keyof typeof formats;
+
+function isLine(value: string): boolean {
+  return value.isWellFormed() && !/[\p{Cc}\u2028\u2029]/u.test(value);
+}
+
+function isText(value: string): boolean {
+  return value.isWellFormed() && !/[^\P{Cc}\t\n\r]/u.test(value);
+}
+
+/** The pattern of HTML's e-mail field, with letters of all scripts (RFC 6531). Whether the mailbox exists only a mail can tell. */
+function isEmail(value: string): boolean {
+  const label = '[\\p{L}\\p{N}](?:[\\p{L}\\p{N}\\p{M}-]{0,61}[\\p{L}\\p{N}\\p{M}])?';
+  return new RegExp(`^[\\p{L}\\p{N}\\p{M}.!#$%&'*+/=?^_\`{|}~-]{1,64}@${label}(?:\\.${label})*$`, 'u').test(value);
+}
+
+/** Years that every part of the system can hold: a four-digit year on input and on output, in any time zone. */
+const [firstYear, lastYear] = [1900, 9998];
+
+function isLocalDateTime(value: string): boolean {
+  const match = /^(\d{4})-\d\d-\d\dT\d\d:\d\d(?::[0-5]\d)?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)?$/.exec(value);
+  if (match === null) return false;
+  const year = Number(match[1]);
+  if (year < firstYear || year > lastYear) return false;
+  try {
+    Temporal.PlainDateTime.from(match[2] === undefined ? value : value.slice(0, -match[2].length), { overflow: 'reject' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isLanguageTag(value: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(value).length === 1;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,23 @@
+import { currentContext, runWithContext } from '@scheduling/runtime';
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+
+/** The header by which a client makes the repetition of a POST safe (interface 1): an optional parameter of each of them. */
+export const idempotencyHeaders = Type.Object({
+  // In lower case, as Node names headers: with a validator of our own, Fastify leaves the schema as it is.
+  'idempotency-key': Type.Optional(
+    Type.String({
+      pattern: '^[\\x21-\\x7e]{1,255}$',
+      description: 'A text of the client’s choice, new for every request. The same request with the same key again, within 72 hours, has no second effect.',
+    }),
+  ),
+});
+
+/** Sends the key of a request along with the calls of its handler. It has been validated by now. */
+export function passOnIdempotencyKeys(scope: FastifyInstance): void {
+  scope.addHook('preHandler', (request, _reply, done) => {
+    const key = request.headers['idempotency-key'];
+    if (request.method !== 'POST' || typeof key !== 'string') return done();
+    runWithContext({ ...currentContext()!, idempotencyKey: key }, done);
+  });
+}

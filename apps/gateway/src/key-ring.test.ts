@@ -1,0 +1,108 @@
+import type { AuthenticateKeyResponse, Crm } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/runtime';
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createKeyRing } from './key-ring.ts';
+
+const crm = { crmId: 'one' } as Crm;
+const known: AuthenticateKeyResponse = { crm, keyPrefix: 'sk', expiresAt: undefined };
+
+/** A key ring on a clock that is moved by hand, and a look-up whose answers are counted. */
+function keyRing(answer: () => Promise<AuthenticateKeyResponse>) {
+  const state = { nowMs: 0, hears: true, lookUps: 0 };
+  const ring = createKeyRing({
+    lookUp: () => {
+      state.lookUps += 1;
+      return answer();
+    },
+    hearsRevocations: () => state.hears,
+    now: () => state.nowMs,
+  });
+  return { ring, state };
+}
+
+function hashOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+describe('a known key', () => {
+  it('is believed for 30 s', async () => {
+    const { ring, state } = keyRing(async () => known);
+    await ring.authenticate('k');
+    state.nowMs = 29_999;
+    await ring.authenticate('k');
+    expect(state.lookUps).toBe(1);
+    state.nowMs = 30_000;
+    await ring.authenticate('k');
+    expect(state.lookUps).toBe(2);
+  });
+
+  it('is not believed past its expiry', async () => {
+    const { ring, state } = keyRing(async () => ({ ...known, expiresAt: new Date(10_000) }));
+    await ring.authenticate('k');
+    state.nowMs = 10_000;
+    await ring.authenticate('k');
+    expect(state.lookUps).toBe(2);
+  });
+
+  it('is believed for less than 5 s while revocations are not heard', async () => {
+    const { ring, state } = keyRing(async () => known);
+    await ring.authenticate('k');
+    state.hears = false;
+    state.nowMs = 4_000;
+    await ring.authenticate('k');
+    expect(state.lookUps).toBe(2);
+  });
+
+  it('is looked up once for concurrent requests', async () => {
+    const { ring, state } = keyRing(async () => known);
+    await Promise.all(Array.from({ length: 50 }, () => ring.authenticate('k')));
+    expect(state.lookUps).toBe(1);
+  });
+
+  it('is asked for again once it, its CRM or everything was forgotten', async () => {
+    const { ring, state } = keyRing(async () => known);
+    for (const forget of [() => ring.forgetKey(hashOf('k')), () => ring.forgetCrm('one'), () => ring.forgetAll()]) {
+      await ring.authenticate('k');
+      const before = state.lookUps;
+      forget();
+      await ring.authenticate('k');
+      expect(state.lookUps).toBe(before + 1);
+    }
+  });
+
+  it('is not remembered when it was revoked while it was looked up', async () => {
+    const answer = Promise.withResolvers<AuthenticateKeyResponse>();
+    const { ring, state } = keyRing(() => answer.promise);
+    const first = ring.authenticate('k');
+    ring.forgetKey(hashOf('k'));
+    answer.resolve(known);
+    await first;
+    await ring.authenticate('k');
+    expect(state.lookUps).toBe(2);
+  });
+});
+
+describe('an unknown key', () => {
+  const refuse = () => Promise.reject(DomainError.unauthenticated('key.invalid', 'no such key'));
+
+  it('is refused for 5 s without asking again', async () => {
+    const { ring, state } = keyRing(refuse);
+    await expect(ring.authenticate('k')).rejects.toMatchObject({ code: 'key.invalid' });
+    state.nowMs = 4_999;
+    state.hears = true;
+    await expect(ring.authenticate('k')).rejects.toMatchObject({ code: 'key.invalid' });
+    expect(state.lookUps).toBe(1);
+    state.nowMs = 5_000;
+    await expect(ring.authenticate('k')).rejects.toMatchObject({ code: 'key.invalid' });
+    expect(state.lookUps).toBe(2);
+  });
+});
+
+it('does not remember that identity was away', async () => {
+  let away = true;
+  const { ring } = keyRing(() => (away ? Promise.reject(DomainError.unavailable('service.unavailable', 'away')) : Promise.resolve(known)));
+  await expect(ring.authenticate('k')).rejects.toMatchObject({ category: 'unavailable' });
+  away = false;
+  expect(await ring.authenticate('k')).toMatchObject({ crm });
+});

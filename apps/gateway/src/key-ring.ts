@@ -1,0 +1,121 @@
+import type { AuthenticateKeyResponse, Crm } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/runtime';
+import { LRUCache } from 'lru-cache';
+import { createHash } from 'node:crypto';
+
+/** Who a key belongs to. */
+export interface Credentials {
+  /** Tells keys apart without being the key. */
+  keyHash: string;
+  crm: Crm;
+}
+
+/** The keys that this gateway has seen lately. */
+export interface KeyRing {
+  /** Whose key this is. Rejects with `key.missing`, `key.invalid`, or `service.unavailable` when identity does not answer. */
+  authenticate(key: string | undefined): Promise<Credentials>;
+  /** Forgets a key that was revoked. */
+  forgetKey(hash: Uint8Array): void;
+  /** Forgets the keys of a CRM whose settings changed. */
+  forgetCrm(crmId: string): void;
+  /** Forgets everything, because revocations may have been missed. */
+  forgetAll(): void;
+}
+
+export interface KeyRingOptions {
+  /** Asks identity. */
+  lookUp: (keyHash: Buffer) => Promise<AuthenticateKeyResponse>;
+  /** Whether a revocation would be heard of now. */
+  hearsRevocations: () => boolean;
+  /** Epoch milliseconds. */
+  now: () => number;
+}
+
+interface Answer {
+  /** Undefined: no such key. */
+  crm: Crm | undefined;
+  askedAtMs: number;
+  believedUntilMs: number;
+}
+
+interface LookUp {
+  answer: Promise<Answer>;
+}
+
+const maxKeys = 10_000;
+const maxKeyLength = 512;
+/** How long identity's answer is believed at most. */
+const knownMs = 30_000;
+const unknownMs = 5_000;
+/** The same while revocations are not heard: a revoked key stops working within 5 s all the same. */
+const deafMs = 4_000;
+
+/**
+ * Remembers what identity said of a key, by the key's hash. Concurrent look-ups of one key are one call; an answer that was under way
+ * when its key was forgotten is not remembered.
+ */
+export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions): KeyRing {
+  const answers = new LRUCache<string, Answer>({ max: maxKeys });
+  const underWay = new Map<string, LookUp>();
+
+  function remembered(keyHash: string): Answer | undefined {
+    const answer = answers.get(keyHash);
+    if (answer === undefined || now() >= answer.believedUntilMs) return undefined;
+    return hearsRevocations() || now() < answer.askedAtMs + deafMs ? answer : undefined;
+  }
+
+  function ask(keyHash: string, hash: Buffer): Promise<Answer> {
+    const known = underWay.get(keyHash);
+    if (known !== undefined) return known.answer;
+    const started: LookUp = { answer: fetchAnswer(hash) };
+    underWay.set(keyHash, started);
+    const finish = (answer?: Answer): void => {
+      if (underWay.get(keyHash) !== started) return;
+      underWay.delete(keyHash);
+      if (answer !== undefined) answers.set(keyHash, answer);
+    };
+    started.answer.then(finish, () => finish());
+    return started.answer;
+  }
+
+  async function fetchAnswer(hash: Buffer): Promise<Answer> {
+    const askedAtMs = now();
+    try {
+      const { crm, expiresAt } = await lookUp(hash);
+      const expiresAtMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
+      return { crm, askedAtMs, believedUntilMs: Math.min(askedAtMs + knownMs, expiresAtMs) };
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.category !== 'unauthenticated') throw error;
+      return { crm: undefined, askedAtMs, believedUntilMs: askedAtMs + unknownMs };
+    }
+  }
+
+  return {
+    authenticate: async (key) => {
+      if (key === undefined || key === '') throw DomainError.unauthenticated('key.missing', 'The header X-SERVICE-CLIENT-ID is missing.');
+      if (key.length > maxKeyLength) throw invalidKey();
+      const hash = createHash('sha256').update(key).digest();
+      const keyHash = hash.toString('base64');
+      const { crm } = remembered(keyHash) ?? (await ask(keyHash, hash));
+      if (crm === undefined) throw invalidKey();
+      return { keyHash, crm };
+    },
+    forgetKey: (hash) => {
+      const keyHash = Buffer.from(hash).toString('base64');
+      underWay.delete(keyHash);
+      answers.delete(keyHash);
+    },
+    forgetCrm: (crmId) => {
+      underWay.clear();
+      for (const [keyHash, { crm }] of answers.entries()) if (crm?.crmId === crmId) answers.delete(keyHash);
+    },
+    forgetAll: () => {
+      underWay.clear();
+      answers.clear();
+    },
+  };
+}
+
+function invalidKey(): DomainError {
+  return DomainError.unauthenticated('key.invalid', 'The API key is unknown, expired or revoked.');
+}

@@ -1,0 +1,20 @@
+import { Type } from 'typebox';
+import { integer } from './fields.ts';
+
+/** Without these parameters a list is complete. */
+export const pageFields = {
+  limit: Type.Optional(
+    integer({ minimum: 1, maximum: 1_000, description: 'Elements of one page. The next one is in the header `Link`.' }),
+  ),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024, format: 'line', description: 'Of the next page, from the header `Link`.' })),
+};
+
+/** The header of a page that is followed by another, as the API document describes it. */
+export const linkHeader = { Link: { type: 'string', description: 'With `limit`: the address of the next page, `<…>; rel="next"`; absent on the last.' } };
+
+/** The value of the `Link` header (RFC 8288): the address of the request with another cursor. */
+export function linkToNextPage(publicUrl: string, requestUrl: string, cursor: string): string {
+  const url = new URL(publicUrl + requestUrl);
+  url.searchParams.set('cursor', cursor);
+  return `<${url.href}>; rel="next"`;
+}

@@ -1,0 +1,75 @@
+import { type ActiveSpan, newRequestId, runWithContext, startSpan } from '@scheduling/runtime';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import { RequestError } from './problem.ts';
+import type { RecordRequest } from './request-metrics.ts';
+
+/** As nginx calls a client that went away before it had an answer. */
+const clientClosedRequest = 499;
+/** How long a request may take from the moment it has arrived completely, in milliseconds. */
+const requestBudgetMs = 2_000;
+
+/** The client's own request id when it is sane, else a new one. */
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && /^[\x21-\x7e]{1,128}$/.test(given) ? given : newRequestId();
+}
+
+/** What happens around every request, whatever it asks for. */
+export function addRequestHooks(app: FastifyInstance, record: RecordRequest): void {
+  const spans = new WeakMap<FastifyRequest, ActiveSpan>();
+  const proceed = (request: FastifyRequest, done: () => void): void => {
+    runWithContext({ requestId: request.id, deadlineMs: Date.now() + requestBudgetMs }, () => spans.get(request)?.run(done));
+  };
+
+  app.addHook('onRequest', (request, reply, done) => {
+    const span = startRequestSpan(request);
+    spans.set(request, span);
+    reply.raw.once('close', () => {
+      const status = statusOf(reply);
+      span.run(() => recordOutcome(request, reply, status, record));
+      span.set({ 'http.response.status_code': status });
+      if (status >= 500) span.fail(status);
+      span.end();
+    });
+    void reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
+    // RFC 9112 3.2. Node would refuse it without a body.
+    if (request.raw.httpVersion !== '1.0' && request.headers.host === undefined) {
+      return done(new RequestError(400, 'request.malformed', 'The header Host is missing.'));
+    }
+    proceed(request, done);
+  });
+
+  // A body arrives in events of the connection, which do not know the request; and while it was arriving no time was used up.
+  app.addHook('preValidation', (request, _reply, done) => proceed(request, done));
+}
+
+/** A client that traces its own calls finds ours in the same trace (W3C Trace Context). */
+function startRequestSpan(request: FastifyRequest): ActiveSpan {
+  const { traceparent } = request.headers;
+  const route = routeOf(request);
+  const attributes = { 'http.request.method': request.method, 'http.route': route };
+  return startSpan(`${request.method} ${route}`, { kind: 'SERVER', attributes, parent: typeof traceparent === 'string' ? traceparent : undefined });
+}
+
+/** The pattern, never the address: references and messages in it may be personal. */
+function routeOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? 'unmatched';
+}
+
+function statusOf(reply: FastifyReply): number {
+  return reply.raw.headersSent ? reply.statusCode : clientClosedRequest;
+}
+
+/** One line and one measurement for every request, also for one whose client went away or whose answer broke off. */
+function recordOutcome(request: FastifyRequest, reply: FastifyReply, status: number, record: RecordRequest): void {
+  const { method, id: requestId, params } = request;
+  const route = routeOf(request);
+  const { crmId } = (params ?? {}) as { crmId?: string };
+  const complete = reply.raw.writableFinished;
+  request.log.info(
+    { requestId, method, route, status, ms: Math.round(reply.elapsedTime), crmId, ...(!complete && { complete }) },
+    'request',
+  );
+  record({ method, route, status, seconds: reply.elapsedTime / 1_000 });
+}

@@ -1,0 +1,46 @@
+import type { FastifyInstance } from 'fastify';
+import { METHODS } from 'node:http';
+import { RequestError } from './problem.ts';
+
+export interface Route {
+  method: string;
+  /** Pattern, such as `/crms/:crmId/user/:reference`. */
+  url: string;
+}
+
+/** Collects the routes that are registered after this call, without the HEAD that comes with every GET. */
+export function collectRoutes(app: FastifyInstance): Route[] {
+  const routes: Route[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) if (each !== 'HEAD') routes.push({ method: each, url });
+  });
+  return routes;
+}
+
+/** Answers 405 with `Allow` to every method that a known address has no route for; Fastify itself would say 404. */
+export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void {
+  // Methods that Fastify does not route by default; a CONNECT never becomes a request.
+  for (const method of METHODS) if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  for (const url of new Set(routes.map((route) => route.url))) {
+    const [allowed, refused] = partition(app.supportedMethods.toSorted(), (method) => app.hasRoute({ method, url }));
+    app.route({
+      method: refused,
+      url,
+      schema: { hide: true },
+      onRequest: async () => {
+        throw new RequestError(405, 'method.not_allowed', `Allowed here: ${allowed.join(', ')}.`, { headers: { allow: allowed.join(', ') } });
+      },
+      handler: async () => undefined,
+    });
+  }
+}
+
+function partition<T>(values: T[], belongs: (value: T) => boolean): [T[], T[]] {
+  return [values.filter(belongs), values.filter((value) => !belongs(value))];
+}
+
+export function refuseUnknownRoutes(app: FastifyInstance): void {
+  app.setNotFoundHandler(() => {
+    throw new RequestError(404, 'route.not_found', 'There is nothing at this address.');
+  });
+}

@@ -1,0 +1,134 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Account } from '@scheduling/contracts/identity/v1';
+import { Type } from 'typebox';
+import type { Clients } from '../clients.ts';
+import { given, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency-key.ts';
+import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+
+/** interface 4.6. */
+export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/account', { schema: createAccountSchema }, async (request, reply) => {
+      const { body } = request;
+      const { account, created } = await identity.createAccount({
+        crmId: request.params.crmId,
+        account: {
+          ownerReference: body.ownerReference,
+          accountReference: body.accountReference,
+          branch: body.branch,
+          invoiceAddress: body.invoiceAddress ?? undefined,
+          invoiceContactName: given(body.invoiceContactName),
+          invoiceCompanyName: given(body.invoiceCompanyName),
+          invoiceTaxId: given(body.invoiceTaxId),
+          email: given(body.email),
+        },
+      });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, account: presentAccount(account!) });
+    });
+
+    app.get('/account/:reference', { schema: getAccountSchema }, async (request) => {
+      const { account } = await identity.getAccount(request.params);
+      return { 'api-info': apiInfoValue, account: presentAccount(account!) };
+    });
+  };
+}
+
+function presentAccount(account: Account) {
+  return {
+    ownerReference: account.ownerReference,
+    accountReference: account.accountReference,
+    branch: account.branch,
+    invoiceAddress: account.invoiceAddress ?? null,
+    invoiceContactName: account.invoiceContactName ?? null,
+    invoiceCompanyName: account.invoiceCompanyName ?? null,
+    invoiceTaxId: account.invoiceTaxId ?? null,
+    email: account.email ?? null,
+  };
+}
+
+interface InvoiceAddress {
+  city: string;
+  countryCode: string;
+  street: string;
+  number: string;
+  zip: string;
+}
+
+const invoiceAddressFields = { city: line(), countryCode: line(), street: line(), number: line(), zip: line() };
+
+const account = Type.Object(
+  {
+    ownerReference: Type.String(),
+    accountReference: Type.String(),
+    branch: Type.String(),
+    invoiceAddress: Type.Unsafe<InvoiceAddress | null>({
+      type: ['object', 'null'],
+      required: Object.keys(invoiceAddressFields),
+      properties: Object.fromEntries(Object.keys(invoiceAddressFields).map((name) => [name, { type: 'string' }])),
+    }),
+    invoiceContactName: nullableString(),
+    invoiceCompanyName: nullableString(),
+    invoiceTaxId: nullableString(),
+    email: nullableString(),
+  },
+  { title: 'Account' },
+);
+
+const accountExample = {
+  ownerReference: '4711@acme',
+  accountReference: 'main@acme',
+  branch: 'handyman',
+  invoiceAddress: { city: 'Berlin', countryCode: 'DE', street: 'Beispielstraße', number: '1', zip: '10115' },
+  invoiceCompanyName: 'Beispiel GmbH',
+  invoiceTaxId: 'DE123456789',
+  email: 'invoices@acme.example',
+};
+
+const createAccountSchema = {
+  operationId: 'createAccount',
+  summary: 'Create an account',
+  description: 'A known `accountReference` answers the existing account unchanged.',
+  tags: ['Accounts'],
+  params: Type.Object({ crmId: pathReference('The CRM that calls.') }),
+  headers: idempotencyHeaders,
+  body: Type.Object(
+    {
+      ownerReference: line({ description: 'Reference of an existing user.' }),
+      // Format and branch are answered with 404, not with 400 (interface 7), so identity checks them.
+      accountReference: line({ description: 'Unique, `uniqueId@platformName`.' }),
+      branch: line({ description: 'One of `real-estate`, `facilities`, `handyman`, `sports-and-leisure`, `misc`.' }),
+      invoiceAddress: Type.Optional(
+        Type.Unsafe<InvoiceAddress | null>({
+          type: ['object', 'null'],
+          required: Object.keys(invoiceAddressFields),
+          properties: invoiceAddressFields,
+        }),
+      ),
+      invoiceContactName: Type.Optional(optionalLine({ description: 'Invoice recipient.' })),
+      invoiceCompanyName: Type.Optional(optionalLine()),
+      invoiceTaxId: Type.Optional(optionalLine({ description: 'VAT identifier.' })),
+      email: Type.Optional(optionalEmail({ description: 'Address for invoices.' })),
+    },
+    { title: 'NewAccount', examples: [accountExample] },
+  ),
+  response: {
+    200: wrapped('account', account, 'The account existed'),
+    201: wrapped('account', account, 'Created'),
+    ...problems(
+      { 404: ['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'] },
+      { body: true, idempotencyKey: true },
+    ),
+  },
+} as const;
+
+const getAccountSchema = {
+  operationId: 'getAccount',
+  summary: 'Get an account',
+  tags: ['Accounts'],
+  params: Type.Object({
+    crmId: pathReference('The CRM that calls.'),
+    reference: pathReference('Reference of the account, URL-encoded.'),
+  }),
+  response: { 200: wrapped('account', account, 'The account'), ...problems({ 404: ['account.not_found'] }) },
+} as const;

@@ -1,0 +1,73 @@
+import type { ListAppointmentsRequest, ListAppointmentsResponse } from '@scheduling/contracts/calendar/v1';
+import { currentContext, newRequestId, runWithContext } from '@scheduling/runtime';
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Clients } from '../clients.ts';
+import { presentAppointment } from './appointment-presentation.ts';
+
+type Appointments = Clients['appointments'];
+
+/** A list begins within this time or is refused, in milliseconds. How long the rest takes is up to the client's speed. */
+const firstMessageMs = 2_000;
+
+/**
+ * All appointments as the text of a JSON array, sent on while they arrive and no faster than the client reads. An error before the first
+ * of them rejects; a later one destroys the stream, so that the client sees a broken answer and not a short one.
+ */
+export async function appointmentStream(appointments: Appointments, request: ListAppointmentsRequest, response: ServerResponse): Promise<Readable> {
+  const messages = openList(appointments, request, response);
+  // The call is made by the first `next`, and takes its deadline from there: none, because it lasts as long as the client reads.
+  const first = await runWithContext({ requestId: currentContext()?.requestId ?? newRequestId() }, () => messages.next());
+  return Readable.from(jsonArray(first, messages), { objectMode: false });
+}
+
+/** One page, which is small enough to be held: the address of the next one goes into a header before it. */
+export async function appointmentPage(appointments: Appointments, request: ListAppointmentsRequest, response: ServerResponse) {
+  const page: ReturnType<typeof presentAppointment>[] = [];
+  let nextCursor: string | undefined;
+  const messages = openList(appointments, request, response);
+  for (let next = await messages.next(); !next.done; next = await messages.next()) {
+    page.push(...next.value.appointments.map(presentAppointment));
+    nextCursor = next.value.nextCursor;
+  }
+  return { page, nextCursor };
+}
+
+async function* jsonArray(
+  first: IteratorResult<ListAppointmentsResponse>,
+  messages: AsyncGenerator<ListAppointmentsResponse, undefined>,
+): AsyncGenerator<string> {
+  let separator = '[';
+  try {
+    for (let next = first; !next.done; next = await messages.next()) {
+      if (next.value.appointments.length === 0) continue;
+      yield separator + next.value.appointments.map((appointment) => JSON.stringify(presentAppointment(appointment))).join(',');
+      separator = ',';
+    }
+    yield separator === '[' ? '[]' : ']';
+  } finally {
+    await messages.return(undefined);
+  }
+}
+
+/** Ends the call to the calendar when the client goes away, or when nothing comes at first. */
+async function* openList(
+  appointments: Appointments,
+  request: ListAppointmentsRequest,
+  response: ServerResponse,
+): AsyncGenerator<ListAppointmentsResponse, undefined> {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  response.once('close', abort);
+  const timer = setTimeout(abort, firstMessageMs);
+  try {
+    for await (const message of appointments.listAppointments(request, controller.signal)) {
+      clearTimeout(timer);
+      yield message;
+    }
+  } finally {
+    clearTimeout(timer);
+    response.off('close', abort);
+  }
+  return undefined;
+}

@@ -1,0 +1,72 @@
+import { type Appointment, AppointmentState } from '@scheduling/contracts/calendar/v1';
+import { Type } from 'typebox';
+import { oneOf } from '../fields.ts';
+import { instant, nullableString, presentInstant } from '../schemas.ts';
+import { address, presentLocation } from './locations.ts';
+import { participation, presentParticipation } from './participations.ts';
+
+/** interface 2.5. */
+export function presentAppointment(appointment: Appointment) {
+  return {
+    reference: appointment.reference,
+    acceptBookings: appointment.acceptBookings,
+    address: presentLocation(appointment.address),
+    archived: appointment.archived,
+    capacity: appointment.capacity,
+    contactReference: appointment.contactReference ?? null,
+    description: appointment.description ?? null,
+    start: presentInstant(appointment.start),
+    end: presentInstant(appointment.end),
+    notes: appointment.notes ?? null,
+    participations: appointment.participations.map(presentParticipation),
+    price: presentPrice(appointment.price),
+    productReference: appointment.productReference,
+    resourceReference: appointment.resourceReference,
+    seriesId: appointment.seriesId ?? null,
+    state: presentState(appointment.state),
+  };
+}
+
+function presentPrice(price: Appointment['price']): Price | null {
+  return price === undefined ? null : { value: price.value, currency: price.currency };
+}
+
+function presentState(state: AppointmentState): (typeof appointmentStates)[number] {
+  const known = appointmentStates.find((name) => AppointmentState[name] === state);
+  if (known === undefined) throw new Error(`an appointment in a state that this gateway does not know: ${state}`);
+  return known;
+}
+
+/** interface 3.2. */
+const appointmentStates = ['ACTIVE', 'CANCELLED'] as const;
+
+interface Price {
+  value: number;
+  currency: string;
+}
+
+export const appointment = Type.Object(
+  {
+    reference: Type.String(),
+    acceptBookings: Type.Boolean({ description: 'Whether it is publicly bookable.' }),
+    address,
+    archived: Type.Boolean(),
+    capacity: Type.Integer({ description: 'Maximum of participants.' }),
+    contactReference: nullableString({ description: 'The user who is responsible.' }),
+    description: nullableString(),
+    start: instant(),
+    end: instant(),
+    notes: nullableString(),
+    participations: Type.Array(participation),
+    price: Type.Unsafe<Price | null>({
+      type: ['object', 'null'],
+      required: ['value', 'currency'],
+      properties: { value: { type: 'number' }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
+    }),
+    productReference: Type.String(),
+    resourceReference: Type.String(),
+    seriesId: nullableString({ description: 'Of appointments of a series.' }),
+    state: oneOf(appointmentStates),
+  },
+  { title: 'Appointment' },
+);

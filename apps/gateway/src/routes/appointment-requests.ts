@@ -1,0 +1,86 @@
+import {
+  type CreateAppointmentRequest,
+  type CreateSeriesRequest,
+  type DeleteAppointmentsRequest,
+  type EmbeddedParticipation,
+  ParticipationState,
+} from '@scheduling/contracts/calendar/v1';
+import type { Static } from 'typebox';
+import { given } from '../fields.ts';
+import { invalidRequest } from '../problem.ts';
+import type { embeddedParticipation, newAppointment, newSeries } from './appointment-schemas.ts';
+import { singleArgument } from './delete-arguments.ts';
+import { toLocation } from './locations.ts';
+
+type NewAppointment = Static<typeof newAppointment>;
+type NewSeries = Static<typeof newSeries>;
+type ProviderKey = 'crmId' | 'providerReference';
+
+/** interface 4.2: a body with `series_data` creates a series. */
+export function isSeries(body: NewAppointment | NewSeries): body is NewSeries {
+  return 'series_data' in body && body.series_data !== null;
+}
+
+export function toCreateAppointment(body: NewAppointment): Omit<CreateAppointmentRequest, ProviderKey> {
+  return {
+    ...commonValues(body),
+    reference: body.reference,
+    start: body.start,
+    end: body.end,
+    participations: (body.participations ?? []).map(toEmbeddedParticipation),
+  };
+}
+
+export function toCreateSeries(body: NewSeries): Omit<CreateSeriesRequest, ProviderKey> {
+  return {
+    ...commonValues(body),
+    spanFrom: body.series_data.from,
+    spanTo: body.series_data.to,
+    raster: body.series_data.raster,
+    weekdays: (body.series_data.weekdays ?? []).map(Number),
+    windowFrom: given(body.from),
+    windowTo: given(body.to),
+  };
+}
+
+/** What is to be deleted: one appointment or a series, named once, in the body or in the query. */
+export function deletionTarget(
+  body: Record<string, unknown> | null,
+  query: Record<string, unknown>,
+): NonNullable<DeleteAppointmentsRequest['target']> {
+  const appointmentReference = singleArgument('appointmentReference', body, query);
+  const seriesId = singleArgument('seriesId', body, query);
+  if (appointmentReference !== undefined && seriesId === undefined) return { $case: 'appointmentReference', value: appointmentReference };
+  if (appointmentReference === undefined && seriesId !== undefined) return { $case: 'seriesId', value: seriesId };
+  const detail = 'is required, either appointmentReference or seriesId';
+  throw invalidRequest([
+    { pointer: '/appointmentReference', detail },
+    { pointer: '/seriesId', detail },
+  ]);
+}
+
+function commonValues(body: NewAppointment | NewSeries) {
+  return {
+    capacity: body.capacity ?? 0,
+    acceptBookings: body.acceptBookings ?? false,
+    resourceReference: body.resourceReference,
+    productReference: body.productReference,
+    // The product's name, unless there is a description of its own.
+    description: given(body.description) ?? given(body.productName),
+    contactReference: given(body.contactReference),
+    notes: given(body.notes),
+    address: toLocation(body.address),
+    price: body.price ?? undefined,
+  };
+}
+
+function toEmbeddedParticipation(body: Static<typeof embeddedParticipation>): EmbeddedParticipation {
+  return {
+    reference: body.reference,
+    name: body.name,
+    email: body.email,
+    mobile: given(body.mobile),
+    note: given(body.note),
+    state: ParticipationState[body.state],
+  };
+}

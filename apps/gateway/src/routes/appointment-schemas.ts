@@ -1,0 +1,226 @@
+import { type Static, Type } from 'typebox';
+import {
+  alternative,
+  capacityRange,
+  dateTime,
+  email,
+  flag,
+  integer,
+  line,
+  maxMessageLength,
+  oneOf,
+  optionalBody,
+  optionalBoolean,
+  optionalDateTime,
+  optionalInteger,
+  optionalLine,
+  optionalText,
+  pathReference,
+  queryLine,
+  rasterRange,
+} from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency-key.ts';
+import { linkHeader, pageFields } from '../paging.ts';
+import { problems, wrapped } from '../schemas.ts';
+import { maxListLength } from '../validation.ts';
+import { appointment } from './appointment-presentation.ts';
+import { addressInput } from './locations.ts';
+import { participationStates } from './participations.ts';
+
+interface PriceInput {
+  value: number;
+  currency: 'EUR' | 'CHF';
+}
+
+const maxPrice = 1_000_000_000;
+
+const commonFields = {
+  capacity: Type.Optional(optionalInteger({ ...capacityRange, default: 0 })),
+  acceptBookings: Type.Optional(optionalBoolean({ default: false, description: 'Whether it is publicly bookable.' })),
+  resourceReference: line(),
+  productReference: line(),
+  productName: Type.Optional(optionalLine({ description: 'Name of the product; it becomes the description.' })),
+  description: Type.Optional(optionalText({ description: 'Instead of the name of the product.' })),
+  contactReference: Type.Optional(optionalLine({ description: 'The user who is responsible.' })),
+  notes: Type.Optional(optionalText()),
+  address: Type.Optional(addressInput),
+  price: Type.Optional(
+    Type.Unsafe<PriceInput | null>({
+      type: ['object', 'null'],
+      required: ['value', 'currency'],
+      properties: { value: { type: 'number', minimum: -maxPrice, maximum: maxPrice }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
+    }),
+  ),
+};
+
+/** interface 2.6. */
+export const embeddedParticipation = Type.Object({
+  reference: line(),
+  name: line(),
+  email: email(),
+  mobile: Type.Optional(optionalLine()),
+  note: Type.Optional(optionalText()),
+  state: oneOf(participationStates),
+});
+
+export const newAppointment = Type.Object(
+  {
+    reference: line({ description: 'Unique.' }),
+    start: dateTime(),
+    end: dateTime(),
+    ...commonFields,
+    participations: Type.Optional(
+      Type.Unsafe<Static<typeof embeddedParticipation>[] | null>({
+        type: ['array', 'null'],
+        items: embeddedParticipation,
+        maxItems: maxListLength,
+        description: 'Participants without a customer record. They are never refused for capacity.',
+      }),
+    ),
+  },
+  { title: 'NewAppointment' },
+);
+
+export const newSeries = Type.Object(
+  {
+    from: Type.Optional(optionalDateTime()),
+    to: Type.Optional(optionalDateTime()),
+    series_data: Type.Object(
+      {
+        from: dateTime(),
+        to: dateTime(),
+        raster: integer({ ...rasterRange, description: 'Length of one appointment in minutes.' }),
+        weekdays: Type.Optional(
+          Type.Unsafe<string[] | null>({
+            type: ['array', 'null'],
+            items: { type: 'string', enum: ['1', '2', '3', '4', '5', '6', '7'] },
+            description: '`1` is Monday. Needed when the series spans more than a day.',
+          }),
+        ),
+      },
+      { description: 'The span of days.' },
+    ),
+    ...commonFields,
+  },
+  { title: 'NewSeries', description: 'The times of day of `from` and `to` are the daily window; when absent those of `series_data`.' },
+);
+
+const providerParams = Type.Object({
+  crmId: pathReference('The CRM that calls.'),
+  providerRef: pathReference('Reference of the provider, URL-encoded.'),
+});
+
+export const listAppointmentsSchema = {
+  operationId: 'listAppointments',
+  summary: 'List the appointments of a provider',
+  description: 'Active and cancelled ones by their start. Complete, unless `limit` is given.',
+  tags: ['Appointments'],
+  params: providerParams,
+  querystring: Type.Object({
+    productRef: queryLine('Only those of this product.'),
+    resourceRef: queryLine('Only those of this resource.'),
+    includeArchived: flag(false, 'With those that ended long ago.'),
+    from: Type.Optional(dateTime()),
+    to: Type.Optional(dateTime()),
+    ...pageFields,
+  }),
+  response: {
+    // Unknown to the compiler, because it is sent as a stream.
+    200: Type.Unsafe<unknown>(Type.Array(appointment, { description: 'The appointments', headers: linkHeader })),
+    ...problems({ 400: ['appointment.invalid'], 404: ['provider.not_found'] }),
+  },
+} as const;
+
+export const createAppointmentSchema = {
+  operationId: 'createAppointment',
+  summary: 'Create an appointment or a series',
+  description:
+    'A body with `series_data` creates a series, and answers with an array. A known `reference` with the same content is answered ' +
+    'with what exists. No e-mail is sent.',
+  tags: ['Appointments'],
+  params: providerParams,
+  headers: idempotencyHeaders,
+  body: alternative('series_data', newSeries, newAppointment, {
+    examples: [
+      {
+        reference: 'a-1@acme',
+        start: '2030-05-06T09:00',
+        end: '2030-05-06T09:30',
+        capacity: 2,
+        acceptBookings: true,
+        resourceReference: 'room-1@acme',
+        productReference: 'haircut@acme',
+        productName: 'Haircut',
+        address: { city: 'Berlin', zip: '10115', country: 'DE', street: 'Beispielstraße', number: '1' },
+        price: { value: 49.9, currency: 'EUR' },
+      },
+      {
+        from: '2030-06-03T09:00',
+        to: '2030-06-03T10:00',
+        capacity: 1,
+        resourceReference: 'room-1@acme',
+        productReference: 'haircut@acme',
+        series_data: { from: '2030-06-03T00:00', to: '2030-06-14T23:59', raster: 30, weekdays: ['1', '3'] },
+      },
+    ],
+  }),
+  response: {
+    200: wrapped('appointment', appointment, 'The appointment existed'),
+    201: Type.Unsafe<unknown>({
+      anyOf: [
+        wrapped('appointment', appointment, 'A single appointment'),
+        Type.Array(appointment, { description: 'The appointments of a series, by their start' }),
+      ],
+      description: 'Created',
+    }),
+    ...problems(
+      {
+        400: ['appointment.invalid', 'series.empty', 'series.too_long'],
+        404: ['provider.not_found', 'appointment.not_found', 'series.not_found'],
+        409: ['appointment.reference_taken', 'participation.reference_taken'],
+      },
+      { body: true, idempotencyKey: true },
+    ),
+  },
+} as const;
+
+const appointmentReference = Type.Optional(optionalLine());
+const message = Type.Optional(optionalText({ description: 'Text in the e-mail about the cancellation.' }));
+const argumentsDescription = 'Arguments are taken from the body or from the query.';
+
+export const cancelAppointmentSchema = {
+  operationId: 'cancelAppointment',
+  summary: 'Cancel an appointment',
+  description: `Cancels all its participations and tells the participants. Again: no change and no e-mail. ${argumentsDescription}`,
+  tags: ['Appointments'],
+  params: providerParams,
+  querystring: Type.Object({
+    appointmentReference: queryLine('The appointment.'),
+    message: Type.Optional(Type.String({ maxLength: maxMessageLength, format: 'text', description: 'Text in the e-mail about the cancellation.' })),
+  }),
+  body: optionalBody({ appointmentReference, message }, { title: 'Cancellation', examples: [{ appointmentReference: 'a-1@acme' }] }),
+  response: {
+    200: wrapped('appointment', appointment, 'The cancelled appointment'),
+    ...problems({ 404: ['provider.not_found', 'appointment.not_found'] }, { body: true }),
+  },
+} as const;
+
+export const deleteAppointmentsSchema = {
+  operationId: 'deleteAppointmentsWithoutNotification',
+  summary: 'Delete an appointment or a series without notification',
+  description: `For administrative corrections: nobody is informed. ${argumentsDescription}`,
+  tags: ['Appointments'],
+  params: providerParams,
+  querystring: Type.Object({
+    appointmentReference: queryLine('The appointment.'),
+    seriesId: queryLine('The series, with all its appointments.'),
+  }),
+  body: optionalBody(
+    { appointmentReference, seriesId: Type.Optional(optionalLine()) },
+    { title: 'Deletion', examples: [{ appointmentReference: 'a-1@acme' }] },
+  ),
+  response: {
+    204: Type.Null({ description: 'Deleted' }),
+    ...problems({ 404: ['provider.not_found', 'appointment.not_found', 'series.not_found'] }, { body: true }),
+  },
+} as const;

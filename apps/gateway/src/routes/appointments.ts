@@ -1,0 +1,69 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1';
+import type { Clients } from '../clients.ts';
+import { given } from '../fields.ts';
+import { linkToNextPage } from '../paging.ts';
+import { apiInfoValue } from '../schemas.ts';
+import { appointmentPage, appointmentStream } from './appointment-list.ts';
+import { presentAppointment } from './appointment-presentation.ts';
+import { deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
+import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, listAppointmentsSchema } from './appointment-schemas.ts';
+import { requiredArgument, singleArgument } from './delete-arguments.ts';
+
+/** interface 4.2. */
+export function appointmentRoutes({ appointments }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema }, async (request, reply) => {
+      const { params, query } = request;
+      const list: ListAppointmentsRequest = {
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        productReference: given(query.productRef),
+        resourceReference: given(query.resourceRef),
+        includeArchived: query.includeArchived,
+        from: given(query.from),
+        to: given(query.to),
+        limit: query.limit,
+        cursor: query.cursor,
+      };
+      if (list.limit === undefined) {
+        const stream = await appointmentStream(appointments, list, reply.raw);
+        stream.once('error', (error) => {
+          if (!reply.raw.closed) request.log.warn({ err: error }, 'a list broke off');
+        });
+        return reply.type('application/json; charset=utf-8').send(stream);
+      }
+      const { page, nextCursor } = await appointmentPage(appointments, list, reply.raw);
+      if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
+      return page;
+    });
+
+    app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema }, async (request, reply) => {
+      const { params, body } = request;
+      const provider = { crmId: params.crmId, providerReference: params.providerRef };
+      if (isSeries(body)) {
+        const { appointments: created } = await appointments.createSeries({ ...provider, ...toCreateSeries(body) });
+        return reply.code(201).send(created.map(presentAppointment));
+      }
+      const { appointment, created } = await appointments.createAppointment({ ...provider, ...toCreateAppointment(body) });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) });
+    });
+
+    app.delete('/provider/:providerRef/appointments', { schema: cancelAppointmentSchema }, async (request) => {
+      const { params, body, query } = request;
+      const { appointment } = await appointments.cancelAppointment({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        appointmentReference: requiredArgument('appointmentReference', body, query),
+        message: singleArgument('message', body, query),
+      });
+      return { 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) };
+    });
+
+    app.delete('/provider/:providerRef/appointments/withoutNotification', { schema: deleteAppointmentsSchema }, async (request, reply) => {
+      const { params, body, query } = request;
+      await appointments.deleteAppointments({ crmId: params.crmId, providerReference: params.providerRef, target: deletionTarget(body, query) });
+      return reply.code(204).send(null);
+    });
+  };
+}

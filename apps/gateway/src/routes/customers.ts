@@ -1,0 +1,223 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Customer } from '@scheduling/contracts/customer/v1';
+import { DomainError } from '@scheduling/runtime';
+import { Type } from 'typebox';
+import type { Clients } from '../clients.ts';
+import { clearing, given, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency-key.ts';
+import { invalidRequest } from '../problem.ts';
+import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+
+/** interface 4.4. */
+export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/provider/:providerRef/customers/:customerRef', { schema: getCustomerSchema }, async (request, reply) => {
+      const { crmId, providerRef, customerRef } = request.params;
+      try {
+        const { customer } = await customers.getCustomer({
+          crmId,
+          key: { $case: 'reference', value: { providerReference: providerRef, customerReference: customerRef } },
+        });
+        return { 'api-info': apiInfoValue, customer: presentCustomer(customer!) };
+      } catch (error) {
+        // interface 7: not an error status.
+        if (error instanceof DomainError && error.category === 'not_found') return reply.code(204).send(null);
+        throw error;
+      }
+    });
+
+    app.post('/provider/:providerRef/customers', { schema: createCustomerSchema }, async (request, reply) => {
+      const { body } = request;
+      requireSameProvider(request.params.providerRef, body.providerReference);
+      const { customer, created } = await customers.createCustomer({
+        crmId: request.params.crmId,
+        providerReference: request.params.providerRef,
+        customerReference: body.customerReference,
+        userName: body.userName,
+        email: given(body.email),
+        mobile: given(body.mobile),
+        note: given(body.note),
+        language: given(body.language),
+      });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, customer: presentCustomer(customer!) });
+    });
+
+    app.put('/provider/:providerRef/customers/:customerRef', { schema: updateCustomerSchema }, async (request) => {
+      const { params, body } = request;
+      const { customer } = await customers.updateCustomer({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        customerReference: params.customerRef,
+        newCustomerReference: body.customerReference,
+        userName: body.userName,
+        email: clearing(body.email),
+        mobile: clearing(body.mobile),
+        note: clearing(body.note),
+        language: clearing(body.language),
+      });
+      return { 'api-info': apiInfoValue, customer: presentCustomer(customer!) };
+    });
+
+    app.delete('/provider/:providerRef/customers/:customerRef', { schema: deleteCustomerSchema }, async (request, reply) => {
+      const { crmId, providerRef, customerRef } = request.params;
+      await customers.deleteCustomer({
+        crmId,
+        providerReference: providerRef,
+        customerReference: customerRef,
+        ignoreFutureAppointments: singleFlag(request.body?.ignoreFutureAppointments, request.query.ignoreFutureAppointments),
+      });
+      return reply.code(204).send(null);
+    });
+  };
+}
+
+/** From the body or the query; both and different is refused (interface 1). */
+function singleFlag(inBody: unknown, inQuery: unknown): boolean {
+  const [bodyIsSet, queryIsSet] = [flagIsSet(inBody), flagIsSet(inQuery)];
+  if (inBody !== undefined && inQuery !== undefined && bodyIsSet !== queryIsSet) {
+    throw invalidRequest([{ pointer: '/ignoreFutureAppointments', detail: 'is given in the body and in the query, and they differ' }]);
+  }
+  return bodyIsSet || queryIsSet;
+}
+
+/** Its presence counts: bare, or with any value but `false` (interface 4.4). */
+function flagIsSet(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== false && value !== 'false';
+}
+
+/** The provider is in the address and in the body (interface 2.7). */
+function requireSameProvider(inAddress: string, inBody: string): void {
+  if (inAddress === inBody) return;
+  throw invalidRequest([{ pointer: '/providerReference', detail: 'must be the provider in the address' }]);
+}
+
+function presentCustomer(customer: Customer) {
+  return {
+    customerReference: customer.customerReference,
+    email: customer.email ?? null,
+    note: customer.note ?? null,
+    userName: customer.userName,
+    mobile: customer.mobile ?? null,
+    language: customer.language ?? null,
+    providerReference: customer.providerReference,
+  };
+}
+
+const customer = Type.Object(
+  {
+    customerReference: Type.String(),
+    email: nullableString(),
+    note: nullableString({ description: 'Internal note.' }),
+    userName: Type.String(),
+    mobile: nullableString(),
+    language: nullableString(),
+    providerReference: Type.String(),
+  },
+  { title: 'Customer' },
+);
+
+/** interface 8. */
+const maxNoteLength = 1_023;
+
+const optionalFields = {
+  email: Type.Optional(optionalEmail()),
+  mobile: Type.Optional(optionalLine({ description: 'With country code.' })),
+  note: Type.Optional(optionalText({ maxLength: maxNoteLength, description: 'Internal note.' })),
+  language: Type.Optional(optionalLine({ format: 'language-tag', description: 'Language code such as `de`, `en`.' })),
+};
+
+const providerParams = Type.Object({
+  crmId: pathReference('The CRM that calls.'),
+  providerRef: pathReference('Reference of the provider, URL-encoded.'),
+});
+
+const customerParams = Type.Object({
+  ...providerParams.properties,
+  customerRef: pathReference('Reference of the customer, URL-encoded.'),
+});
+
+const getCustomerSchema = {
+  operationId: 'getCustomer',
+  summary: 'Get a customer',
+  tags: ['Customers'],
+  params: customerParams,
+  response: {
+    200: wrapped('customer', customer, 'The customer'),
+    204: Type.Null({ description: 'No customer with this reference' }),
+    ...problems(),
+  },
+} as const;
+
+const createCustomerSchema = {
+  operationId: 'createCustomer',
+  summary: 'Create a customer',
+  description: 'A known `customerReference` answers the existing customer unchanged.',
+  tags: ['Customers'],
+  params: providerParams,
+  headers: idempotencyHeaders,
+  body: Type.Object(
+    {
+      customerReference: line({ description: 'Unique for the provider.' }),
+      providerReference: line({ description: 'The owning provider, the one in the address.' }),
+      userName: line({ description: 'Name of the customer.' }),
+      ...optionalFields,
+    },
+    {
+      title: 'NewCustomer',
+      examples: [
+        {
+          customerReference: 'c-1@acme',
+          providerReference: 'workshop@acme',
+          userName: 'Ada Kundin',
+          email: 'ada.kundin@customers.example',
+          mobile: '+49 170 1234567',
+          language: 'de',
+        },
+      ],
+    },
+  ),
+  response: {
+    200: wrapped('customer', customer, 'The customer existed'),
+    201: wrapped('customer', customer, 'Created'),
+    ...problems({ 400: ['customer.invalid'], 404: ['provider.not_found', 'customer.not_found'] }, { body: true, idempotencyKey: true }),
+  },
+} as const;
+
+const updateCustomerSchema = {
+  operationId: 'updateCustomer',
+  summary: 'Update a customer',
+  description: 'Absent fields keep their value; null clears an optional one. The reference can be changed this way.',
+  tags: ['Customers'],
+  params: customerParams,
+  body: Type.Object(
+    { customerReference: Type.Optional(line()), userName: Type.Optional(line()), ...optionalFields },
+    { title: 'CustomerChange', examples: [{ userName: 'Ada Kundin-Neu', note: null }] },
+  ),
+  response: {
+    200: wrapped('customer', customer, 'The customer as it is now'),
+    ...problems(
+      { 400: ['customer.invalid'], 404: ['provider.not_found', 'customer.not_found'], 409: ['customer.reference_taken'] },
+      { body: true },
+    ),
+  },
+} as const;
+
+const deleteCustomerSchema = {
+  operationId: 'deleteCustomer',
+  summary: 'Delete a customer',
+  description:
+    'Everything that is known of the person goes; the history of bookings stays, anonymous. Refused while the customer takes part in ' +
+    'future appointments, unless `ignoreFutureAppointments` is present: then the customer is removed from them and told by e-mail.',
+  tags: ['Customers'],
+  params: customerParams,
+  querystring: Type.Object({
+    ignoreFutureAppointments: Type.Optional(
+      Type.String({ description: 'Present, bare or with any value but `false`: future appointments are no obstacle.' }),
+    ),
+  }),
+  body: optionalBody({ ignoreFutureAppointments: Type.Optional(Type.Unknown()) }, { title: 'CustomerDeletion', examples: [{}] }),
+  response: {
+    204: Type.Null({ description: 'Deleted' }),
+    ...problems({ 404: ['customer.not_found'], 409: ['customer.has_future_appointments'] }, { body: true }),
+  },
+} as const;

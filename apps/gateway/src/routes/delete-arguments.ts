@@ -1,0 +1,25 @@
+import { invalidRequest } from '../problem.ts';
+
+/** What a DELETE was told in its body or, because some proxies drop that, in its query. */
+type Arguments = Record<string, unknown> | null | undefined;
+
+/** The argument from the body or the query, undefined when it is in neither. Both and different is refused. */
+export function singleArgument(name: string, body: Arguments, query: Arguments): string | undefined {
+  const [inBody, inQuery] = [textOf(body, name), textOf(query, name)];
+  if (inBody !== undefined && inQuery !== undefined && inBody !== inQuery) {
+    throw invalidRequest([{ pointer: `/${name}`, detail: 'is given in the body and in the query, and they differ' }]);
+  }
+  return inBody ?? inQuery;
+}
+
+/** The same for one that there must be. */
+export function requiredArgument(name: string, body: Arguments, query: Arguments): string {
+  const value = singleArgument(name, body, query);
+  if (value === undefined) throw invalidRequest([{ pointer: `/${name}`, detail: 'is required' }]);
+  return value;
+}
+
+function textOf(from: Arguments, name: string): string | undefined {
+  const value = from?.[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,164 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { type Participation, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { Type } from 'typebox';
+import type { Clients } from '../clients.ts';
+import { flag, given, line, oneOf, optionalText, pathReference } from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency-key.ts';
+import { apiInfoValue, instant, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
+
+/** interface 4.3. */
+export function participationRoutes({ participations }: Clients): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/provider/:providerRef/participations', { schema: createParticipationSchema }, async (request, reply) => {
+      const { params, body, query } = request;
+      const { participation, created } = await participations.createParticipation({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        reference: body.reference,
+        appointmentReference: body.appointmentReference,
+        customerReference: body.customerReference,
+        state: ParticipationState[body.state],
+        message: given(body.message),
+        ignoreCapacity: query.ignoreCapacity,
+        onDuplicateRaise: query.onDuplicateRaise,
+        sendMails: query.sendMails,
+      });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, participation: presentParticipation(participation!) });
+    });
+
+    app.post('/provider/:providerRef/participations/:participationRef', { schema: updateParticipationSchema }, async (request) => {
+      const { params, body, query } = request;
+      const { participation } = await participations.updateParticipation({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        participationReference: params.participationRef,
+        state: ParticipationState[body.state],
+        message: given(body.message),
+        ignoreCapacity: query.ignoreCapacity,
+        sendMails: query.sendMails,
+      });
+      return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
+    });
+  };
+}
+
+/** As it is on its own and in an appointment (interface 2.6). */
+export function presentParticipation(participation: Participation) {
+  return {
+    reference: participation.reference,
+    email: participation.email ?? null,
+    mobile: participation.mobile ?? null,
+    name: participation.name,
+    note: participation.note ?? null,
+    state: presentState(participation.state),
+    messages: participation.messages.length > 0 ? participation.messages : null,
+    ...(participation.expiresAt !== undefined && { expiresAt: presentInstant(participation.expiresAt) }),
+  };
+}
+
+function presentState(state: ParticipationState): (typeof participationStates)[number] {
+  const known = participationStates.find((name) => ParticipationState[name] === state);
+  if (known === undefined) throw new Error(`a participation in a state that this gateway does not know: ${state}`);
+  return known;
+}
+
+/** interface 3.1. */
+export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
+
+export const participation = Type.Object(
+  {
+    reference: Type.String(),
+    email: nullableString(),
+    mobile: nullableString(),
+    name: Type.String(),
+    note: nullableString(),
+    state: oneOf(participationStates),
+    messages: Type.Unsafe<string[] | null>({
+      type: ['array', 'null'],
+      items: { type: 'string' },
+      description: 'The texts that went with it, oldest first.',
+    }),
+    expiresAt: Type.Optional(instant('When a reservation ends; only in the state `RESERVED`.')),
+  },
+  { title: 'Participation' },
+);
+
+const providerParams = Type.Object({
+  crmId: pathReference('The CRM that calls.'),
+  providerRef: pathReference('Reference of the provider, URL-encoded.'),
+});
+
+const ignoreCapacity = flag(false, 'Place the participation even when all seats are taken.');
+const sendMails = flag(true, 'Send the e-mail that belongs to the state.');
+const message = Type.Optional(optionalText({ description: 'Text in the e-mail to the customer.' }));
+
+const createParticipationSchema = {
+  operationId: 'createParticipation',
+  summary: 'Create a participation',
+  description:
+    '`BOOKED` and `RESERVED` take a seat; a reservation ends after 3 minutes. A known `reference` moves the existing participation to the state.',
+  tags: ['Participations'],
+  params: providerParams,
+  headers: idempotencyHeaders,
+  querystring: Type.Object({
+    ignoreCapacity,
+    onDuplicateRaise: flag(false, 'Whether a known reference is an error.'),
+    sendMails,
+  }),
+  body: Type.Object(
+    {
+      reference: line({ description: 'Unique.' }),
+      appointmentReference: line(),
+      customerReference: line(),
+      state: oneOf(participationStates),
+      message,
+    },
+    {
+      title: 'NewParticipation',
+      examples: [
+        { reference: 'b-1@acme', appointmentReference: 'a-1@acme', customerReference: 'c-1@acme', state: 'BOOKED', message: 'See you then!' },
+      ],
+    },
+  ),
+  response: {
+    200: wrapped('participation', participation, 'The participation existed'),
+    201: wrapped('participation', participation, 'Created'),
+    ...problems(
+      {
+        400: ['participation.invalid', 'participation.state_unsupported'],
+        404: ['provider.not_found', 'appointment.not_found', 'customer.not_found', 'participation.not_found'],
+        409: [
+          'participation.capacity_exhausted',
+          'participation.reference_taken',
+          'participation.move_not_allowed',
+          'appointment.cancelled',
+        ],
+      },
+      { body: true, idempotencyKey: true },
+    ),
+  },
+} as const;
+
+const updateParticipationSchema = {
+  operationId: 'updateParticipation',
+  summary: 'Move a participation to another state',
+  tags: ['Participations'],
+  params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation, URL-encoded.') }),
+  headers: idempotencyHeaders,
+  querystring: Type.Object({ ignoreCapacity, sendMails }),
+  body: Type.Object(
+    { state: oneOf(participationStates), message },
+    { title: 'ParticipationChange', examples: [{ state: 'CANCELED', message: 'We are ill, sorry.' }] },
+  ),
+  response: {
+    200: wrapped('participation', participation, 'The participation as it is now'),
+    ...problems(
+      {
+        400: ['participation.invalid', 'participation.state_unsupported'],
+        404: ['provider.not_found', 'participation.not_found'],
+        409: ['participation.capacity_exhausted', 'participation.move_not_allowed', 'appointment.cancelled'],
+      },
+      { body: true, idempotencyKey: true },
+    ),
+  },
+} as const;

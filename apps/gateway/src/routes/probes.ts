@@ -1,0 +1,14 @@
+import { DomainError } from '@scheduling/runtime';
+import type { FastifyInstance } from 'fastify';
+
+/** The probes on the public port, for balancers that see only this one. Operators and Kubernetes use those of the operations server. */
+export function probeRoutes(isDraining: () => boolean) {
+  return async (app: FastifyInstance): Promise<void> => {
+    app.get('/livez', { schema: { hide: true } }, async (_request, reply) => reply.type('text/plain').header('cache-control', 'no-store').send('ok\n'));
+
+    app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+      if (isDraining()) throw DomainError.unavailable('service.unavailable', 'the gateway is stopping');
+      return reply.type('text/plain').header('cache-control', 'no-store').send('ok\n');
+    });
+  };
+}

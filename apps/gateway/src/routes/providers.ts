@@ -1,0 +1,135 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Provider } from '@scheduling/contracts/identity/v1';
+import { Type } from 'typebox';
+import type { Clients } from '../clients.ts';
+import { given, line, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency-key.ts';
+import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+
+/** interface 4.7. */
+export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/provider', { schema: createProviderSchema }, async (request, reply) => {
+      const { body } = request;
+      const { provider, created } = await identity.createProvider({
+        crmId: request.params.crmId,
+        reference: body.reference,
+        ownerReference: body.ownerReference,
+        accountReference: body.accountReference,
+        name: body.name,
+        email: given(body.email),
+        mobile: given(body.mobile),
+        phone: given(body.phone),
+        impressum: given(body.impressum),
+        branch: given(body.branch),
+        subbranch: given(body.subbranch),
+        timeZone: given(body.timeZone),
+      });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, provider: presentProvider(provider!) });
+    });
+
+    app.get('/provider/:reference', { schema: getProviderSchema }, async (request) => {
+      const { crmId, reference } = request.params;
+      const { provider } = await identity.getProvider({ crmId, key: { $case: 'reference', value: reference } });
+      return { 'api-info': apiInfoValue, provider: presentProvider(provider!) };
+    });
+  };
+}
+
+function presentProvider(provider: Provider) {
+  return {
+    reference: provider.reference,
+    ownerReference: provider.ownerReference,
+    accountReference: provider.accountReference,
+    name: provider.name,
+    email: provider.email ?? null,
+    mobile: provider.mobile ?? null,
+    phone: provider.phone ?? null,
+    impressum: provider.impressum ?? null,
+    branch: provider.branch ?? null,
+    subbranch: provider.subbranch ?? null,
+    timeZone: provider.timeZone,
+    uuid: provider.id,
+  };
+}
+
+const provider = Type.Object(
+  {
+    reference: Type.String(),
+    ownerReference: Type.String(),
+    accountReference: Type.String(),
+    name: Type.String(),
+    email: nullableString(),
+    mobile: nullableString(),
+    phone: nullableString(),
+    impressum: nullableString(),
+    branch: nullableString(),
+    subbranch: nullableString(),
+    timeZone: Type.String({ description: 'IANA time zone of the provider’s local date-times.' }),
+    uuid: Type.String({ format: 'uuid' }),
+  },
+  { title: 'Provider' },
+);
+
+const providerExample = {
+  reference: 'workshop@acme',
+  ownerReference: '4711@acme',
+  accountReference: 'main@acme',
+  name: 'Beispiel Workshop',
+  email: 'workshop@acme.example',
+  branch: 'handyman',
+  timeZone: 'Europe/Berlin',
+};
+
+/** A legal notice runs to some pages. */
+const maxImpressumLength = 10_000;
+
+const createProviderSchema = {
+  operationId: 'createProvider',
+  summary: 'Create a provider',
+  description: 'A known `reference` answers the existing provider unchanged.',
+  tags: ['Providers'],
+  params: Type.Object({ crmId: pathReference('The CRM that calls.') }),
+  headers: idempotencyHeaders,
+  body: Type.Object(
+    {
+      reference: line({ description: 'Unique.' }),
+      ownerReference: line({ description: 'Reference of the owner, an existing user.' }),
+      accountReference: line({ description: 'Reference of an existing account.' }),
+      name: line({ description: 'Display name.' }),
+      email: Type.Optional(optionalEmail({ description: 'Contact address.' })),
+      mobile: Type.Optional(optionalLine()),
+      phone: Type.Optional(optionalLine()),
+      impressum: Type.Optional(optionalText({ maxLength: maxImpressumLength, description: 'Legal notice.' })),
+      // An unknown one is answered with 404 (interface 7, as for accounts), so identity checks it.
+      branch: Type.Optional(
+        optionalLine({ description: 'One of `real-estate`, `facilities`, `handyman`, `sports-and-leisure`, `misc`.' }),
+      ),
+      subbranch: Type.Optional(optionalLine({ description: 'Free label.' })),
+      timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; when absent that of the CRM.' })),
+    },
+    { title: 'NewProvider', examples: [providerExample] },
+  ),
+  response: {
+    200: wrapped('provider', provider, 'The provider existed'),
+    201: wrapped('provider', provider, 'Created'),
+    ...problems(
+      {
+        400: ['provider.time_zone_unknown'],
+        404: ['branch.unknown', 'provider.owner_not_found', 'provider.account_not_found'],
+      },
+      { body: true, idempotencyKey: true },
+    ),
+  },
+} as const;
+
+const getProviderSchema = {
+  operationId: 'getProvider',
+  summary: 'Get a provider',
+  tags: ['Providers'],
+  params: Type.Object({
+    crmId: pathReference('The CRM that calls.'),
+    reference: pathReference('Reference of the provider, URL-encoded.'),
+  }),
+  response: { 200: wrapped('provider', provider, 'The provider'), ...problems({ 404: ['provider.not_found'] }) },
+} as const;

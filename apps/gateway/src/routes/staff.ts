@@ -1,0 +1,116 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { AddStaffRequest } from '@scheduling/contracts/identity/v1';
+import { type Static, Type } from 'typebox';
+import type { Clients } from '../clients.ts';
+import { alternative, given, line, optionalLine, pathReference } from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency-key.ts';
+import { apiInfoValue, problems, wrapped } from '../schemas.ts';
+import { personFields, presentUser, spokenLanguage, user } from './users.ts';
+
+/** The users with access to a provider (interface 4.7). */
+export function staffRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/provider/:providerRef/staff', { schema: listStaffSchema }, async (request) => {
+      const { users } = await identity.listStaff({ crmId: request.params.crmId, providerReference: request.params.providerRef });
+      return users.map(presentUser);
+    });
+
+    app.post('/provider/:providerRef/staff', { schema: addStaffSchema }, async (request, reply) => {
+      const { crmId, providerRef } = request.params;
+      const { user, added } = await identity.addStaff({ crmId, providerReference: providerRef, member: memberOf(request.body) });
+      return reply.code(added ? 201 : 200).send({ 'api-info': apiInfoValue, user: presentUser(user!) });
+    });
+
+    app.delete('/provider/:providerRef/staff/:userRef', { schema: removeStaffSchema }, async (request, reply) => {
+      const { crmId, providerRef, userRef } = request.params;
+      await identity.removeStaff({ crmId, providerReference: providerRef, userReference: userRef });
+      return reply.code(204).send(null);
+    });
+  };
+}
+
+function memberOf(body: Static<typeof existingUser> | Static<typeof invitation>): AddStaffRequest['member'] {
+  if (isExistingUser(body)) return { $case: 'userReference', value: body.reference };
+  return {
+    $case: 'invitation',
+    value: {
+      email: body.email,
+      username: body.username,
+      lastName: body.lastName,
+      firstName: given(body.firstName),
+      phone: given(body.phone),
+      mobile: given(body.mobile),
+      language: spokenLanguage(given(body.language)),
+    },
+  };
+}
+
+function isExistingUser(body: Static<typeof existingUser> | Static<typeof invitation>): body is Static<typeof existingUser> {
+  return 'reference' in body && typeof body.reference === 'string';
+}
+
+const existingUser = Type.Object(
+  { reference: line({ description: 'Reference of an existing user.' }) },
+  { title: 'ExistingUser' },
+);
+
+const invitation = Type.Object(
+  { ...personFields, language: Type.Optional(optionalLine({ format: 'language-tag' })) },
+  {
+    title: 'Invitation',
+    description: 'A person who becomes a user without a reference, until a user with the same e-mail address is created.',
+  },
+);
+
+const params = Type.Object({
+  crmId: pathReference('The CRM that calls.'),
+  providerRef: pathReference('Reference of the provider, URL-encoded.'),
+});
+
+const listStaffSchema = {
+  operationId: 'listStaff',
+  summary: 'List the staff of a provider',
+  description: 'The users with access, the owner first.',
+  tags: ['Staff'],
+  params,
+  response: { 200: Type.Array(user, { description: 'The staff' }), ...problems({ 404: ['provider.not_found'] }) },
+} as const;
+
+const addStaffSchema = {
+  operationId: 'addStaff',
+  summary: 'Add a member of staff',
+  description: 'Gives an existing user access, or invites a person. Adding a member again changes nothing.',
+  tags: ['Staff'],
+  params,
+  headers: idempotencyHeaders,
+  body: alternative('reference', existingUser, invitation, {
+    examples: [
+      { reference: '4711@acme' },
+      { email: 'carl.beispiel@acme.example', username: 'carl.beispiel', lastName: 'Beispiel', firstName: 'Carl' },
+    ],
+  }),
+  response: {
+    200: wrapped('user', user, 'Had access already'),
+    201: wrapped('user', user, 'Added'),
+    ...problems(
+      {
+        400: ['user.invalid'],
+        404: ['provider.not_found', 'user.not_found'],
+        409: ['user.email_taken', 'user.username_taken'],
+      },
+      { body: true, idempotencyKey: true },
+    ),
+  },
+} as const;
+
+const removeStaffSchema = {
+  operationId: 'removeStaff',
+  summary: 'Remove a member of staff',
+  description: 'The owner has access always and cannot be removed.',
+  tags: ['Staff'],
+  params: Type.Object({ ...params.properties, userRef: pathReference('Reference of the user, URL-encoded.') }),
+  response: {
+    204: Type.Null({ description: 'Removed' }),
+    ...problems({ 404: ['provider.not_found', 'staff.not_found'], 409: ['staff.owner'] }),
+  },
+} as const;

@@ -1,0 +1,241 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { type Static, Type } from 'typebox';
+import type { Clients } from '../clients.ts';
+import { capacityRange, dateTime, given, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency-key.ts';
+import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
+import { apiInfoValue, instant, presentInstant, problems, wrapped } from '../schemas.ts';
+import { maxListLength } from '../validation.ts';
+import { appointment, presentAppointment } from './appointment-presentation.ts';
+import { address, addressInput, presentLocation, toLocation } from './locations.ts';
+
+/** interface 4.1. */
+export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/provider/:providerRef/timeslots', { schema: createTimeslotsSchema }, async (request, reply) => {
+      const { crmId, providerRef } = request.params;
+      const { timeslots: stored, created } = await timeslots.createTimeslots({
+        crmId,
+        providerReference: providerRef,
+        timeslots: request.body.timeslots.map(toNewTimeslot),
+      });
+      return reply.code(created ? 201 : 200).send(stored.map(presentTimeslot));
+    });
+
+    app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema }, async (request, reply) => {
+      const { params, query } = request;
+      const { timeslots: found, nextCursor } = await timeslots.listTimeslots({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        resourceReference: params.resourceRef,
+        from: query.from,
+        to: query.to,
+        limit: query.limit,
+        cursor: query.cursor,
+      });
+      if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
+      return found.map(presentTimeslot);
+    });
+
+    app.put('/provider/:providerRef/timeslots/:timeslotRef', { schema: updateTimeslotSchema }, async (request) => {
+      const { params, body } = request;
+      const { timeslot } = await timeslots.updateTimeslot({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        timeslotReference: params.timeslotRef,
+        start: body.start,
+        end: body.end,
+        raster: body.raster,
+        defaultCapacity: body.defaultCapacity,
+        defaultAcceptBookings: body.defaultAcceptBookings,
+        state: body.state && TimeslotState[body.state],
+      });
+      return { 'api-info': apiInfoValue, timeslot: presentTimeslot(timeslot!) };
+    });
+
+    app.delete('/provider/:providerRef/timeslots/:timeslotRef', { schema: deleteTimeslotSchema }, async (request, reply) => {
+      const { crmId, providerRef, timeslotRef } = request.params;
+      await timeslots.deleteTimeslot({ crmId, providerReference: providerRef, timeslotReference: timeslotRef });
+      return reply.code(204).send(null);
+    });
+  };
+}
+
+function toNewTimeslot(body: Static<typeof newTimeslot>): NewTimeslot {
+  return {
+    reference: given(body.reference),
+    resourceReference: body.resourceReference,
+    start: given(body.start),
+    end: body.end,
+    raster: body.raster,
+    defaultCapacity: body.defaultCapacity,
+    defaultAcceptBookings: body.defaultAcceptBookings,
+    address: toLocation(body.address),
+    state: TimeslotState[body.state],
+  };
+}
+
+function presentTimeslot(timeslot: Timeslot) {
+  return {
+    reference: timeslot.reference,
+    resourceReference: timeslot.resourceReference,
+    start: presentInstant(timeslot.start),
+    end: presentInstant(timeslot.end),
+    raster: timeslot.raster,
+    defaultCapacity: timeslot.defaultCapacity,
+    defaultAcceptBookings: timeslot.defaultAcceptBookings,
+    address: presentLocation(timeslot.address),
+    state: presentState(timeslot.state),
+    appointments: timeslot.appointments.map(presentAppointment),
+  };
+}
+
+function presentState(state: TimeslotState): (typeof timeslotStates)[number] {
+  const known = timeslotStates.find((name) => TimeslotState[name] === state);
+  if (known === undefined) throw new Error(`a timeslot in a state that this gateway does not know: ${state}`);
+  return known;
+}
+
+/** interface 3.3. */
+const timeslotStates = ['CREATED', 'BOOKABLE'] as const;
+
+const raster = integer({ ...rasterRange, description: 'Length of one bookable slot in minutes.' });
+const defaultCapacity = integer({
+  ...capacityRange,
+  description: 'Maximum of participants of an appointment that is created from it.',
+});
+const defaultAcceptBookings = Type.Boolean({ description: 'Whether it is publicly bookable.' });
+const state = oneOf(timeslotStates, { description: '`CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.' });
+
+const newTimeslot = Type.Object({
+  reference: Type.Optional(optionalLine({ description: 'Unique; generated when absent.' })),
+  resourceReference: line({ description: 'The resource that it belongs to.' }),
+  start: Type.Optional(optionalDateTime()),
+  end: dateTime(),
+  raster,
+  defaultCapacity,
+  defaultAcceptBookings,
+  address: Type.Optional(addressInput),
+  state,
+});
+
+const timeslot = Type.Object(
+  {
+    reference: Type.String(),
+    resourceReference: Type.String(),
+    start: instant(),
+    end: instant(),
+    raster: Type.Integer(),
+    defaultCapacity: Type.Integer(),
+    defaultAcceptBookings: Type.Boolean(),
+    address,
+    state: oneOf(timeslotStates),
+    appointments: Type.Array(appointment, { description: 'Those of the resource that lie in the window.' }),
+  },
+  { title: 'Timeslot' },
+);
+
+const providerParams = Type.Object({
+  crmId: pathReference('The CRM that calls.'),
+  providerRef: pathReference('Reference of the provider, URL-encoded.'),
+});
+
+const timeslotParams = Type.Object({
+  ...providerParams.properties,
+  timeslotRef: pathReference('Reference of the timeslot, URL-encoded.'),
+});
+
+const createTimeslotsSchema = {
+  operationId: 'createTimeslots',
+  summary: 'Create timeslots',
+  description: 'All or none. A known `reference` with the same content is answered with what exists.',
+  tags: ['Timeslots'],
+  params: providerParams,
+  headers: idempotencyHeaders,
+  body: Type.Object(
+    { timeslots: Type.Array(newTimeslot, { minItems: 1, maxItems: maxListLength }) },
+    {
+      title: 'NewTimeslots',
+      examples: [
+        {
+          timeslots: [
+            {
+              reference: 't-1@acme',
+              resourceReference: 'room-1@acme',
+              start: '2030-05-06T09:00',
+              end: '2030-05-06T12:00',
+              raster: 30,
+              defaultCapacity: 1,
+              defaultAcceptBookings: true,
+              state: 'BOOKABLE',
+            },
+          ],
+        },
+      ],
+    },
+  ),
+  response: {
+    201: Type.Array(timeslot, { description: 'In the order of the request' }),
+    200: Type.Array(timeslot, { description: 'All of them existed' }),
+    ...problems(
+      { 400: ['timeslot.invalid'], 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.reference_taken'] },
+      { body: true, idempotencyKey: true },
+    ),
+  },
+} as const;
+
+const listTimeslotsSchema = {
+  operationId: 'listTimeslots',
+  summary: 'List the timeslots of a resource',
+  description: 'Those that overlap the period, by their start, with the appointments in them.',
+  tags: ['Timeslots'],
+  params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource, URL-encoded.') }),
+  querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
+  response: {
+    200: Type.Array(timeslot, { description: 'The timeslots', headers: linkHeader }),
+    ...problems({ 400: ['timeslot.invalid'], 404: ['provider.not_found'] }),
+  },
+} as const;
+
+const updateTimeslotSchema = {
+  operationId: 'updateTimeslot',
+  summary: 'Update a timeslot',
+  description: 'Only the fields that are given change.',
+  tags: ['Timeslots'],
+  params: timeslotParams,
+  body: Type.Object(
+    {
+      start: Type.Optional(dateTime()),
+      end: Type.Optional(dateTime()),
+      raster: Type.Optional(raster),
+      defaultCapacity: Type.Optional(defaultCapacity),
+      defaultAcceptBookings: Type.Optional(defaultAcceptBookings),
+      state: Type.Optional(state),
+    },
+    { title: 'TimeslotChange', examples: [{ end: '2030-05-06T13:00', state: 'BOOKABLE' }] },
+  ),
+  response: {
+    200: wrapped('timeslot', timeslot, 'The timeslot as it is now'),
+    ...problems(
+      {
+        400: ['timeslot.invalid'],
+        404: ['provider.not_found', 'timeslot.not_found'],
+        409: ['timeslot.has_appointments'],
+      },
+      { body: true },
+    ),
+  },
+} as const;
+
+const deleteTimeslotSchema = {
+  operationId: 'deleteTimeslot',
+  summary: 'Delete a timeslot',
+  description: 'Its appointments have to be cancelled or deleted first.',
+  tags: ['Timeslots'],
+  params: timeslotParams,
+  response: {
+    204: Type.Null({ description: 'Deleted' }),
+    ...problems({ 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.has_appointments'] }),
+  },
+} as const;

@@ -1,0 +1,125 @@
+import { type TSchema, type TUnsafe, Type } from 'typebox';
+
+/** What the answers of several resources are made of. A schema with a title becomes a component of the API document. */
+
+const apiInfo = Type.Object({ version: Type.String({ examples: ['1'] }) }, { title: 'ApiInfo' });
+
+/** interface 9: the version of every wrapped answer. */
+export const apiInfoValue = { version: '1' };
+
+/** `{ "api-info": …, "<entity>": … }` (interface 1). */
+export function wrapped<Name extends string, Schema extends TSchema>(name: Name, schema: Schema, description: string) {
+  return Type.Object({ 'api-info': apiInfo, [name]: schema } as Wrapped<Name, Schema>, { description });
+}
+
+type Wrapped<Name extends string, Schema extends TSchema> = { 'api-info': typeof apiInfo } & Record<Name, Schema>;
+
+export function nullableString(options: { description?: string } = {}): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], ...options });
+}
+
+/** An instant as it is returned, `YYYY-MM-DDThh:mm:ssZ`. */
+export function instant(description = 'UTC, `YYYY-MM-DDThh:mm:ssZ`.'): TUnsafe<string> {
+  return Type.Unsafe<string>({ type: 'string', format: 'date-time', description });
+}
+
+export function presentInstant(date: Date | undefined): string {
+  return `${date!.toISOString().slice(0, 19)}Z`;
+}
+
+const problem = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    instance: Type.String({ description: 'The request id, as in the header X-Request-Id.' }),
+    code: Type.String({ description: 'Stable and machine-readable.' }),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object({
+          pointer: Type.Optional(Type.String({ description: 'JSON pointer to a field of the body.' })),
+          parameter: Type.Optional(Type.String({ description: 'Name of a parameter in the path or the query.' })),
+          detail: Type.String(),
+        }),
+        { description: 'Each field at fault.' },
+      ),
+    ),
+  },
+  { title: 'Problem', description: 'An error (RFC 9457).' },
+);
+
+/** What every operation may answer. */
+const commonCodes: Record<number, string[]> = {
+  400: ['request.invalid', 'request.malformed'],
+  401: ['key.missing', 'key.invalid'],
+  403: ['crm.forbidden'],
+  429: ['rate.limited'],
+  500: ['internal'],
+  503: ['service.unavailable'],
+};
+
+/** What an operation with a body may answer besides. */
+const bodyCodes: Record<number, string[]> = {
+  408: ['request.timeout'],
+  413: ['request.too_large'],
+  415: ['request.unsupported_media_type'],
+};
+
+/** What an operation with an `Idempotency-Key` may answer besides. */
+const keyCodes: Record<number, string[]> = {
+  400: ['idempotency_key.invalid'],
+  409: ['idempotency_key.in_flight'],
+  422: ['idempotency_key.reused'],
+};
+
+const descriptions: Record<number, string> = {
+  400: 'The request is not valid',
+  401: 'No key, or one that is unknown, expired or revoked',
+  403: 'The key belongs to another CRM',
+  404: 'Not found',
+  408: 'The request did not arrive in time',
+  409: 'Conflict',
+  413: 'The body is too large',
+  415: 'The body is not JSON',
+  422: 'The Idempotency-Key belongs to another request',
+  429: 'Too many requests with this key',
+  500: 'An error on our side',
+  503: 'Something needed is down',
+};
+
+const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds after which to try again.' } };
+
+export interface ProblemResponse {
+  description: string;
+  headers?: unknown;
+  content: { 'application/problem+json': { schema: TSchema } };
+}
+
+/** The error answers of an operation: those that it shares with others, and its own codes by status. */
+export function problems(
+  own: Record<number, string[]> = {},
+  options: { body?: boolean; idempotencyKey?: boolean } = {},
+): Record<number, ProblemResponse> {
+  const codes: Record<number, string[]> = {};
+  for (const part of [commonCodes, options.body ? bodyCodes : {}, own, options.idempotencyKey ? keyCodes : {}]) {
+    for (const [status, more] of Object.entries(part)) codes[Number(status)] = [...(codes[Number(status)] ?? []), ...more];
+  }
+  return Object.fromEntries(Object.entries(codes).map(([status, list]) => [status, problemResponse(Number(status), list)]));
+}
+
+function problemResponse(status: number, codes: string[]): ProblemResponse {
+  return {
+    description: `${descriptions[status]}: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    ...(mayBeTriedAgain(status, codes) && { headers: retryAfter }),
+    content: {
+      'application/problem+json': {
+        schema: Type.Unsafe({ allOf: [problem, { type: 'object', properties: { code: { type: 'string', enum: codes } } }] }),
+      },
+    },
+  };
+}
+
+function mayBeTriedAgain(status: number, codes: string[]): boolean {
+  return status === 429 || status === 503 || codes.includes('idempotency_key.in_flight');
+}

@@ -1,0 +1,80 @@
+// Not the whole library: the gateway has no database, and starts faster without the code for one.
+import { connectBroker } from '@scheduling/messaging/broker';
+import { events } from '@scheduling/messaging/events';
+import { openCredentials } from '@scheduling/rpc';
+import { createLogger, createMetrics, type Logger, startOperationsServer, startTracing } from '@scheduling/runtime';
+import type { FastifyInstance } from 'fastify';
+import type { AddressInfo } from 'node:net';
+import { createApp } from './app.ts';
+import { createClients } from './clients.ts';
+import type { Config } from './config.ts';
+import { createKeyRing, type KeyRing } from './key-ring.ts';
+import { createRequestMetrics } from './request-metrics.ts';
+
+export interface GatewayService extends AsyncDisposable {
+  /** The port of the public API. */
+  port: number;
+  metricsPort: number;
+}
+
+/** What runs when the stop began may take this long, in milliseconds; then connections are cut. */
+const drainTimeoutMs = 8_000;
+
+/** Starts the gateway. Disposal turns readiness off, finishes the requests that run, and closes everything in the reverse order of the start. */
+export async function createGatewayService(config: Config, overrides: { logger?: Logger } = {}): Promise<GatewayService> {
+  const logger = overrides.logger ?? createLogger({ service: 'gateway', level: config.logLevel });
+  const metrics = createMetrics('gateway');
+  await using starting = new AsyncDisposableStack();
+  starting.use(await startTracing({ service: 'gateway', endpoint: config.otlpEndpoint, logger }));
+  // No service behind is a condition for readiness: while one is down the gateway still answers what the others can, and the rest with a
+  // 503 that says when to try again. Taken out of rotation, all of its replicas at once, it would only refuse connections.
+  const operations = starting.use(await startOperationsServer({ host: config.listenHost, port: config.metricsPort, metrics, readiness: {} }));
+  const broker = starting.use(connectBroker({ url: config.natsUrl, name: 'gateway', logger, metrics }));
+  const credentials = starting.use(openCredentials({ files: config.tlsFiles, logger, metrics }));
+  const clients = starting.use(createClients(config, { credentials, metrics }));
+  const keyRing = createKeyRing({
+    lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash }),
+    hearsRevocations: () => broker.connected,
+    now: Date.now,
+  });
+  listenForChanges(broker, keyRing);
+
+  let draining = false;
+  const { http } = await createApp({
+    clients,
+    keyRing,
+    logger,
+    recordRequest: createRequestMetrics(metrics),
+    publicUrl: config.publicUrl,
+    isDraining: () => draining,
+  });
+  starting.defer(() => stopServing(http));
+  await http.listen({ host: config.listenHost, port: config.httpPort });
+  operations.serve();
+  const running = starting.move();
+  return {
+    port: (http.server.address() as AddressInfo).port,
+    metricsPort: operations.port,
+    [Symbol.asyncDispose]: async () => {
+      draining = true;
+      operations.drain();
+      await running.disposeAsync();
+    },
+  };
+}
+
+/** A revoked key is dropped at once. What was published while NATS was away is lost, so after that everything is asked again. */
+function listenForChanges(broker: ReturnType<typeof connectBroker>, keyRing: KeyRing): void {
+  broker.listen(events.apiKeyRevoked, ({ keyHash }) => keyRing.forgetKey(keyHash));
+  broker.listen(events.crmChanged, ({ crmId }) => keyRing.forgetCrm(crmId));
+  broker.onReconnect(() => keyRing.forgetAll());
+}
+
+async function stopServing(http: FastifyInstance): Promise<void> {
+  const timer = setTimeout(() => http.server.closeAllConnections(), drainTimeoutMs);
+  try {
+    await http.close();
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,108 @@
+import { Ajv } from 'ajv';
+import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
+import type { TSchema } from 'typebox';
+import { type FieldFormat, formats } from './fields.ts';
+import { type Fault, invalidRequest, RequestError } from './problem.ts';
+
+/** The most elements of any list in a request. */
+export const maxListLength = 500;
+
+/** Judges what the client sent as it is: all faults at once, nothing removed, nothing converted. */
+const bodyAjv = createAjv(false);
+/** Everything in an address is a text: `true`, `false` and numbers in it are read as such. */
+const addressAjv = createAjv(true);
+
+function createAjv(coerceTypes: boolean): Ajv {
+  const ajv = new Ajv({ allErrors: true, coerceTypes, useDefaults: true, strict: true, allowUnionTypes: true, verbose: false });
+  for (const [name, { passes }] of Object.entries(formats)) ajv.addFormat(name, { type: 'string', validate: passes });
+  return ajv;
+}
+
+/** Compiles the schemas of the routes for Fastify. */
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const validate = (httpPart === 'body' ? bodyAjv : addressAjv).compile(schema);
+  return (data: unknown) => {
+    const oversized = findOversizedLists(data);
+    if (oversized.length > 0) return { error: oversized };
+    return validate(data) ? { value: data } : { error: validate.errors as FastifySchemaValidationError[] };
+  };
+};
+
+/** A list that is too long is refused before its elements are looked at: a body of 1 MiB must not bring forth a hundred thousand faults. */
+function findOversizedLists(data: unknown): FastifySchemaValidationError[] {
+  if (typeof data !== 'object' || data === null) return [];
+  return Object.entries(data).flatMap(([name, value]) =>
+    Array.isArray(value) && value.length > maxListLength
+      ? [{ keyword: 'maxItems', instancePath: `/${escapePointer(name)}`, schemaPath: '', params: { limit: maxListLength } }]
+      : [],
+  );
+}
+
+/** Turns the findings of a schema into one error. Of several faults of one field the first is named. */
+export function toRequestError(errors: FastifySchemaValidationError[], part: string): RequestError {
+  // The only header with a schema. It is neither in the body nor in the address, so the detail names it.
+  if (part === 'headers') {
+    return new RequestError(400, 'idempotency_key.invalid', 'The header Idempotency-Key must be 1 to 255 visible ASCII characters.');
+  }
+  const faults = new Map<string, Fault>();
+  for (const error of errors) {
+    // The verdict of an if/then/else as a whole; the faults within are listed for themselves.
+    if (error.keyword === 'if') continue;
+    const pointer = pointerOf(error);
+    if (faults.has(pointer)) continue;
+    const detail = detailOf(error);
+    faults.set(pointer, part === 'body' ? { pointer, detail } : { parameter: unescapePointer(pointer), detail });
+  }
+  return invalidRequest([...faults.values()]);
+}
+
+function pointerOf({ keyword, instancePath, params }: FastifySchemaValidationError): string {
+  return keyword === 'required' ? `${instancePath}/${escapePointer(String(params['missingProperty']))}` : instancePath;
+}
+
+function detailOf({ keyword, params, message }: FastifySchemaValidationError): string {
+  switch (keyword) {
+    case 'required':
+      return 'is required';
+    case 'minLength':
+    case 'pattern':
+      return 'must not be empty';
+    case 'maxLength':
+      return `must not be longer than ${String(params['limit'])} characters`;
+    case 'minItems':
+      return 'must not be empty';
+    case 'maxItems':
+      return `must not have more than ${String(params['limit'])} elements`;
+    case 'minimum':
+      return `must be at least ${String(params['limit'])}`;
+    case 'maximum':
+      return `must be at most ${String(params['limit'])}`;
+    case 'enum':
+      return `must be one of ${(params['allowedValues'] as (string | null)[]).filter((value) => value !== null).join(', ')}`;
+    case 'type':
+      return `must be ${[params['type']].flat().map((type) => typeNames[String(type)]).join(' or ')}`;
+    case 'format':
+      return formats[params['format'] as FieldFormat].detail;
+    default:
+      return message ?? 'is not valid';
+  }
+}
+
+const typeNames: Record<string, string> = {
+  string: 'a text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+  null: 'null',
+};
+
+/** RFC 6901 section 3. */
+function escapePointer(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function unescapePointer(pointer: string): string {
+  return pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
+}

@@ -1,0 +1,111 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { createMetrics } from '@scheduling/runtime';
+import { testLogger } from '@scheduling/testing';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type App, createApp } from '../src/app.ts';
+import { type Clients, createClients } from '../src/clients.ts';
+import { formats } from '../src/fields.ts';
+import { createKeyRing } from '../src/key-ring.ts';
+
+interface Operation {
+  operationId: string;
+  parameters?: { name: string; in: string; required?: boolean }[];
+  requestBody?: { content: Record<string, { example?: unknown; examples?: Record<string, { value: unknown }> }> };
+  responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, unknown> }>;
+}
+
+interface Document {
+  openapi: string;
+  servers: { url: string }[];
+  security: unknown;
+  paths: Record<string, Record<string, Operation>>;
+}
+
+let clients: Clients;
+let app: App;
+let text: string;
+let document: Document;
+
+beforeAll(async () => {
+  clients = createClients({ identityAddress: '127.0.0.1:1', calendarAddress: '127.0.0.1:1', customerAddress: '127.0.0.1:1' }, { metrics: createMetrics('gateway') });
+  app = await createApp({
+    clients,
+    keyRing: createKeyRing({ lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash }), hearsRevocations: () => false, now: Date.now }),
+    logger: testLogger('gateway'),
+    recordRequest: () => undefined,
+    publicUrl: 'https://scheduling.test',
+    isDraining: () => false,
+  });
+  text = (await app.http.inject('/openapi.json')).body;
+  document = JSON.parse(text) as Document;
+});
+afterAll(async () => {
+  await app.http.close();
+  clients[Symbol.dispose]();
+});
+
+describe('the API document', () => {
+  it('passes the recommended rules of Redocly', async () => {
+    const problems = await lintFromString({ source: text, config: await createConfig({ extends: ['recommended'] }) });
+    expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+  });
+
+  it('is OpenAPI 3.1 and says where and with which key', () => {
+    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: 'https://scheduling.test' }], security: [{ clientId: [] }] });
+  });
+
+  it('has every operation that clients can call, and no other', () => {
+    const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    const served = app.routes
+      .filter(({ url }) => url.startsWith('/crms/'))
+      .map(({ method, url }) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`);
+    expect(documented.sort()).toEqual(served.sort());
+    expect(documented).toContain('DELETE /crms/{crmId}/provider/{providerRef}/appointments/withoutNotification');
+  });
+
+  it('says of every operation how it fails', () => {
+    for (const operations of Object.values(document.paths)) {
+      for (const { operationId, responses } of Object.values(operations)) {
+        for (const status of [400, 401, 403, 429, 500, 503]) {
+          expect(responses[status]?.content, `${operationId} ${status}`).toHaveProperty(['application/problem+json']);
+        }
+      }
+    }
+  });
+
+  it('offers the optional Idempotency-Key for every POST, with its refusals, and for nothing else', () => {
+    for (const operations of Object.values(document.paths)) {
+      for (const [method, { operationId, parameters = [], responses }] of Object.entries(operations)) {
+        const header = parameters.find(({ name }) => name === 'idempotency-key');
+        expect(header, operationId).toEqual(method === 'post' ? expect.objectContaining({ in: 'header', required: false }) : undefined);
+        const codes = [400, 409, 422].map((status) => /"idempotency_key\.\w+"/.exec(JSON.stringify(responses[status]?.content) ?? '')?.[0]);
+        const expected = ['"idempotency_key.invalid"', '"idempotency_key.in_flight"', '"idempotency_key.reused"'];
+        expect(codes, operationId).toEqual(method === 'post' ? expected : [undefined, undefined, undefined]);
+        if (method === 'post') expect(responses[409]?.headers, operationId).toHaveProperty('Retry-After');
+      }
+    }
+  });
+
+  it('has an example for every body, and the schema accepts it', () => {
+    const ajv = new Ajv2020({ strict: false, formats: Object.fromEntries(Object.entries(formats).map(([name, { passes }]) => [name, passes])) });
+    ajv.addSchema(document, 'document');
+    for (const [path, operations] of Object.entries(document.paths)) {
+      for (const [method, { requestBody, operationId }] of Object.entries(operations)) {
+        if (requestBody === undefined) continue;
+        const { example, examples } = requestBody.content['application/json']!;
+        const values = example === undefined ? Object.values(examples ?? {}).map(({ value }) => value) : [example];
+        expect(values.length, operationId).toBeGreaterThan(0);
+        const pointer = ['paths', path, method, 'requestBody', 'content', 'application/json', 'schema'].map(escapePointer).join('/');
+        const validate = ajv.compile({ $ref: `document#/${pointer}` });
+        for (const value of values) expect(validate(value), `${operationId} ${JSON.stringify(validate.errors)}`).toBe(true);
+      }
+    }
+  });
+});
+
+function escapePointer(step: string): string {
+  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
+}

@@ -1,0 +1,114 @@
+import { createTestDatabase, eventually, type ServiceProcess, startServiceProcess } from '@scheduling/testing';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type GatewayUnderTest, type GatewayWithKeys, startGateway, startGatewayWithKeys } from './gateway-under-test.ts';
+
+const total = 3_000;
+const provider = '/crms/one/provider/p';
+
+const stack = new AsyncDisposableStack();
+let keys: GatewayWithKeys;
+let calendar: ServiceProcess;
+let gateway: GatewayUnderTest;
+
+beforeAll(async () => {
+  keys = stack.use(await startGatewayWithKeys());
+  const environment = { NATS_URL: keys.natsUrl, IDENTITY_ADDRESS: keys.identity.address };
+  const customer = stack.use(
+    await startServiceProcess('customer', { ...environment, DATABASE_URL: await createTestDatabase(), CALENDAR_ADDRESS: '127.0.0.1:1' }),
+  );
+  calendar = stack.use(
+    await startServiceProcess('calendar', { ...environment, DATABASE_URL: await createTestDatabase(), CUSTOMER_ADDRESS: customer.address }),
+  );
+  gateway = stack.use(await startGateway({ ...environment, CALENDAR_ADDRESS: calendar.address, CUSTOMER_ADDRESS: customer.address }));
+  await post('/crms/one/user', { reference: 'u@x', email: 'u@x.example', username: 'u', lastName: 'L' });
+  await post('/crms/one/account', { ownerReference: 'u@x', accountReference: 'a@x', branch: 'misc' });
+  await post('/crms/one/provider', { reference: 'p', ownerReference: 'u@x', accountReference: 'a@x', name: 'N', timeZone: 'UTC' });
+  for (let month = 1; month <= total / 1_000; month += 1) {
+    const day = `2030-0${month}-01`;
+    await post(`${provider}/appointments`, {
+      series_data: { from: `${day}T00:00`, to: `${day}T16:40`, raster: 1 },
+      resourceReference: 'r',
+      productReference: 'x',
+      // Enough that a list does not fit in the buffers between calendar and client.
+      description: 'd'.repeat(1_000),
+    });
+  }
+}, 60_000);
+afterAll(() => stack.disposeAsync());
+
+async function post(path: string, body: unknown): Promise<void> {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { 'x-service-client-id': keys.key, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  expect(response.status, await response.text()).toBe(201);
+}
+
+function list(query = ''): Promise<Response> {
+  return fetch(`${gateway.url}${provider}/appointments${query}`, { headers: { 'x-service-client-id': keys.key } });
+}
+
+async function openList(): Promise<IncomingMessage> {
+  const request = get(`${gateway.url}${provider}/appointments`, { agent: false, headers: { 'x-service-client-id': keys.key } });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return response;
+}
+
+interface Listed {
+  reference: string;
+  start: string;
+}
+
+describe('the list of appointments', () => {
+  it('is complete, in order, and the same in pages', async () => {
+    const response = await list();
+    expect([response.status, response.headers.get('content-type'), response.headers.get('link')]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+      null,
+    ]);
+    const all = (await response.json()) as Listed[];
+    expect(all).toHaveLength(total);
+    expect(all.map(({ start }) => start)).toEqual(all.map(({ start }) => start).toSorted());
+
+    const paged: Listed[] = [];
+    let query: string | undefined = '?limit=700';
+    while (query !== undefined) {
+      const page: Response = await list(query);
+      paged.push(...((await page.json()) as Listed[]));
+      const link = /^<https:\/\/scheduling\.test(?<path>[^?]+)(?<query>\?[^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '');
+      if (link) expect(link.groups!['path']).toBe(`${provider}/appointments`);
+      query = link?.groups!['query'];
+    }
+    expect(paged).toEqual(all);
+  });
+
+  it('is an empty array when nothing is found, and a problem when the provider is not', async () => {
+    expect(await (await list('?productRef=other')).text()).toBe('[]');
+    const response = await fetch(`${gateway.url}/crms/one/provider/absent/appointments`, { headers: { 'x-service-client-id': keys.key } });
+    expect(await response.json()).toMatchObject({ status: 404, code: 'provider.not_found' });
+  });
+
+  it('holds nobody up while its readers are slow', async () => {
+    const readers = await Promise.all(Array.from({ length: 10 }, openList));
+    for (const reader of readers) reader.pause();
+    const startedAtMs = performance.now();
+    expect((await list('?limit=1')).status).toBe(200);
+    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
+    for (const reader of readers) reader.destroy();
+  });
+
+  it('ends in a broken answer when the calendar dies within it, and in 503 afterwards', async () => {
+    const reader = await openList();
+    reader.pause();
+    process.kill(calendar.pid, 'SIGKILL');
+    const failure = once(reader, 'error');
+    reader.resume();
+    const [error] = (await failure) as [Error];
+    expect(error.message).toBe('aborted');
+    await eventually(async () => expect((await list()).status).toBe(503));
+  });
+});

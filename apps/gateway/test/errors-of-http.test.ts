@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
+
+let gateway: GatewayUnderTest;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+/** Sends bytes as they are and reads the answer until the gateway closes the connection. */
+async function sendRaw(bytes: string): Promise<{ status: number; head: string; problem: Record<string, unknown> }> {
+  const socket = connect(gateway.port, '127.0.0.1');
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (chunk) => (answer += String(chunk)));
+  socket.write(bytes);
+  await once(socket, 'close');
+  const [head, body] = answer.split('\r\n\r\n', 2) as [string, string];
+  return { status: Number(head.split(' ')[1]), head: head.toLowerCase(), problem: JSON.parse(body) as Record<string, unknown> };
+}
+
+describe('what never becomes a request', () => {
+  it.each([
+    { name: 'a request without a host', bytes: 'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n', status: 400, code: 'request.malformed' },
+    { name: 'another version of HTTP', bytes: 'GET /livez HTTP/3.7\r\nHost: x\r\n\r\n', status: 505, code: 'request.unsupported_version' },
+    { name: 'something that is not HTTP', bytes: 'hello\r\n\r\n', status: 400, code: 'request.malformed' },
+    {
+      name: 'headers that are too large',
+      bytes: `GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`,
+      status: 431,
+      code: 'request.headers_too_large',
+    },
+    {
+      name: 'an expectation that nobody knows',
+      bytes: 'GET /livez HTTP/1.1\r\nHost: x\r\nExpect: the-unexpected\r\n\r\n',
+      status: 417,
+      code: 'request.expectation_failed',
+    },
+    { name: 'headers that do not end', bytes: 'GET /livez HTTP/1.1\r\nHost: x\r\n', status: 408, code: 'request.timeout' },
+  ])('answers $name with a problem', async ({ bytes, status, code }) => {
+    const answer = await sendRaw(bytes);
+    expect(answer).toMatchObject({ status, problem: { status, code, instance: expect.any(String) } });
+    expect(answer.head).toContain('content-type: application/problem+json');
+    expect(answer.head).toContain(`x-request-id: ${String(answer.problem['instance'])}`);
+  });
+});
+
+describe('addresses and methods', () => {
+  it('answers an unknown address with 404', async () => {
+    const response = await fetch(`${gateway.url}/nowhere`);
+    expect(response.status).toBe(404);
+    expect(response.headers.get('content-type')).toContain('application/problem+json');
+    expect(await response.json()).toEqual({
+      type: 'about:blank',
+      title: 'Not Found',
+      status: 404,
+      detail: 'There is nothing at this address.',
+      instance: response.headers.get('x-request-id'),
+      code: 'route.not_found',
+    });
+  });
+
+  it.each([
+    { method: 'PATCH', path: '/crms/one/user', allow: 'POST' },
+    { method: 'OPTIONS', path: '/crms/one/provider/p/timeslots/t', allow: 'DELETE, PUT' },
+    { method: 'PROPFIND', path: '/crms/one/provider/p/appointments', allow: 'DELETE, GET, HEAD, POST' },
+    { method: 'GET', path: '/crms/one/provider/p/appointments/withoutNotification', allow: 'DELETE' },
+    { method: 'POST', path: '/livez', allow: 'GET, HEAD' },
+    { method: 'DELETE', path: '/openapi.json', allow: 'GET, HEAD' },
+  ])('answers $method $path with 405 and what is allowed', async ({ method, path, allow }) => {
+    const response = await fetch(gateway.url + path, { method });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe(allow);
+    expect(await response.json()).toMatchObject({ code: 'method.not_allowed' });
+  });
+
+  it.each([
+    { path: '/crms/one/user/%zz', status: 400, code: 'request.malformed' },
+    { path: '/crms/one/user/%E0%A4%A', status: 400, code: 'request.malformed' },
+    { path: `/crms/one/user/${'a'.repeat(5_000)}`, status: 414, code: 'request.address_too_long' },
+  ])('answers a malformed address with $status', async ({ path, status, code }) => {
+    const answer = await sendRaw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatchObject({ status, problem: { code } });
+  });
+});
+
+describe('the request id', () => {
+  it.each(['my-id-1', 'a'.repeat(128)])('is taken over when it is sane', async (id) => {
+    const response = await fetch(`${gateway.url}/nowhere`, { headers: { 'x-request-id': id } });
+    expect(response.headers.get('x-request-id')).toBe(id);
+    expect(await response.json()).toMatchObject({ instance: id });
+  });
+
+  it.each(['a'.repeat(129), 'with space', 'ümlaut'])('is replaced when it is not', async (id) => {
+    const response = await fetch(`${gateway.url}/nowhere`, { headers: { 'x-request-id': id } });
+    expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+describe('while the services are down', () => {
+  it('answers 503 with Retry-After within 2 s, and names nothing inside', async () => {
+    const startedAtMs = performance.now();
+    const response = await fetch(`${gateway.url}/crms/one/user/x`, { headers: { 'x-service-client-id': 'a key' } });
+    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('1');
+    const text = await response.text();
+    expect(JSON.parse(text)).toMatchObject({ code: 'service.unavailable' });
+    expect(text).not.toMatch(/identity|127\.0\.0\.1|ECONN|stack/);
+  });
+
+  it('stays alive and ready', async () => {
+    for (const url of [gateway.url, `http://127.0.0.1:${gateway.metricsPort}`]) {
+      expect((await fetch(`${url}/livez`)).status).toBe(200);
+      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    }
+  });
+
+  it('counts requests by their pattern, not by their address', async () => {
+    await fetch(`${gateway.url}/crms/one/user/secret-reference`);
+    const metrics = await (await fetch(`http://127.0.0.1:${gateway.metricsPort}/metrics`)).text();
+    expect(metrics).toContain('route="/crms/:crmId/user/:reference"');
+    expect(metrics).not.toContain('secret-reference');
+  });
+
+  it('answers a request without a key with 401, whatever its body', async () => {
+    const response = await fetch(`${gateway.url}/crms/one/user`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' });
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toContain('ApiKey');
+    expect(await response.json()).toMatchObject({ code: 'key.missing' });
+  });
+
+  it('shows a page when a verification link cannot be looked at', async () => {
+    const response = await fetch(`${gateway.url}/verify-email?token=t`, { headers: { 'accept-language': 'fr, de-AT;q=0.8, en' } });
+    expect(response.status).toBe(503);
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(await response.text()).toContain('<html lang="de">');
+  });
+});
+
+describe('the documentation', () => {
+  it('is a page whose assets come from the gateway', async () => {
+    const page = await (await fetch(`${gateway.url}/docs`)).text();
+    const assets = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1]!);
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) {
+      expect(asset).toMatch(/^\.?\/docs\/static\//);
+      expect((await fetch(new URL(asset, gateway.url))).status).toBe(200);
+    }
+  });
+});
+
+it('finishes a stop with open connections, and is not ready meanwhile', async () => {
+  const stopping = await startGateway();
+  const idle = connect(stopping.port, '127.0.0.1');
+  await once(idle, 'connect');
+  await fetch(`${stopping.url}/livez`);
+  await stopping[Symbol.asyncDispose]();
+  await expect(fetch(`${stopping.url}/livez`)).rejects.toThrow('fetch failed');
+});

@@ -1,0 +1,77 @@
+import { AdminServiceService } from '@scheduling/contracts/identity/v1';
+import { createClient, type RpcClient } from '@scheduling/rpc';
+import { createTestDatabase, type ServiceProcess, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
+import type { Problem } from '../src/problem.ts';
+import { readConfig } from '../src/config.ts';
+import { createGatewayService } from '../src/service.ts';
+
+
+export interface GatewayUnderTest extends AsyncDisposable {
+  port: number;
+  metricsPort: number;
+  url: string;
+}
+
+/** Nothing listens there. */
+const nowhere = '127.0.0.1:1';
+
+/** The gateway as it runs in production, on free ports. Services that are not named do not answer. */
+export async function startGateway(settings: Record<string, string> = {}): Promise<GatewayUnderTest> {
+  const config = readConfig({
+    LISTEN_HOST: '127.0.0.1',
+    HTTP_PORT: '0',
+    METRICS_PORT: '0',
+    NATS_URL: `nats://${nowhere}`,
+    IDENTITY_ADDRESS: nowhere,
+    CALENDAR_ADDRESS: nowhere,
+    CUSTOMER_ADDRESS: nowhere,
+    PUBLIC_URL: 'https://scheduling.test',
+    ...settings,
+  });
+  const service = await createGatewayService(config, { logger: testLogger('gateway') });
+  return {
+    port: service.port,
+    metricsPort: service.metricsPort,
+    url: `http://127.0.0.1:${service.port}`,
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
+}
+
+export interface GatewayWithKeys extends GatewayUnderTest {
+  admin: RpcClient<typeof AdminServiceService>;
+  identity: ServiceProcess;
+  natsUrl: string;
+  /** An API key of the CRM `one`, which has no rate limit. */
+  key: string;
+  /** Sends a request with this key. */
+  send(method: string, path: string, body?: unknown): Promise<{ status: number; problem: Problem }>;
+}
+
+/** A gateway in front of a real identity service, with the CRMs `one` and `two`. */
+export async function startGatewayWithKeys(): Promise<GatewayWithKeys> {
+  await using starting = new AsyncDisposableStack();
+  const nats = starting.use(await startTestNats());
+  const identity = starting.use(await startServiceProcess('identity', { DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url }));
+  const admin = starting.use(createClient(AdminServiceService, 'identity', identity.address));
+  await admin.createCrm({ crmId: 'one', requestsPerMinute: 0 });
+  await admin.createCrm({ crmId: 'two', requestsPerMinute: 0 });
+  const { key } = await admin.createKey({ crmId: 'one' });
+  const gateway = starting.use(await startGateway({ NATS_URL: nats.url, IDENTITY_ADDRESS: identity.address }));
+  const running = starting.move();
+  return {
+    ...gateway,
+    admin,
+    identity,
+    natsUrl: nats.url,
+    key,
+    send: async (method, path, body) => {
+      const response = await fetch(gateway.url + path, {
+        method,
+        headers: { 'x-service-client-id': key, ...(body !== undefined && { 'content-type': 'application/json' }) },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      return { status: response.status, problem: (await response.json()) as Problem };
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}

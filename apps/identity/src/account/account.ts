@@ -1,0 +1,31 @@
+import { DomainError } from '@scheduling/runtime';
+import type { Kysely, Selectable } from 'kysely';
+import type { AccountTable, IdentitySchema } from '../db/schema.ts';
+
+/** With the reference of its owner, who always has one: only users with a reference become owners. */
+export type AccountRow = Selectable<AccountTable> & { owner_reference: string };
+
+export function accountNotFound(): DomainError {
+  return DomainError.notFound('account.not_found', 'There is no account with this reference.');
+}
+
+export type AccountKey = { crmId: string } & ({ reference: string } | { id: string });
+
+export function findAccount(db: Kysely<IdentitySchema>, key: AccountKey): Promise<AccountRow | undefined> {
+  const query = db
+    .selectFrom('account')
+    .innerJoin('app_user', (join) => join.onRef('app_user.crm_id', '=', 'account.crm_id').onRef('app_user.id', '=', 'account.owner_id'))
+    .selectAll('account')
+    .select((select) => select.ref('app_user.reference').$notNull().as('owner_reference'))
+    .where('account.crm_id', '=', key.crmId);
+  return 'id' in key
+    ? query.where('account.id', '=', key.id).executeTakeFirst()
+    : query.where('account.reference', '=', key.reference).executeTakeFirst();
+}
+
+/** Rejects with `account.not_found`. */
+export async function requireAccount(db: Kysely<IdentitySchema>, key: AccountKey): Promise<AccountRow> {
+  const account = await findAccount(db, key);
+  if (account === undefined) throw accountNotFound();
+  return account;
+}

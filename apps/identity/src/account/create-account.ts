@@ -1,0 +1,77 @@
+import { transactOnce } from '@scheduling/postgres';
+import { DomainError } from '@scheduling/runtime';
+import type { Transaction } from 'kysely';
+import type { IdentitySchema, InvoiceAddress } from '../db/schema.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { checkBranch } from '../field/branch.ts';
+import { emptyToNull } from '../field/optional-text.ts';
+import { isReference } from '../field/reference.ts';
+import { findUserByReference } from '../user/get-user.ts';
+import { type AccountRow, findAccount, requireAccount } from './account.ts';
+
+export interface CreateAccount {
+  crmId: string;
+  accountReference: string;
+  ownerReference: string;
+  branch: string;
+  invoiceAddress?: InvoiceAddress | undefined;
+  invoiceContactName?: string | undefined;
+  invoiceCompanyName?: string | undefined;
+  invoiceTaxId?: string | undefined;
+  email?: string | undefined;
+}
+
+/**
+ * Creates an account, or answers the one that has this reference, unchanged (interface 4.6). A known reference is answered before branch and
+ * owner are looked at: they have no effect then, so they cannot be wrong. Otherwise rejects with the first of `account.reference_unparsable`,
+ * `branch.unknown` and `account.owner_not_found`, in the words of interface part 7.
+ */
+export async function createAccount(
+  { database }: IdentityDependencies,
+  request: CreateAccount,
+): Promise<{ account: AccountRow; created: boolean }> {
+  const { crmId, accountReference: reference } = request;
+  if (!isReference(reference)) {
+    throw DomainError.notFound('account.reference_unparsable', `Unable to parse account reference. Was ${reference}`);
+  }
+  return transactOnce(database, crmId, {
+    work: (tx) => createOrFindAccount(tx, request),
+    keep: ({ account, created }) => ({ resourceIds: [account.id], created }),
+    replay: async (tx, { resourceIds, created }) => ({ account: await requireAccount(tx, { crmId, id: resourceIds[0]! }), created }),
+  });
+}
+
+async function createOrFindAccount(
+  tx: Transaction<IdentitySchema>,
+  request: CreateAccount,
+): Promise<{ account: AccountRow; created: boolean }> {
+  const { crmId, accountReference: reference } = request;
+  const known = await findAccount(tx, { crmId, reference });
+  if (known !== undefined) return { account: known, created: false };
+  checkBranch(request.branch);
+  const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
+  if (owner === undefined) throw DomainError.notFound('account.owner_not_found', 'no user found for ownerReference');
+  const created = await insertAccount(tx, owner.id, request);
+  // Not created: another request with this reference was faster.
+  return { account: await requireAccount(tx, { crmId, reference }), created };
+}
+
+async function insertAccount(tx: Transaction<IdentitySchema>, ownerId: string, request: CreateAccount): Promise<boolean> {
+  const inserted = await tx
+    .insertInto('account')
+    .values({
+      crm_id: request.crmId,
+      reference: request.accountReference,
+      owner_id: ownerId,
+      branch: request.branch,
+      invoice_address: request.invoiceAddress === undefined ? null : JSON.stringify(request.invoiceAddress),
+      invoice_contact_name: emptyToNull(request.invoiceContactName),
+      invoice_company_name: emptyToNull(request.invoiceCompanyName),
+      invoice_tax_id: emptyToNull(request.invoiceTaxId),
+      email: emptyToNull(request.email),
+    })
+    .onConflict((conflict) => conflict.constraint('account_reference_key').doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  return inserted !== undefined;
+}

@@ -1,0 +1,7 @@
+import type { IdentityDependencies } from '../dependencies.ts';
+import { type AccountRow, requireAccount } from './account.ts';
+
+/** Rejects with `account.not_found`, for an account of another CRM too. */
+export function getAccount({ database }: IdentityDependencies, key: { crmId: string; reference: string }): Promise<AccountRow> {
+  return requireAccount(database.kysely, key);
+}

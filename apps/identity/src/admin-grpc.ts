@@ -1,0 +1,25 @@
+import { AdminServiceService } from '@scheduling/contracts/identity/v1';
+import { type HostedService, hostService } from '@scheduling/rpc';
+import { createKey } from './api-key/create-key.ts';
+import { listKeys } from './api-key/list-keys.ts';
+import { revokeKey } from './api-key/revoke-key.ts';
+import { createCrm } from './crm/create-crm.ts';
+import { listCrms } from './crm/get-crm.ts';
+import { updateCrm } from './crm/update-crm.ts';
+import type { IdentityDependencies } from './dependencies.ts';
+import { toApiKeyMessage, toCrmMessage } from './messages.ts';
+
+/** What operators do. Protobuf to use cases and back. */
+export function hostAdminService(dependencies: IdentityDependencies): HostedService {
+  return hostService(AdminServiceService, {
+    createCrm: async (request) => ({ crm: toCrmMessage(await createCrm(dependencies, request)) }),
+    updateCrm: async (request) => ({ crm: toCrmMessage(await updateCrm(dependencies, request)) }),
+    listCrms: async () => ({ crms: (await listCrms(dependencies)).map(toCrmMessage) }),
+    createKey: async (request) => {
+      const { key, row } = await createKey(dependencies, request);
+      return { key, apiKey: toApiKeyMessage(row) };
+    },
+    listKeys: async ({ crmId }) => ({ apiKeys: (await listKeys(dependencies, crmId)).map(toApiKeyMessage) }),
+    revokeKey: async ({ prefix }) => ({ apiKey: toApiKeyMessage(await revokeKey(dependencies, prefix)) }),
+  });
+}

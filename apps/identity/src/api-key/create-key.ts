@@ -1,0 +1,25 @@
+import { DomainError } from '@scheduling/runtime';
+import { sql } from 'kysely';
+import { findCrm } from '../crm/get-crm.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { type ApiKeyRow, generateKey } from './api-key.ts';
+
+/** Issues a key; only its hash is stored. Rejects with `crm.not_found`, or `key.invalid_expiry` unless the expiry is in the future. */
+export async function createKey(
+  { database }: IdentityDependencies,
+  { crmId, expiresAt }: { crmId: string; expiresAt?: Date | undefined },
+): Promise<{ key: string; row: ApiKeyRow }> {
+  const { key, prefix, hash } = generateKey();
+  const row = await database.transaction(async (tx) => {
+    await findCrm(tx, crmId);
+    const inserted = await tx
+      .insertInto('api_key')
+      .values({ crm_id: crmId, prefix, key_hash: hash, expires_at: expiresAt ?? null })
+      .returningAll()
+      .returning(sql<boolean>`coalesce(expires_at <= now(), false)`.as('expired'))
+      .executeTakeFirstOrThrow();
+    if (inserted.expired) throw DomainError.invalid('key.invalid_expiry', 'The expiry of a key must be in the future.');
+    return inserted;
+  });
+  return { key, row };
+}

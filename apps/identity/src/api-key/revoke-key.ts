@@ -1,0 +1,27 @@
+import { appendEvent, events } from '@scheduling/messaging';
+import { DomainError } from '@scheduling/runtime';
+import { sql } from 'kysely';
+import type { IdentityDependencies } from '../dependencies.ts';
+import type { ApiKeyRow } from './api-key.ts';
+
+/** Revokes a key for good; the event tells the gateways to forget it. Again: no change, no event. Rejects with `key.not_found`. */
+export async function revokeKey({ database }: IdentityDependencies, prefix: string): Promise<ApiKeyRow> {
+  return database.transaction(async (tx) => {
+    const revoked = await tx
+      .updateTable('api_key')
+      .set({ revoked_at: sql<Date>`now()` })
+      .where('prefix', '=', prefix)
+      .where('revoked_at', 'is', null)
+      .returningAll()
+      .executeTakeFirst();
+    if (revoked !== undefined) {
+      await appendEvent(tx, events.apiKeyRevoked, { crmId: revoked.crm_id, keyHash: revoked.key_hash });
+      return revoked;
+    }
+    return tx
+      .selectFrom('api_key')
+      .selectAll()
+      .where('prefix', '=', prefix)
+      .executeTakeFirstOrThrow(() => DomainError.notFound('key.not_found', 'There is no key with this prefix.'));
+  });
+}

@@ -1,0 +1,21 @@
+import { DomainError } from '@scheduling/runtime';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
+
+/** It is part of addresses and host names, so it is what a DNS label may be. */
+const crmIdSyntax = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Creates a tenant. Rejects with `crm.exists`, or `crm.invalid` with the fields at fault. */
+export async function createCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string }): Promise<CrmRow> {
+  const errors = settingErrors(request);
+  if (!crmIdSyntax.test(request.crmId)) {
+    errors.unshift({ pointer: '/crmId', detail: 'must be 1 to 63 lower-case letters, digits and inner hyphens' });
+  }
+  if (errors.length > 0) throw crmInvalid(errors);
+  return database.kysely
+    .insertInto('crm')
+    .values({ crm_id: request.crmId, ...settingColumns(request) })
+    .onConflict((conflict) => conflict.column('crm_id').doNothing())
+    .returningAll()
+    .executeTakeFirstOrThrow(() => DomainError.conflict('crm.exists', 'There is a CRM with this crmId already.'));
+}

@@ -1,0 +1,64 @@
+import { DomainError, type FieldError } from '@scheduling/runtime';
+import type { Selectable } from 'kysely';
+import type { CrmTable } from '../db/schema.ts';
+import { isEmailAddress } from '../field/email-address.ts';
+import { parseLanguageTag } from '../field/language-tag.ts';
+import { emptyToNull } from '../field/optional-text.ts';
+import { parseTimeZone } from '../field/time-zone.ts';
+
+export type CrmRow = Selectable<CrmTable>;
+
+/** The settings of a CRM as they are given: absent keeps or takes the default, an empty text clears. */
+export interface CrmSettings {
+  name?: string | undefined;
+  language?: string | undefined;
+  timeZone?: string | undefined;
+  senderName?: string | undefined;
+  senderAddress?: string | undefined;
+  notifyOnCustomerDeletion?: boolean | undefined;
+  /** Per key; 0: no limit. */
+  requestsPerMinute?: number | undefined;
+}
+
+/** Largest value of Postgres' integer. */
+const maxRequestsPerMinute = 2 ** 31 - 1;
+
+export function crmNotFound(): DomainError {
+  return DomainError.notFound('crm.not_found', 'There is no CRM with this crmId.');
+}
+
+export function crmInvalid(errors: FieldError[]): DomainError {
+  return DomainError.invalid('crm.invalid', 'The CRM is not valid.', errors);
+}
+
+export function settingErrors(settings: CrmSettings): FieldError[] {
+  const { language, timeZone, senderAddress, requestsPerMinute } = settings;
+  const errors: FieldError[] = [];
+  if (language !== undefined && parseLanguageTag(language) === undefined) {
+    errors.push({ pointer: '/language', detail: 'must be a BCP 47 language tag' });
+  }
+  if (timeZone !== undefined && parseTimeZone(timeZone) === undefined) {
+    errors.push({ pointer: '/timeZone', detail: 'must be the IANA name of a time zone' });
+  }
+  if (senderAddress !== undefined && senderAddress !== '' && !isEmailAddress(senderAddress)) {
+    errors.push({ pointer: '/senderAddress', detail: 'must be an e-mail address' });
+  }
+  if (requestsPerMinute !== undefined && requestsPerMinute > maxRequestsPerMinute) {
+    errors.push({ pointer: '/requestsPerMinute', detail: `must be at most ${maxRequestsPerMinute}` });
+  }
+  return errors;
+}
+
+/** The columns of the settings that are given; an insert without a column takes its default. Settings without {@link settingErrors} only. */
+export function settingColumns(settings: CrmSettings) {
+  const { name, language, timeZone, senderName, senderAddress, notifyOnCustomerDeletion, requestsPerMinute } = settings;
+  return {
+    ...(name !== undefined && { name: emptyToNull(name) }),
+    ...(language !== undefined && { language: parseLanguageTag(language) }),
+    ...(timeZone !== undefined && { time_zone: parseTimeZone(timeZone) }),
+    ...(senderName !== undefined && { sender_name: emptyToNull(senderName) }),
+    ...(senderAddress !== undefined && { sender_address: emptyToNull(senderAddress) }),
+    ...(notifyOnCustomerDeletion !== undefined && { notify_on_customer_deletion: notifyOnCustomerDeletion }),
+    ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
+  };
+}

@@ -1,0 +1,17 @@
+import type { Kysely } from 'kysely';
+import type { IdentitySchema } from '../db/schema.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { crmNotFound, type CrmRow } from './crm.ts';
+
+/** Rejects with `crm.not_found`. */
+export function getCrm({ database }: IdentityDependencies, crmId: string): Promise<CrmRow> {
+  return findCrm(database.kysely, crmId);
+}
+
+export function listCrms({ database }: IdentityDependencies): Promise<CrmRow[]> {
+  return database.kysely.selectFrom('crm').selectAll().orderBy('crm_id').execute();
+}
+
+export function findCrm(db: Kysely<IdentitySchema>, crmId: string): Promise<CrmRow> {
+  return db.selectFrom('crm').selectAll().where('crm_id', '=', crmId).executeTakeFirstOrThrow(crmNotFound);
+}

@@ -1,0 +1,20 @@
+import { appendEvent, events } from '@scheduling/messaging';
+import { sql } from 'kysely';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { crmInvalid, crmNotFound, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
+
+/** Changes the settings that are given. Rejects with `crm.not_found`, or `crm.invalid` with the fields at fault. */
+export async function updateCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string }): Promise<CrmRow> {
+  const errors = settingErrors(request);
+  if (errors.length > 0) throw crmInvalid(errors);
+  return database.transaction(async (tx) => {
+    const crm = await tx
+      .updateTable('crm')
+      .set({ ...settingColumns(request), updated_at: sql<Date>`now()` })
+      .where('crm_id', '=', request.crmId)
+      .returningAll()
+      .executeTakeFirstOrThrow(crmNotFound);
+    await appendEvent(tx, events.crmChanged, { crmId: crm.crm_id });
+    return crm;
+  });
+}

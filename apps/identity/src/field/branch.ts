@@ -1,0 +1,8 @@
+import { DomainError } from '@scheduling/runtime';
+
+/** Interface 2.2. */
+const branches = new Set(['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc']);
+
+export function checkBranch(branch: string): void {
+  if (!branches.has(branch)) throw DomainError.notFound('branch.unknown', `Unable to find specified branch. Was ${branch}`);
+}

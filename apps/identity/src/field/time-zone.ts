@@ -1,0 +1,9 @@
+/** The IANA name in its usual spelling, undefined when there is no such zone. Offsets such as `+01:00` are no names. */
+export function parseTimeZone(text: string): string | undefined {
+  if (!/^[A-Za-z]/.test(text)) return undefined;
+  try {
+    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(text).timeZoneId;
+  } catch {
+    return undefined;
+  }
+}

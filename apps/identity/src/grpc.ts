@@ -1,0 +1,75 @@
+import { type AddStaffRequest, type GetProviderRequest, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { type HostedService, hostService } from '@scheduling/rpc';
+import { createAccount } from './account/create-account.ts';
+import { getAccount } from './account/get-account.ts';
+import { authenticateKey } from './api-key/authenticate-key.ts';
+import { getCrm } from './crm/get-crm.ts';
+import type { IdentityDependencies } from './dependencies.ts';
+import { toAccountMessage, toCrmMessage, toProviderMessage, toUserMessage } from './messages.ts';
+import { createProvider } from './provider/create-provider.ts';
+import { getProvider } from './provider/get-provider.ts';
+import type { ProviderKey } from './provider/provider.ts';
+import { type AddStaff, addStaff } from './staff/add-staff.ts';
+import { listStaff } from './staff/list-staff.ts';
+import { removeStaff } from './staff/remove-staff.ts';
+import { createUser } from './user/create-user.ts';
+import { getUser } from './user/get-user.ts';
+import { confirmVerification } from './verification/confirm-verification.ts';
+import { getVerification } from './verification/get-verification.ts';
+import { issueVerificationToken } from './verification/issue-verification-token.ts';
+
+/** Protobuf to use cases and back. */
+export function hostIdentityService(dependencies: IdentityDependencies): HostedService {
+  return hostService(IdentityServiceService, {
+    authenticateKey: async ({ keyHash }) => {
+      const { crm, prefix, expiresAt } = await authenticateKey(dependencies, keyHash);
+      return { crm: toCrmMessage(crm), keyPrefix: prefix, expiresAt: expiresAt ?? undefined };
+    },
+    getCrm: async ({ crmId }) => ({ crm: toCrmMessage(await getCrm(dependencies, crmId)) }),
+    createUser: async (request) => {
+      const { user, created } = await createUser(dependencies, request);
+      return { user: toUserMessage(user), created };
+    },
+    getUser: async (request) => ({ user: toUserMessage(await getUser(dependencies, request)) }),
+    createAccount: async ({ crmId, account }) => {
+      const given = account ?? { accountReference: '', ownerReference: '', branch: '' };
+      const result = await createAccount(dependencies, { ...given, crmId });
+      return { account: toAccountMessage(result.account), created: result.created };
+    },
+    getAccount: async (request) => ({ account: toAccountMessage(await getAccount(dependencies, request)) }),
+    createProvider: async (request) => {
+      const { provider, created } = await createProvider(dependencies, request);
+      return { provider: toProviderMessage(provider), created };
+    },
+    getProvider: async (request) => ({ provider: toProviderMessage(await getProvider(dependencies, providerKeyOf(request))) }),
+    listStaff: async (request) => ({ users: (await listStaff(dependencies, request)).map(toUserMessage) }),
+    addStaff: async (request) => {
+      const { user, added } = await addStaff(dependencies, { ...request, member: memberOf(request) });
+      return { user: toUserMessage(user), added };
+    },
+    removeStaff: async (request) => {
+      await removeStaff(dependencies, request);
+      return {};
+    },
+    issueVerificationToken: async (request) => {
+      const { token, expiresAt, user } = await issueVerificationToken(dependencies, request);
+      return { token, expiresAt, user: toUserMessage(user), language: user.language };
+    },
+    getVerification: async ({ token }) => {
+      const { email, language } = await getVerification(dependencies, token);
+      return { email, language };
+    },
+    confirmVerification: async ({ token }) => {
+      const { language } = await confirmVerification(dependencies, token);
+      return { language };
+    },
+  });
+}
+
+function providerKeyOf({ crmId, key }: GetProviderRequest): ProviderKey {
+  return key?.$case === 'id' ? { crmId, id: key.value } : { crmId, reference: key?.value ?? '' };
+}
+
+function memberOf({ member }: AddStaffRequest): AddStaff['member'] {
+  return member?.$case === 'invitation' ? { invitation: member.value } : { userReference: member?.value ?? '' };
+}

@@ -1,0 +1,105 @@
+import { appendEvent, events } from '@scheduling/messaging';
+import { transactOnce } from '@scheduling/postgres';
+import { DomainError } from '@scheduling/runtime';
+import type { Transaction } from 'kysely';
+import { findAccount } from '../account/account.ts';
+import { findCrm } from '../crm/get-crm.ts';
+import type { IdentitySchema } from '../db/schema.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { checkBranch } from '../field/branch.ts';
+import { emptyToNull } from '../field/optional-text.ts';
+import { parseTimeZone } from '../field/time-zone.ts';
+import { insertStaff } from '../staff/add-staff.ts';
+import { findUserByReference } from '../user/get-user.ts';
+import { requireProvider } from './get-provider.ts';
+import { findProvider, type ProviderRow } from './provider.ts';
+
+export interface CreateProvider {
+  crmId: string;
+  reference: string;
+  ownerReference: string;
+  accountReference: string;
+  name: string;
+  email?: string | undefined;
+  mobile?: string | undefined;
+  phone?: string | undefined;
+  impressum?: string | undefined;
+  branch?: string | undefined;
+  subbranch?: string | undefined;
+  /** IANA name; absent: the CRM's. */
+  timeZone?: string | undefined;
+}
+
+/**
+ * Creates a provider whose owner is its first staff, or answers the one that has this reference, unchanged and before anything else is looked
+ * at, as for accounts. Otherwise rejects with the first of `provider.time_zone_unknown`, `branch.unknown`, `provider.owner_not_found` and
+ * `provider.account_not_found`.
+ */
+export async function createProvider(
+  { database }: IdentityDependencies,
+  request: CreateProvider,
+): Promise<{ provider: ProviderRow; created: boolean }> {
+  const { crmId } = request;
+  return transactOnce(database, crmId, {
+    work: (tx) => createOrFindProvider(tx, request),
+    keep: ({ provider, created }) => ({ resourceIds: [provider.id], created }),
+    replay: async (tx, { resourceIds, created }) => ({ provider: await requireProvider(tx, { crmId, id: resourceIds[0]! }), created }),
+  });
+}
+
+async function createOrFindProvider(
+  tx: Transaction<IdentitySchema>,
+  request: CreateProvider,
+): Promise<{ provider: ProviderRow; created: boolean }> {
+  const known = await findProvider(tx, request);
+  if (known !== undefined) return { provider: known, created: false };
+  const timeZone = checkTimeZone(emptyToNull(request.timeZone));
+  if (emptyToNull(request.branch) !== null) checkBranch(request.branch!);
+  const created = await insertProvider(tx, request, timeZone);
+  const provider = await requireProvider(tx, request);
+  // Otherwise another request with this reference was faster.
+  if (created) {
+    await insertStaff(tx, provider, provider.owner_id);
+    await appendEvent(tx, events.providerChanged, { crmId: provider.crm_id, providerId: provider.id, version: provider.version });
+  }
+  return { provider, created };
+}
+
+function checkTimeZone(given: string | null): string | null {
+  if (given === null) return null;
+  const timeZone = parseTimeZone(given);
+  if (timeZone === undefined) {
+    throw DomainError.invalid('provider.time_zone_unknown', 'There is no time zone with this name.', [
+      { pointer: '/timeZone', detail: 'must be the IANA name of a time zone' },
+    ]);
+  }
+  return timeZone;
+}
+
+async function insertProvider(tx: Transaction<IdentitySchema>, request: CreateProvider, timeZone: string | null): Promise<boolean> {
+  const { crmId } = request;
+  const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
+  if (owner === undefined) throw DomainError.notFound('provider.owner_not_found', 'no user found for ownerReference');
+  const account = await findAccount(tx, { crmId, reference: request.accountReference });
+  if (account === undefined) throw DomainError.notFound('provider.account_not_found', 'no account found for accountReference');
+  const inserted = await tx
+    .insertInto('provider')
+    .values({
+      crm_id: crmId,
+      reference: request.reference,
+      owner_id: owner.id,
+      account_id: account.id,
+      name: request.name,
+      email: emptyToNull(request.email),
+      mobile: emptyToNull(request.mobile),
+      phone: emptyToNull(request.phone),
+      impressum: emptyToNull(request.impressum),
+      branch: emptyToNull(request.branch),
+      subbranch: emptyToNull(request.subbranch),
+      time_zone: timeZone ?? (await findCrm(tx, crmId)).time_zone,
+    })
+    .onConflict((conflict) => conflict.constraint('provider_reference_key').doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  return inserted !== undefined;
+}

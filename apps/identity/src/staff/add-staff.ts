@@ -1,0 +1,59 @@
+import { transactOnce } from '@scheduling/postgres';
+import type { Transaction } from 'kysely';
+import type { IdentitySchema } from '../db/schema.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { requireProvider } from '../provider/get-provider.ts';
+import { findUserByReference, requireUser } from '../user/get-user.ts';
+import { invitePerson } from '../user/invite-person.ts';
+import { type PersonData, userNotFound, type UserRow } from '../user/user.ts';
+
+export interface AddStaff {
+  crmId: string;
+  providerReference: string;
+  /** A user of the CRM, or a person to invite. */
+  member: { userReference: string } | { invitation: PersonData };
+}
+
+/**
+ * Gives a user access to a provider; one who has it already keeps it. Rejects with `provider.not_found`, `user.not_found`, and for an
+ * invitation with `user.invalid`, `user.email_taken` or `user.username_taken`.
+ */
+export async function addStaff(
+  { database }: IdentityDependencies,
+  request: AddStaff,
+): Promise<{ user: UserRow; added: boolean }> {
+  const { crmId } = request;
+  return transactOnce(database, crmId, {
+    work: (tx) => giveAccess(tx, request),
+    keep: ({ user, added }) => ({ resourceIds: [user.id], created: added }),
+    replay: async (tx, { resourceIds, created }) => ({ user: await requireUser(tx, { crmId, id: resourceIds[0]! }), added: created }),
+  });
+}
+
+async function giveAccess(
+  tx: Transaction<IdentitySchema>,
+  { crmId, providerReference, member }: AddStaff,
+): Promise<{ user: UserRow; added: boolean }> {
+  const provider = await requireProvider(tx, { crmId, reference: providerReference });
+  const user =
+    'invitation' in member
+      ? await invitePerson(tx, crmId, member.invitation)
+      : await findUserByReference(tx, { crmId, reference: member.userReference });
+  if (user === undefined) throw userNotFound();
+  return { user, added: await insertStaff(tx, provider, user.id) };
+}
+
+/** False when the user had access already. */
+export async function insertStaff(
+  tx: Transaction<IdentitySchema>,
+  provider: { crm_id: string; id: string },
+  userId: string,
+): Promise<boolean> {
+  const inserted = await tx
+    .insertInto('provider_staff')
+    .values({ crm_id: provider.crm_id, provider_id: provider.id, user_id: userId })
+    .onConflict((conflict) => conflict.columns(['crm_id', 'provider_id', 'user_id']).doNothing())
+    .returning('user_id')
+    .executeTakeFirst();
+  return inserted !== undefined;
+}

@@ -1,0 +1,32 @@
+import { DomainError } from '@scheduling/runtime';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { requireProvider } from '../provider/get-provider.ts';
+import { findUserByReference } from '../user/get-user.ts';
+
+export interface RemoveStaff {
+  crmId: string;
+  providerReference: string;
+  /** An invited person has none, and cannot be removed before the CRM has given it one. */
+  userReference: string;
+}
+
+/** Takes a user's access away. Rejects with `provider.not_found`, `staff.not_found`, or `staff.owner` for the owner, who keeps it. */
+export async function removeStaff({ database }: IdentityDependencies, { crmId, providerReference, userReference }: RemoveStaff): Promise<void> {
+  await database.transaction(async (tx) => {
+    const provider = await requireProvider(tx, { crmId, reference: providerReference });
+    const user = await findUserByReference(tx, { crmId, reference: userReference });
+    if (user === undefined) throw staffNotFound();
+    if (user.id === provider.owner_id) throw DomainError.conflict('staff.owner', 'The owner of a provider cannot be removed from its staff.');
+    await tx
+      .deleteFrom('provider_staff')
+      .where('crm_id', '=', crmId)
+      .where('provider_id', '=', provider.id)
+      .where('user_id', '=', user.id)
+      .returning('user_id')
+      .executeTakeFirstOrThrow(staffNotFound);
+  });
+}
+
+function staffNotFound(): DomainError {
+  return DomainError.notFound('staff.not_found', 'No staff of this provider has this reference.');
+}

@@ -1,0 +1,101 @@
+import { appendEvent, events } from '@scheduling/messaging';
+import { transactOnce } from '@scheduling/postgres';
+import { sql, type Transaction } from 'kysely';
+import type { IdentitySchema } from '../db/schema.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
+import { derivedAddresses } from '../field/email-address.ts';
+import { emptyToNull } from '../field/optional-text.ts';
+import { isReference } from '../field/reference.ts';
+import { restartVerification } from '../verification/restart-verification.ts';
+import { findUserByEmail, findUserByReference, requireUser } from './get-user.ts';
+import { insertUser } from './insert-user.ts';
+import { lockLoginNames } from './lock-login-names.ts';
+import { emailTaken, type PersonData, personErrors, userInvalid, type UserRow } from './user.ts';
+
+export interface CreateUser extends PersonData {
+  crmId: string;
+  reference: string;
+}
+
+/** How many users may share an address before `user.email_taken`. */
+const maxDerivedAddresses = 1_000;
+
+/**
+ * Creates a user or finds the existing one, by the rules of interface 4.5 in their order:
+ *
+ * 1. The reference is known: phone, mobile, last and first name are updated; e-mail, username and language of the request are ignored.
+ * 2. The e-mail belongs to a user with another reference, or to anybody of another CRM: a new user with a derived address.
+ * 3. The e-mail belongs to an invited user of this CRM: it gets the reference, and its contact data as in rule 1. Its username stays, for the
+ *    person may know it already. The address has to be confirmed anew.
+ * 4. Otherwise a new user, in the given language or the CRM's.
+ *
+ * Rejects with `user.invalid`, `user.username_taken` (rules 2 and 4), `user.email_taken` (no derived address is free) or `crm.not_found`.
+ */
+export async function createUser(
+  { database }: IdentityDependencies,
+  request: CreateUser,
+): Promise<{ user: UserRow; created: boolean }> {
+  checkUser(request);
+  const { crmId } = request;
+  return transactOnce(database, crmId, {
+    work: (tx) => createOrFindUser(tx, request),
+    keep: ({ user, created }) => ({ resourceIds: [user.id], created }),
+    replay: async (tx, { resourceIds, created }) => ({ user: await requireUser(tx, { crmId, id: resourceIds[0]! }), created }),
+  });
+}
+
+function checkUser(request: CreateUser): void {
+  const errors = personErrors(request);
+  if (!isReference(request.reference)) errors.unshift({ pointer: '/reference', detail: 'must have the format uniqueId@platformName' });
+  if (errors.length > 0) throw userInvalid(errors);
+}
+
+async function createOrFindUser(tx: Transaction<IdentitySchema>, request: CreateUser): Promise<{ user: UserRow; created: boolean }> {
+  const { crmId, reference, email } = request;
+  await lockLoginNames(tx, request);
+  const known = await findUserByReference(tx, request);
+  if (known !== undefined) return { user: await updateUser(tx, known, request), created: false };
+  const holder = await findUserByEmail(tx, email);
+  if (holder?.crm_id === crmId && holder.reference === null) return { user: await adoptInvited(tx, holder, request), created: false };
+  const derivedEmail = holder === undefined ? undefined : await findFreeDerivedAddress(tx, email);
+  return { user: await insertUser(tx, { crmId, reference, person: request, derivedEmail }), created: true };
+}
+
+/** Absent keeps, empty clears. */
+function updateUser(tx: Transaction<IdentitySchema>, user: UserRow, request: CreateUser, reference = user.reference): Promise<UserRow> {
+  return tx
+    .updateTable('app_user')
+    .set({
+      reference,
+      last_name: request.lastName,
+      ...(request.firstName !== undefined && { first_name: emptyToNull(request.firstName) }),
+      ...(request.phone !== undefined && { phone: emptyToNull(request.phone) }),
+      ...(request.mobile !== undefined && { mobile: emptyToNull(request.mobile) }),
+      updated_at: sql<Date>`now()`,
+    })
+    .where('crm_id', '=', user.crm_id)
+    .where('id', '=', user.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+async function adoptInvited(tx: Transaction<IdentitySchema>, invited: UserRow, request: CreateUser): Promise<UserRow> {
+  const verificationId = await restartVerification(tx, invited);
+  await appendEvent(tx, events.emailVerificationRequested, { crmId: invited.crm_id, verificationId });
+  return updateUser(tx, invited, request, request.reference);
+}
+
+/** local1@, local2@, …: the first that nobody has. */
+async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, email: string): Promise<string> {
+  const candidates = derivedAddresses(email, maxDerivedAddresses);
+  const rows = await tx
+    .selectFrom('app_user')
+    .select('email_key')
+    .where('email_key', '=', sql<string>`ANY(${candidates.map(caseInsensitiveKey)})`)
+    .execute();
+  const taken = new Set(rows.map((row) => row.email_key));
+  const free = candidates.find((candidate) => !taken.has(caseInsensitiveKey(candidate)));
+  if (free === undefined) throw emailTaken();
+  return free;
+}

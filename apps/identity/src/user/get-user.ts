@@ -1,0 +1,29 @@
+import type { Kysely } from 'kysely';
+import type { IdentitySchema } from '../db/schema.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
+import { userNotFound, type UserRow } from './user.ts';
+
+/** Rejects with `user.not_found`, for a user of another CRM too. */
+export async function getUser({ database }: IdentityDependencies, key: { crmId: string; reference: string }): Promise<UserRow> {
+  const user = await findUserByReference(database.kysely, key);
+  if (user === undefined) throw userNotFound();
+  return user;
+}
+
+export function findUserByReference(
+  db: Kysely<IdentitySchema>,
+  { crmId, reference }: { crmId: string; reference: string },
+): Promise<UserRow | undefined> {
+  return db.selectFrom('app_user').selectAll().where('crm_id', '=', crmId).where('reference', '=', reference).executeTakeFirst();
+}
+
+/** Rejects with `user.not_found`. */
+export function requireUser(db: Kysely<IdentitySchema>, { crmId, id }: { crmId: string; id: string }): Promise<UserRow> {
+  return db.selectFrom('app_user').selectAll().where('crm_id', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(userNotFound);
+}
+
+/** The user with this address, whichever CRM it belongs to: an address is somebody's in the whole service. */
+export function findUserByEmail(db: Kysely<IdentitySchema>, email: string): Promise<UserRow | undefined> {
+  return db.selectFrom('app_user').selectAll().where('email_key', '=', caseInsensitiveKey(email)).executeTakeFirst();
+}

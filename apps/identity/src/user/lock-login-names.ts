@@ -1,0 +1,30 @@
+import { sql, type Transaction } from 'kysely';
+import type { IdentitySchema } from '../db/schema.ts';
+import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
+import { addressFamily } from '../field/email-address.ts';
+
+/** Locks of this service with two-part keys; the outbox relay's has a single one, so they never meet. */
+const loginNameLocks = 1;
+
+/**
+ * Holds a person's reference, e-mail address and username until the end of the transaction, so that what the caller reads about them stays
+ * true until it writes. The unique indexes alone would tell only after the decision: a rule would have to be found anew after each violation,
+ * and of twenty requests with one address nineteen would try up to nineteen derived ones. With the locks a rule is decided once, and the
+ * indexes remain as what guarantees it.
+ *
+ * An address shares its lock with all that are derived from it. All locks are taken in the order of their keys, which keeps two requests from
+ * waiting for each other; names whose hashes collide merely wait longer than they need to.
+ */
+export async function lockLoginNames(
+  tx: Transaction<IdentitySchema>,
+  { crmId, reference, email, username }: { crmId: string; reference?: string; email: string; username: string },
+): Promise<void> {
+  const names = [
+    ...(reference === undefined ? [] : [`reference ${crmId} ${reference}`]),
+    `email ${addressFamily(caseInsensitiveKey(email))}`,
+    `username ${caseInsensitiveKey(username)}`,
+  ];
+  await sql`
+    SELECT pg_advisory_xact_lock(${loginNameLocks}, key)
+    FROM (SELECT DISTINCT hashtext(name) AS key FROM unnest(${names}::text[]) AS name ORDER BY key) AS keys`.execute(tx);
+}

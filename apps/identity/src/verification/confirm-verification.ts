@@ -1,0 +1,29 @@
+import { sql } from 'kysely';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { refuseClosed, selectVerification } from './get-verification.ts';
+import { hashToken, verificationNotFound } from './verification.ts';
+
+/**
+ * Uses a link: the user's address is confirmed. Of two who use it at once one succeeds. Rejects with `verification.not_found`,
+ * `verification.used` or `verification.expired`.
+ */
+export async function confirmVerification({ database }: IdentityDependencies, token: string): Promise<{ language: string }> {
+  return database.transaction(async (tx) => {
+    const verification = await selectVerification(tx, token)
+      .forUpdate('email_verification')
+      .executeTakeFirstOrThrow(verificationNotFound);
+    refuseClosed(verification);
+    await tx
+      .updateTable('email_verification')
+      .set({ used_at: sql<Date>`now()` })
+      .where('token_hash', '=', hashToken(token))
+      .execute();
+    await tx
+      .updateTable('app_user')
+      .set({ email_verified_at: sql<Date>`now()` })
+      .where('crm_id', '=', verification.crm_id)
+      .where('id', '=', verification.user_id)
+      .execute();
+    return verification;
+  });
+}

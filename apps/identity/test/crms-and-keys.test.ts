@@ -1,0 +1,188 @@
+import { events } from '@scheduling/messaging';
+import { eventually } from '@scheduling/testing';
+import { sql } from 'kysely';
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
+
+let service: IdentityUnderTest;
+beforeAll(async () => {
+  service = await startIdentity();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const hashOf = (key: string) => createHash('sha256').update(key).digest();
+
+describe('a CRM', () => {
+  it('has defaults for everything but its id', async () => {
+    const { crm } = await service.admin.createCrm({ crmId: 'defaults' });
+    expect(crm).toEqual({
+      crmId: 'defaults',
+      name: 'defaults',
+      language: 'de',
+      timeZone: 'Europe/Berlin',
+      senderName: 'defaults',
+      senderAddress: '',
+      notifyOnCustomerDeletion: true,
+      requestsPerMinute: 6000,
+    });
+    expect((await service.identity.getCrm({ crmId: 'defaults' })).crm).toEqual(crm);
+  });
+
+  it('keeps the settings that are given, without a rate limit for 0', async () => {
+    const { crm } = await service.admin.createCrm({
+      crmId: 'given',
+      name: 'Given CRM',
+      language: 'EN-gb',
+      timeZone: 'europe/zurich',
+      senderAddress: 'mail@given.example',
+      notifyOnCustomerDeletion: false,
+      requestsPerMinute: 0,
+    });
+    expect(crm).toMatchObject({
+      name: 'Given CRM',
+      language: 'en-GB',
+      timeZone: 'Europe/Zurich',
+      senderName: 'Given CRM',
+      senderAddress: 'mail@given.example',
+      notifyOnCustomerDeletion: false,
+      requestsPerMinute: undefined,
+    });
+  });
+
+  it('is created once', async () => {
+    await service.admin.createCrm({ crmId: 'once' });
+    expect(await refusal(service.admin.createCrm({ crmId: 'once', name: 'other' }))).toMatchObject({ category: 'conflict', code: 'crm.exists' });
+  });
+
+  it.each(['', 'Upper', '-a', 'a-', 'a b', 'a/b', 'ä', 'a'.repeat(64)])('has no id like %j', async (crmId) => {
+    expect(await refusal(service.admin.createCrm({ crmId }))).toMatchObject({
+      category: 'invalid',
+      code: 'crm.invalid',
+      errors: [{ pointer: '/crmId' }],
+    });
+  });
+
+  it('is refused with every setting at fault', async () => {
+    const settings = { language: 'x', timeZone: 'Mars/Base', senderAddress: 'nobody', requestsPerMinute: 2 ** 32 - 1 };
+    const pointers = ['/language', '/timeZone', '/senderAddress', '/requestsPerMinute'];
+    const created = await refusal(service.admin.createCrm({ crmId: 'faulty', ...settings }));
+    expect(created.errors.map(({ pointer }) => pointer)).toEqual(pointers);
+    const updated = await refusal(service.admin.updateCrm({ crmId: 'faulty', ...settings }));
+    expect(updated.errors.map(({ pointer }) => pointer)).toEqual(pointers);
+  });
+
+  it('changes only what is given, and says so in an event', async () => {
+    await service.admin.createCrm({ crmId: 'changing', name: 'Before', senderName: 'Sender', language: 'en' });
+    const { crm } = await service.admin.updateCrm({ crmId: 'changing', name: 'After', senderName: '', requestsPerMinute: 10 });
+    expect(crm).toMatchObject({ name: 'After', senderName: 'After', language: 'en', requestsPerMinute: 10 });
+    expect(await recordedEvents(service.database, events.crmChanged)).toEqual([{ crmId: 'changing' }]);
+  });
+
+  it('is not found by another id', async () => {
+    const notFound = { category: 'not_found', code: 'crm.not_found' };
+    expect(await refusal(service.admin.updateCrm({ crmId: 'absent' }))).toMatchObject(notFound);
+    expect(await refusal(service.identity.getCrm({ crmId: 'absent' }))).toMatchObject(notFound);
+    expect(await refusal(service.admin.createKey({ crmId: 'absent' }))).toMatchObject(notFound);
+    expect(await refusal(service.admin.listKeys({ crmId: 'absent' }))).toMatchObject(notFound);
+    const person = { reference: 'a@crm', email: 'a@absent.example', username: 'a-absent', lastName: 'A' };
+    expect(await refusal(service.identity.createUser({ crmId: 'absent', ...person }))).toMatchObject(notFound);
+  });
+
+  it('is listed by its id', async () => {
+    const { crms } = await service.admin.listCrms({});
+    const ids = crms.map(({ crmId }) => crmId);
+    expect(ids).toEqual(ids.toSorted());
+    expect(ids).toContain('defaults');
+  });
+});
+
+describe('an API key', () => {
+  beforeAll(async () => {
+    await service.admin.createCrm({ crmId: 'keys', name: 'Keys' });
+    await service.admin.createCrm({ crmId: 'other' });
+  });
+  const refused = { category: 'unauthenticated', code: 'key.invalid' };
+
+  it('authenticates its CRM by its hash, which is all that is stored', async () => {
+    const { key, apiKey } = await service.admin.createKey({ crmId: 'keys' });
+    expect(key).toMatch(/^sk_[\w-]{43}$/);
+    expect(apiKey?.prefix).toBe(key.slice(0, 12));
+    const answer = await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    expect(answer).toMatchObject({ crm: { crmId: 'keys', name: 'Keys' }, keyPrefix: apiKey?.prefix, expiresAt: undefined });
+    const row = await service.database.kysely.selectFrom('api_key').selectAll().where('prefix', '=', apiKey!.prefix).executeTakeFirstOrThrow();
+    expect(JSON.stringify(row)).not.toContain(key.slice(12));
+  });
+
+  it('is one of several that work at once', async () => {
+    const keys = [await service.admin.createKey({ crmId: 'keys' }), await service.admin.createKey({ crmId: 'keys' })];
+    for (const { key } of keys) {
+      expect(await service.identity.authenticateKey({ keyHash: hashOf(key) })).toMatchObject({ crm: { crmId: 'keys' } });
+    }
+  });
+
+  it('is refused when it is unknown', async () => {
+    expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf('sk_unknown') }))).toMatchObject(refused);
+    expect(await refusal(service.identity.authenticateKey({ keyHash: Buffer.alloc(0) }))).toMatchObject(refused);
+  });
+
+  it('works until it expires by the clock of the database', async () => {
+    const { key, apiKey } = await service.admin.createKey({ crmId: 'keys', expiresAt: new Date(Date.now() + 60_000) });
+    const { expiresAt } = await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    expect(expiresAt).toEqual(apiKey?.expiresAt);
+    await service.database.kysely.updateTable('api_key').set({ expires_at: sql`now()` }).where('prefix', '=', apiKey!.prefix).execute();
+    expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf(key) }))).toMatchObject(refused);
+  });
+
+  it('is not issued with an expiry in the past', async () => {
+    const { apiKeys: before } = await service.admin.listKeys({ crmId: 'keys' });
+    const past = service.admin.createKey({ crmId: 'keys', expiresAt: new Date(Date.now() - 60_000) });
+    expect(await refusal(past)).toMatchObject({ category: 'invalid', code: 'key.invalid_expiry' });
+    expect((await service.admin.listKeys({ crmId: 'keys' })).apiKeys).toHaveLength(before.length);
+  });
+
+  it('stops working when it is revoked, which is one event however often', async () => {
+    const { key, apiKey } = await service.admin.createKey({ crmId: 'keys' });
+    const first = await service.admin.revokeKey({ prefix: apiKey!.prefix });
+    const second = await service.admin.revokeKey({ prefix: apiKey!.prefix });
+    expect(first.apiKey?.revokedAt).toBeInstanceOf(Date);
+    expect(second.apiKey?.revokedAt).toEqual(first.apiKey?.revokedAt);
+    expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf(key) }))).toMatchObject(refused);
+    expect(await recordedEvents(service.database, events.apiKeyRevoked)).toEqual([{ crmId: 'keys', keyHash: hashOf(key) }]);
+    expect(await refusal(service.admin.revokeKey({ prefix: 'sk_absent' }))).toMatchObject({ category: 'not_found', code: 'key.not_found' });
+  });
+
+  it('remembers when it was used, at most once a minute', async () => {
+    const { key, apiKey } = await service.admin.createKey({ crmId: 'keys' });
+    const lastUse = async () => (await service.admin.listKeys({ crmId: 'keys' })).apiKeys.find(({ prefix }) => prefix === apiKey?.prefix)?.lastUsedAt;
+    expect(await lastUse()).toBeUndefined();
+    await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    await eventually(async () => expect(await lastUse()).toBeInstanceOf(Date));
+    await setLastUse(apiKey!.prefix, '59 seconds');
+    const recent = await lastUse();
+    await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    await setLastUse(apiKey!.prefix, '61 seconds');
+    const older = await lastUse();
+    expect(older!.getTime()).toBeLessThan(recent!.getTime());
+    await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    await eventually(async () => expect((await lastUse())!.getTime()).toBeGreaterThan(recent!.getTime()));
+  });
+
+  it('is listed for its own CRM, newest first, revoked ones too', async () => {
+    await service.admin.createKey({ crmId: 'other' });
+    const { apiKey: newest } = await service.admin.createKey({ crmId: 'other' });
+    await service.admin.revokeKey({ prefix: newest!.prefix });
+    const { apiKeys } = await service.admin.listKeys({ crmId: 'other' });
+    expect(apiKeys).toHaveLength(2);
+    expect(apiKeys[0]).toMatchObject({ prefix: newest!.prefix, revokedAt: expect.any(Date) });
+    expect(apiKeys[1]?.revokedAt).toBeUndefined();
+  });
+
+  async function setLastUse(prefix: string, ago: string): Promise<void> {
+    await service.database.kysely
+      .updateTable('api_key')
+      .set({ last_used_at: sql`now() - ${ago}::interval` })
+      .where('prefix', '=', prefix)
+      .execute();
+  }
+});

@@ -1,0 +1,55 @@
+import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import type { EventDefinition } from '@scheduling/messaging';
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { type ClientOf, createClient } from '@scheduling/rpc';
+import { DomainError } from '@scheduling/runtime';
+import { createTestDatabase, startTestNats, testLogger } from '@scheduling/testing';
+import { readConfig } from '../src/config.ts';
+import { migrateIdentityDatabase } from '../src/db/migrate.ts';
+import type { IdentitySchema } from '../src/db/schema.ts';
+import { createIdentityService } from '../src/service.ts';
+
+export interface IdentityUnderTest extends AsyncDisposable {
+  identity: ClientOf<typeof IdentityServiceService>;
+  admin: ClientOf<typeof AdminServiceService>;
+  /** A second replica on the same database. */
+  otherReplica: ClientOf<typeof IdentityServiceService>;
+  /** To look at what no RPC shows, and to let time pass. */
+  database: Database<IdentitySchema>;
+}
+
+/** Two replicas of the service as they run in production, on servers of their own. */
+export async function startIdentity(): Promise<IdentityUnderTest> {
+  await using starting = new AsyncDisposableStack();
+  const logger = testLogger('identity-test');
+  const nats = starting.use(await startTestNats());
+  const url = await createTestDatabase();
+  await migrateIdentityDatabase(url, logger);
+  const config = readConfig({ LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', METRICS_PORT: '0', DATABASE_URL: url, NATS_URL: nats.url });
+  const first = starting.use(await createIdentityService(config, logger));
+  const second = starting.use(await createIdentityService(config, logger));
+  const database = starting.use(createDatabase<IdentitySchema>({ url, applicationName: 'test', logger }));
+  const identity = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${first.grpcPort}`));
+  const otherReplica = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`));
+  const admin = starting.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${first.grpcPort}`));
+  const started = starting.move();
+  return { identity, otherReplica, admin, database, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+/** The domain error that a call is rejected with, without its stack. */
+export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors'>> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    const { category, code, message, errors } = error;
+    return { category, code, message, errors };
+  }
+  throw new Error('the call was not refused');
+}
+
+/** The data of the recorded events of one kind, oldest first. */
+export async function recordedEvents<Data>(database: Database<IdentitySchema>, definition: EventDefinition<Data>): Promise<Data[]> {
+  const rows = await database.kysely.selectFrom('outbox').select('payload').where('type', '=', definition.type).orderBy('id').execute();
+  return rows.map((row) => definition.decode(row.payload));
+}

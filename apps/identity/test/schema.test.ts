@@ -1,0 +1,73 @@
+import { freePort } from '@scheduling/embedded';
+import { createDatabase } from '@scheduling/postgres';
+import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { sql } from 'kysely';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { migrateIdentityDatabase } from '../src/db/migrate.ts';
+import type { IdentitySchema } from '../src/db/schema.ts';
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const logger = testLogger('schema-test');
+
+it('waits for a schema that is older, and is ready when the migrations have run', async () => {
+  const url = await createTestDatabase();
+  await using service = await startProcess(url);
+  await eventually(async () => expect(await service.readyz()).toBe('not ready: schema\n'));
+  expect(service.output()).toContain('run migrate');
+  await migrateIdentityDatabase(url, logger);
+  await eventually(async () => expect(await service.readyz()).toBe('ok\n'));
+});
+
+it('ends at once with code 1 and says why when a newer version has made a breaking migration', async () => {
+  const url = await createTestDatabase();
+  await migrateIdentityDatabase(url, logger);
+  await recordBreakingMigration(url);
+  await using service = await startProcess(url);
+  await eventually(() => expect(service.exitCode()).toBe(1));
+  expect(lastLine(service.output())).toMatchObject({ level: 'fatal', service: 'identity', msg: expect.stringContaining('identity/2999-12-31-gone') as string });
+});
+
+it('ends when it finds the breaking migration later on, and so does migrate', async () => {
+  const url = await createTestDatabase();
+  await using service = await startProcess(url);
+  await eventually(async () => expect(await service.readyz()).toBe('not ready: schema\n'));
+  await recordBreakingMigration(url);
+  await eventually(() => expect(service.exitCode()).toBe(1));
+  await using command = await startProcess(url, 'migrate');
+  await eventually(() => expect(command.exitCode()).toBe(1));
+  expect(lastLine(command.output())).toMatchObject({ level: 'fatal', msg: expect.stringContaining('run a version that knows it') as string });
+});
+
+async function recordBreakingMigration(url: string): Promise<void> {
+  await using database = createDatabase<IdentitySchema>({ url, applicationName: 'test', logger });
+  await sql`CREATE TABLE breaking_migration (set_name text NOT NULL, name text NOT NULL)`.execute(database.kysely);
+  await sql`INSERT INTO breaking_migration VALUES ('identity', '2999-12-31-gone')`.execute(database.kysely);
+}
+
+async function startProcess(databaseUrl: string, ...args: string[]) {
+  const metricsPort = await freePort();
+  // Nothing listens for NATS: the schema comes first.
+  const environment = { LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', METRICS_PORT: String(metricsPort), NATS_URL: 'nats://127.0.0.1:1', DATABASE_URL: databaseUrl };
+  const child = spawn(process.execPath, [main, ...args], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  let closed = false;
+  const ended = once(child, 'close').then(() => (closed = true));
+  return {
+    /** Once its output is complete. */
+    exitCode: () => (closed ? child.exitCode : undefined),
+    output: () => output,
+    readyz: async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).text(),
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function lastLine(output: string): unknown {
+  return JSON.parse(output.trimEnd().split('\n').at(-1)!);
+}

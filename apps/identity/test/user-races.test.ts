@@ -1,0 +1,223 @@
+import type { CreateUserRequest, CreateUserResponse } from '@scheduling/contracts/identity/v1';
+import { events } from '@scheduling/messaging';
+import { DomainError } from '@scheduling/runtime';
+import { randomInt } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { UserRow } from '../src/user/user.ts';
+import { type IdentityUnderTest, recordedEvents, startIdentity } from './identity-under-test.ts';
+
+const rounds = Number(process.env['RACE_ROUNDS'] ?? 34);
+const seed = Number(process.env['RACE_SEED'] ?? randomInt(2 ** 31));
+const requestsPerRound = 20;
+const random = createRandom(seed);
+
+type Request = Pick<CreateUserRequest, 'crmId' | 'reference' | 'email' | 'username' | 'lastName'>;
+type Answer = { request: Request } & ({ response: CreateUserResponse } | { refused: string });
+
+// Six kinds of race, 34 times each: 204 rounds, in an order and with pauses that the seed decides.
+describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
+  let service: IdentityUnderTest;
+  let round = 0;
+
+  beforeAll(async () => {
+    service = await startIdentity();
+    await service.admin.createCrm({ crmId: 'one' });
+    await service.admin.createCrm({ crmId: 'two' });
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  it('for the same reference: one creates, the others get the same user', async () => {
+    await eachRound(async (name) => {
+      const answers = await race(
+        requests((index) => ({ reference: `${name}@crm`, email: distinctAddress(name, index), username: `${name}-${index}` })),
+      );
+      const responses = successes(answers);
+      expect(responses).toHaveLength(requestsPerRound);
+      expect(responses.filter(({ created }) => created)).toHaveLength(1);
+      expect(new Set(responses.map(({ user }) => JSON.stringify({ ...user, lastName: '' }))).size).toBe(1);
+      expect(await countUsers(name)).toBe(1);
+    });
+  }, 60_000);
+
+  it('for the same e-mail, in two CRMs: all create, with the address and nineteen derived ones', async () => {
+    await eachRound(async (name) => {
+      const answers = await race(
+        requests((index) => ({
+          crmId: index % 2 === 0 ? 'one' : 'two',
+          reference: `${name}-${index}@crm`,
+          email: index % 3 === 0 ? `${name}X@x.example` : `${name}x@X.example`,
+          username: `${name}-${index}`,
+        })),
+      );
+      const responses = successes(answers);
+      expect(responses.filter(({ created }) => created)).toHaveLength(requestsPerRound);
+      const suffixes = responses.map(({ user }) => Number(/x(\d*)@/i.exec(user!.email)![1]));
+      expect(suffixes.sort((a, b) => a - b)).toEqual(Array.from({ length: requestsPerRound }, (_, index) => index));
+    });
+  }, 60_000);
+
+  it('for an address and for those that are derived from it: all create, each with an address of its own', async () => {
+    await eachRound(async (name) => {
+      const answers = await race(
+        requests((index) => ({
+          reference: `${name}-${index}@crm`,
+          email: `${name}x${pick(['', '', '1', '2', '11'])}@x.example`,
+          username: `${name}-${index}`,
+        })),
+      );
+      const responses = successes(answers);
+      expect(responses.filter(({ created }) => created)).toHaveLength(requestsPerRound);
+      expect(new Set(responses.map(({ user }) => user?.email)).size).toBe(requestsPerRound);
+    });
+  }, 60_000);
+
+  it('for the same username, in two CRMs: one creates, the others are told', async () => {
+    await eachRound(async (name) => {
+      const answers = await race(
+        requests((index) => ({
+          crmId: index % 2 === 0 ? 'one' : 'two',
+          reference: `${name}-${index}@crm`,
+          email: distinctAddress(name, index),
+          username: index % 3 === 0 ? `${name}Ä` : `${name}ä`,
+        })),
+      );
+      expect(successes(answers).map(({ created }) => created)).toEqual([true]);
+      expect(refusals(answers)).toEqual(Array.from({ length: requestsPerRound - 1 }, () => 'user.username_taken'));
+      expect(await countUsers(name)).toBe(1);
+    });
+  }, 60_000);
+
+  it('for an invited person: one takes it over, with one verification, the others get derived addresses', async () => {
+    await service.identity.createUser({ crmId: 'one', reference: 'owner@crm', email: 'owner@x.example', username: 'owner', lastName: 'Owner' });
+    const account = { accountReference: 'account@crm', ownerReference: 'owner@crm', branch: 'misc' };
+    await service.identity.createAccount({ crmId: 'one', account });
+    await service.identity.createProvider({
+      crmId: 'one',
+      reference: 'provider@crm',
+      ownerReference: 'owner@crm',
+      accountReference: 'account@crm',
+      name: 'Provider',
+    });
+    await eachRound(async (name) => {
+      const email = `${name}x@x.example`;
+      const { user: invited } = await service.identity.addStaff({
+        crmId: 'one',
+        providerReference: 'provider@crm',
+        member: { $case: 'invitation', value: { email, username: `${name}-invited`, lastName: 'Invited' } },
+      });
+      const before = (await recordedEvents(service.database, events.emailVerificationRequested)).length;
+      const answers = await race(requests((index) => ({ reference: `${name}-${index}@crm`, email, username: `${name}-${index}` })));
+      const responses = successes(answers);
+      expect(responses).toHaveLength(requestsPerRound);
+      const adopted = responses.filter(({ created }) => !created);
+      expect(adopted.map(({ user }) => user?.id)).toEqual([invited?.id]);
+      expect(new Set(responses.map(({ user }) => user?.email)).size).toBe(requestsPerRound);
+      expect(await recordedEvents(service.database, events.emailVerificationRequested)).toHaveLength(before + 1);
+    });
+  }, 60_000);
+
+  it('for any mixture of them: every answer is that of a rule', async () => {
+    await eachRound(async (name) => {
+      const answers = await race(
+        requests(() => ({
+          crmId: pick(['one', 'two']),
+          reference: `${name}-${pick([1, 2, 3, 4, 5])}@crm`,
+          // Addresses that are derived ones of another request too.
+          email: `${name}-x${pick(['', '', '1', '2', '11'])}@${pick(['x', 'X'])}.example`,
+          username: `${name}-${pick(['u', 'U', 'v', 'w', 'x', 'y', 'z', '1', '2', '3', '4'])}`,
+        })),
+      );
+      expect(new Set(refusals(answers)).difference(new Set(['user.username_taken']))).toEqual(new Set());
+      await expectConsistent(name, answers);
+    });
+  }, 60_000);
+
+  async function eachRound(play: (name: string) => Promise<void>): Promise<void> {
+    for (let played = 0; played < rounds; played += 1) {
+      round += 1;
+      await play(`round${round}r`);
+    }
+  }
+
+  /** Sends all in a random order, over both replicas, some a few turns of the event loop later. */
+  function race(all: Request[]): Promise<Answer[]> {
+    return Promise.all(
+      shuffle(all).map(async (request) => {
+        const replica = pick([service.identity, service.otherReplica]);
+        for (let turns = pick([0, 0, 1, 3, 10, 30]); turns > 0; turns -= 1) await turn();
+        try {
+          return { request, response: await replica.createUser(request) };
+        } catch (error) {
+          if (error instanceof DomainError) return { request, refused: error.code };
+          throw error;
+        }
+      }),
+    );
+  }
+
+  async function countUsers(name: string): Promise<number> {
+    const rows = await service.database.kysely.selectFrom('app_user').select('id').where('username_key', 'like', `${name}%`).execute();
+    return rows.length;
+  }
+
+  async function expectConsistent(name: string, answers: Answer[]): Promise<void> {
+    const users = await service.database.kysely.selectFrom('app_user').selectAll().where('username_key', 'like', `${name}%`).execute();
+    expect(new Set(users.map((user) => user.email_key)).size).toBe(users.length);
+    expect(new Set(users.map((user) => user.username_key)).size).toBe(users.length);
+    expect(new Set(users.map((user) => `${user.crm_id} ${user.reference}`)).size).toBe(users.length);
+    expect(successes(answers).filter(({ created }) => created)).toHaveLength(users.length);
+    expect(answers.filter((answer) => !agrees(answer, users))).toEqual([]);
+  }
+});
+
+/** The answer is the stored user with this reference; or a refusal, because another user has the name. */
+function agrees(answer: Answer, users: UserRow[]): boolean {
+  const { request } = answer;
+  const stored = users.find((user) => user.crm_id === request.crmId && user.reference === request.reference);
+  if ('refused' in answer) {
+    const holder = users.find((user) => user.username_key === request.username.toLowerCase());
+    return holder !== undefined && holder.id !== stored?.id;
+  }
+  const { user } = answer.response;
+  return user !== undefined && user.id === stored?.id && user.email === stored.email && user.username === stored.username;
+}
+
+function requests(make: (index: number) => Partial<Request> & Pick<Request, 'reference' | 'email' | 'username'>): Request[] {
+  return Array.from({ length: requestsPerRound }, (_, index) => ({ crmId: 'one', lastName: `Name ${index}`, ...make(index) }));
+}
+
+/** Addresses without digits, so that they have nothing in common: no lock on an address makes up for one that is missing. */
+function distinctAddress(name: string, index: number): string {
+  return `${name}-${String.fromCodePoint('a'.codePointAt(0)! + index)}@x.example`;
+}
+
+function successes(answers: Answer[]): CreateUserResponse[] {
+  return answers.flatMap((answer) => ('response' in answer ? [answer.response] : []));
+}
+
+function refusals(answers: Answer[]): string[] {
+  return answers.flatMap((answer) => ('refused' in answer ? [answer.refused] : []));
+}
+
+function pick<T>(values: readonly T[]): T {
+  return values[Math.floor(random() * values.length)]!;
+}
+
+function shuffle<T>(values: readonly T[]): T[] {
+  return values
+    .map((value) => ({ value, order: random() }))
+    .sort((a, b) => a.order - b.order)
+    .map(({ value }) => value);
+}
+
+/** Mulberry32: a failing run is played again with its seed. */
+function createRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = Math.trunc(state + 0x6d_2b_79_f5);
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,226 @@
+import { events } from '@scheduling/messaging';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
+import { createProvider, createUser, invite } from './scenario.ts';
+
+let service: IdentityUnderTest;
+beforeAll(async () => {
+  service = await startIdentity();
+  await service.admin.createCrm({ crmId: 'one', language: 'en' });
+  await service.admin.createCrm({ crmId: 'two' });
+  await createProvider(service, 'one');
+  await createProvider(service, 'two');
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const usernameTaken = { category: 'conflict', code: 'user.username_taken', message: 'User with given username already exists.' };
+const emailTaken = { category: 'conflict', code: 'user.email_taken', message: 'User with given email already exists.' };
+
+const storedUser = (id: string) =>
+  service.database.kysely.selectFrom('app_user').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+
+describe('rule 1: the reference is known', () => {
+  it('updates phone, mobile, last and first name, and nothing else', async () => {
+    const user = await createUser(service, 'one', 'known');
+    const { user: updated, created } = await service.identity.createUser({
+      crmId: 'one',
+      reference: 'known@crm',
+      email: 'elsewhere@one.example',
+      username: 'someone-else',
+      lastName: 'Last',
+      firstName: 'First',
+      phone: '1',
+      mobile: '2',
+      language: 'fr',
+    });
+    expect(created).toBe(false);
+    expect(updated).toEqual({ ...user, lastName: 'Last', firstName: 'First', phone: '1', mobile: '2' });
+    expect((await service.identity.getUser({ crmId: 'one', reference: 'known@crm' })).user).toEqual(updated);
+    expect((await storedUser(user.id)).language).toBe('en');
+  });
+
+  it('keeps what is absent and clears what is empty', async () => {
+    const request = { crmId: 'one', reference: 'keep@crm', email: 'keep@one.example', username: 'keep', lastName: 'Keep' };
+    const { user } = await service.identity.createUser({ ...request, firstName: 'First', phone: '1', mobile: '2' });
+    expect((await service.identity.createUser({ ...request, phone: '' })).user).toEqual({ ...user, phone: undefined });
+  });
+
+  it('comes before all others, also when username and e-mail are those of other users', async () => {
+    const user = await createUser(service, 'one', 'first');
+    const other = await createUser(service, 'one', 'second');
+    const { user: answered, created } = await service.identity.createUser({
+      crmId: 'one',
+      reference: 'first@crm',
+      email: other.email,
+      username: other.username,
+      lastName: 'first',
+    });
+    expect({ answered, created }).toEqual({ answered: user, created: false });
+  });
+});
+
+describe('rule 2: the e-mail belongs to somebody else', () => {
+  const request = (crmId: string, name: string, email: string) => ({
+    crmId,
+    reference: `${name}@crm`,
+    email,
+    username: `${name}-rule2`,
+    lastName: name,
+  });
+
+  it('creates a user with the next derived address, which is never written to', async () => {
+    await service.identity.createUser(request('one', 'info', 'Info@Rule2.example'));
+    const { user: first, created } = await service.identity.createUser(request('one', 'info-a', 'info@rule2.example'));
+    const { user: second } = await service.identity.createUser(request('one', 'info-b', 'INFO@rule2.example'));
+    expect(created).toBe(true);
+    expect([first?.email, second?.email]).toEqual(['info1@rule2.example', 'INFO2@rule2.example']);
+    expect((await storedUser(first!.id)).email_generated).toBe(true);
+  });
+
+  it('skips a derived address that somebody has', async () => {
+    await service.identity.createUser(request('one', 'skip1', 'skip1@rule2.example'));
+    await service.identity.createUser(request('one', 'skip', 'skip@rule2.example'));
+    const { user } = await service.identity.createUser(request('one', 'skip-a', 'skip@rule2.example'));
+    expect(user?.email).toBe('skip2@rule2.example');
+  });
+
+  it('holds for an address of another CRM, also of an invited person there', async () => {
+    await createUser(service, 'one', 'abroad');
+    const { user } = await service.identity.createUser(request('two', 'abroad', 'abroad@one.example'));
+    expect(user?.email).toBe('abroad1@one.example');
+    await invite(service, 'one', 'invited-abroad');
+    const { user: other, created } = await service.identity.createUser(request('two', 'invited-abroad', 'invited-abroad@one.example'));
+    expect({ email: other?.email, created }).toEqual({ email: 'invited-abroad1@one.example', created: true });
+  });
+
+  it('ends in user.email_taken when no derived address is free', async () => {
+    await createUser(service, 'one', 'full');
+    const { crm_id, language } = await storedUser((await service.identity.getUser({ crmId: 'one', reference: 'full@crm' })).user!.id);
+    const names = Array.from({ length: 1_000 }, (_, index) => `full${index + 1}@one.example`);
+    await service.database.kysely
+      .insertInto('app_user')
+      .values(
+        names.map((name) => ({
+          crm_id,
+          reference: name,
+          email: name,
+          email_key: name,
+          email_generated: true,
+          username: name,
+          username_key: name,
+          last_name: name,
+          language,
+        })),
+      )
+      .execute();
+    expect(await refusal(service.identity.createUser(request('one', 'too-many', 'full@one.example')))).toMatchObject(emailTaken);
+  });
+
+  it('refuses a username that is taken', async () => {
+    const user = await createUser(service, 'one', 'taken-name');
+    const refused = service.identity.createUser({ ...request('one', 'other-name', user.email), username: user.username.toUpperCase() });
+    expect(await refusal(refused)).toMatchObject(usernameTaken);
+  });
+});
+
+describe('rule 3: the e-mail belongs to an invited person', () => {
+  it('gives the person the reference and the contact data, and has the address confirmed again', async () => {
+    const { user: invited } = await invite(service, 'one', 'guest');
+    await service.database.kysely.updateTable('app_user').set({ email_verified_at: new Date() }).where('id', '=', invited!.id).execute();
+    const { user, created } = await service.identity.createUser({
+      crmId: 'one',
+      reference: 'guest@crm',
+      email: 'GUEST@one.example',
+      username: 'another-name',
+      lastName: 'Guest',
+      phone: '1',
+    });
+    expect(created).toBe(false);
+    expect(user).toEqual({ ...invited, reference: 'guest@crm', lastName: 'Guest', phone: '1' });
+    expect((await storedUser(invited!.id)).email_verified_at).toBeNull();
+    const verification = await service.database.kysely
+      .selectFrom('email_verification')
+      .selectAll()
+      .where('user_id', '=', invited!.id)
+      .executeTakeFirstOrThrow();
+    expect(await recordedEvents(service.database, events.emailVerificationRequested)).toEqual([
+      { crmId: 'one', verificationId: verification.id },
+    ]);
+    const again = await service.identity.createUser({
+      crmId: 'one',
+      reference: 'guest-2@crm',
+      email: 'guest@one.example',
+      username: 'guest-2',
+      lastName: 'Guest',
+    });
+    expect(again).toMatchObject({ user: { email: 'guest1@one.example' }, created: true });
+  });
+});
+
+describe('rule 4: a new user', () => {
+  it('has the given fields and the language of its CRM, or its own', async () => {
+    const request = { crmId: 'one', reference: 'ä/?#%@crm', email: 'New@One.example', username: 'New', lastName: 'Last' };
+    const { user, created } = await service.identity.createUser(request);
+    expect(created).toBe(true);
+    const { crmId: _, ...fields } = request;
+    expect(user).toEqual({ id: user?.id, ...fields, firstName: undefined, phone: undefined, mobile: undefined });
+    expect((await storedUser(user!.id)).language).toBe('en');
+    const own = { crmId: 'one', reference: 'own@crm', email: 'own@one.example', username: 'own', lastName: 'Own', language: 'fr' };
+    const { user: french } = await service.identity.createUser(own);
+    expect((await storedUser(french!.id)).language).toBe('fr');
+  });
+
+  it('is refused when its username is taken, in any case and any CRM', async () => {
+    await service.identity.createUser({ crmId: 'one', reference: 'jörg@crm', email: 'joerg@one.example', username: 'Jörg', lastName: 'J' });
+    for (const crmId of ['one', 'two']) {
+      const request = { crmId, reference: 'other@crm', email: 'other@one.example', username: 'JÖRG', lastName: 'J' };
+      expect(await refusal(service.identity.createUser(request))).toMatchObject(usernameTaken);
+      expect(await refusal(service.identity.getUser({ crmId, reference: 'other@crm' }))).toMatchObject({ code: 'user.not_found' });
+    }
+  });
+
+  it('may have the reference of a user of another CRM', async () => {
+    const one = await createUser(service, 'one', 'shared');
+    const two = await createUser(service, 'two', 'shared');
+    expect(two.id).not.toBe(one.id);
+    expect((await service.identity.getUser({ crmId: 'two', reference: 'shared@crm' })).user).toEqual(two);
+  });
+});
+
+describe('a user that is not valid', () => {
+  const valid = { crmId: 'one', reference: 'valid@crm', email: 'valid@one.example', username: 'valid', lastName: 'Valid' };
+
+  it.each([
+    ['/reference', { reference: '' }],
+    ['/reference', { reference: 'no-platform' }],
+    ['/reference', { reference: 'a@b@c' }],
+    ['/email', { email: '' }],
+    ['/email', { email: 'nobody' }],
+    ['/username', { username: '' }],
+    ...['/', '?', ':', '&', '#', '\\'].map((character) => ['/username', { username: `a${character}b` }] as const),
+    ['/lastName', { lastName: '' }],
+    ['/language', { language: 'x' }],
+  ] as const)('is refused at %s: %j', async (pointer, changes) => {
+    const refused = await refusal(service.identity.createUser({ ...valid, ...changes }));
+    expect(refused).toMatchObject({ category: 'invalid', code: 'user.invalid', errors: [{ pointer }] });
+  });
+
+  it('is refused with all of its faults, also by a known reference', async () => {
+    await createUser(service, 'one', 'faulty');
+    const refused = await refusal(service.identity.createUser({ crmId: 'one', reference: 'faulty@crm', email: '', username: '', lastName: '' }));
+    expect(refused.errors.map(({ pointer }) => pointer)).toEqual(['/email', '/username', '/lastName']);
+  });
+});
+
+describe('the database', () => {
+  it.each([
+    ['app_user_reference_key', { email_key: 'x', username_key: 'x' }],
+    ['app_user_email_key', { reference: 'x', username_key: 'x' }],
+    ['app_user_username_key', { reference: 'x', email_key: 'x' }],
+  ])('guarantees by %s what the locks arrange', async (constraint, changes) => {
+    const reference = `guarded-${constraint}`;
+    const { id: _, ...row } = await storedUser((await createUser(service, 'one', reference)).id);
+    const second = service.database.kysely.insertInto('app_user').values({ ...row, ...changes }).execute();
+    await expect(second).rejects.toMatchObject({ code: '23505', constraint });
+  });
+});

@@ -1,0 +1,61 @@
+import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
+import { createClient, type RpcClient } from '@scheduling/rpc';
+import type { Command } from 'commander';
+import { UsageError } from '../config.ts';
+import { type ConsumingService, consumingServices } from '../service-table.ts';
+import { formatTable } from '../table.ts';
+import { callOptions } from './call-options.ts';
+import { addressOf, output, print, showTime, style } from './terminal.ts';
+
+export function addDeadLetterCommands(deadLetters: Command): void {
+  deadLetters
+    .command('list')
+    .description('show them all, newest first')
+    .action(async () => {
+      const lists = consumingServices.map((service) => withDeadLetters(service, (client) => client.listDeadLetters({})));
+      const letters = (await Promise.all(lists)).flatMap((list) => list.deadLetters);
+      letters.sort((one, other) => other.failedAt!.getTime() - one.failedAt!.getTime());
+      const rows = letters.map(({ consumer, eventId, attempts, failedAt, error }) => [consumer, eventId, showTime(failedAt), String(attempts), error]);
+      output.write(formatTable(['consumer', 'event', 'failed', 'attempts', 'error'], rows, output));
+    });
+  deadLetters
+    .command('show <consumer> <event>')
+    .description('show one with its data')
+    .action((consumer: string, eventId: string) =>
+      withDeadLetters(serviceOf(consumer), async (client) => {
+        const { deadLetter, data } = await client.getDeadLetter({ consumer, eventId });
+        const { failedAt, ...facts } = deadLetter!;
+        const lines = Object.entries({ ...facts, failedAt: showTime(failedAt), data: data ?? 'cannot be read' });
+        for (const [name, value] of lines) print(`${style('bold', name.padEnd(10))} ${value}`);
+      }),
+    );
+  deadLetters
+    .command('retry <consumer> <event>')
+    .description('publish the event again; whoever has processed it skips it')
+    .action((consumer: string, eventId: string) =>
+      withDeadLetters(serviceOf(consumer), async (client) => {
+        await client.retryDeadLetter({ consumer, eventId });
+        print(`${style('green', '✔')} The event is published again. If it fails again, it is listed again.`);
+      }),
+    );
+  deadLetters
+    .command('drop <consumer> <event>')
+    .description('remove it for good; its effect never happens')
+    .action((consumer: string, eventId: string) =>
+      withDeadLetters(serviceOf(consumer), async (client) => {
+        await client.dropDeadLetter({ consumer, eventId });
+        print(`${style('green', '✔')} The dead letter is dropped.`);
+      }),
+    );
+}
+
+async function withDeadLetters<T>(service: ConsumingService, use: (client: RpcClient<DeadLetterServiceService>) => Promise<T>): Promise<T> {
+  using client = createClient(DeadLetterServiceService, service, await addressOf(service), callOptions());
+  return await use(client);
+}
+
+function serviceOf(consumer: string): ConsumingService {
+  const service = consumingServices.find((name) => consumer.startsWith(`${name}-`));
+  if (!service) throw new UsageError(`No service has a consumer "${consumer}": "dead-letters list" shows the names.`);
+  return service;
+}

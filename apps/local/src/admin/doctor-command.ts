@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import { dataDirOf, readCertificateFiles, readSystem, type System } from '../config.ts';
+import { readStackFile } from '../stack-file.ts';
+import { examine } from './doctor/examine.ts';
+import type { Finding, Level } from './doctor/finding.ts';
+import { print, style } from './terminal.ts';
+
+const help = `
+Without a variable it looks at the stack of "npm start". For any other system, give what there is; what is not given is not checked:
+  PUBLIC_URL                                              the gateway
+  IDENTITY_ADDRESS, CALENDAR_ADDRESS, CUSTOMER_ADDRESS,
+  NOTIFICATION_ADDRESS                                    gRPC, host:port
+  DATABASE_URL_IDENTITY, DATABASE_URL_CALENDAR,
+  DATABASE_URL_CUSTOMER, DATABASE_URL_NOTIFICATION        postgres://…
+  NATS_URL, SMTP_URL                                      nats://…, smtp://… or smtps://…
+  GRPC_TLS_CERT_FILE, GRPC_TLS_KEY_FILE, GRPC_TLS_CA_FILE with mutual TLS: a certificate that the services take
+
+It changes nothing. Exit code 0: no fault. 1: a fault, somebody has to act. A warning has time until tomorrow.`;
+
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('look at a running system and say what is wrong and what to do')
+    .addHelpText('after', help)
+    .action(async () => {
+      const system = readSystem(process.env) ?? (await localSystem());
+      const findings = await examine({ ...system, certificates: readCertificateFiles(process.env) });
+      show(findings);
+      // A connection to a server that hangs cannot be called off, and would hold the process until the server is gone.
+      process.exit(findings.some(({ level }) => level === 'fault') ? 1 : 0);
+    });
+}
+
+async function localSystem(): Promise<System> {
+  const { gateway, services, databases, nats, smtp } = await readStackFile(dataDirOf(process.env));
+  return { gateway, services, databases, nats, smtp };
+}
+
+const words: Record<Level, string> = { ok: 'ok', warning: 'warning', fault: 'FAULT', 'not checked': 'not checked' };
+const colours = { ok: 'green', warning: 'yellow', fault: 'red', 'not checked': 'dim' } as const;
+
+function show(findings: Finding[]): void {
+  const checkWidth = Math.max(...findings.map(({ check }) => check.length));
+  const wordWidth = Math.max(...findings.map(({ level }) => words[level].length));
+  for (const { check, level, seen, remedy } of findings) {
+    print(`${check.padEnd(checkWidth)}  ${style(colours[level], words[level].padEnd(wordWidth))}  ${seen}`);
+    if (remedy !== undefined) print(`${' '.repeat(checkWidth + wordWidth + 4)}${style('bold', `→ ${remedy}`)}`);
+  }
+  const count = (level: Level): number => findings.filter((finding) => finding.level === level).length;
+  print(`\n${count('fault')} faults, ${count('warning')} warnings, ${count('ok')} ok, ${count('not checked')} not checked`);
+}

@@ -1,0 +1,62 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { connect, type ConnectionOptions } from 'node:tls';
+import type { TlsFiles } from '@scheduling/rpc';
+import type { System } from '../../config.ts';
+import { fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
+
+const timeoutMs = 3_000;
+const dayMs = 24 * 60 * 60_000;
+const warnDays = 14;
+
+/** Whether the certificates of the gateway's public address, of the services and of the operator are trusted and stay valid for a while. */
+export async function checkCertificates(system: System): Promise<Finding[]> {
+  const checks = [...gatewayCertificates(system), ...(system.certificates ? callCertificates(system, system.certificates) : [])];
+  return Promise.all(checks);
+}
+
+function gatewayCertificates({ gateway }: System): Promise<Finding>[] {
+  const check = 'certificate of the gateway';
+  if (gateway === undefined) return [Promise.resolve(notChecked(check, 'PUBLIC_URL'))];
+  const { protocol, hostname, port } = new URL(gateway);
+  if (protocol !== 'https:') return [];
+  return [lookAt(check, { host: hostname, port: Number(port || 443), servername: isIP(hostname) === 0 ? hostname : '' })];
+}
+
+/** Of mutual TLS: what every service shows, and what this command shows to them. */
+function callCertificates({ services }: System, files: TlsFiles): Promise<Finding>[] {
+  const shown = Object.entries(services).map(async ([service, address]) => {
+    const [, host = '', port] = /^(?:dns:\/\/\/)?(.*):(\d+)$/.exec(address) ?? [];
+    const [cert, key, ca] = await Promise.all([readFile(files.certificate), readFile(files.key), readFile(files.authorities)]);
+    return lookAt(`certificate of ${service}`, { host, port: Number(port), servername: service, cert, key, ca, ALPNProtocols: ['h2'] });
+  });
+  const own = async (): Promise<Finding> => checkExpiry('own certificate', new Date(new X509Certificate(await readFile(files.certificate)).validTo));
+  return [...shown, own()];
+}
+
+async function lookAt(check: string, options: ConnectionOptions): Promise<Finding> {
+  // An untrusted one is looked at as well: a finding says more than a refused handshake.
+  const socket = connect({ ...options, rejectUnauthorized: false, timeout: timeoutMs });
+  socket.once('timeout', () => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+  try {
+    await once(socket, 'secureConnect');
+    const expiry = checkExpiry(check, new Date(socket.getPeerCertificate().valid_to));
+    if (expiry.level === 'fault' || socket.authorized) return expiry;
+    const remedy = 'install one for this name from an authority that clients trust, with its intermediate certificates';
+    return fault(check, `is not trusted: ${reasonOf(socket.authorizationError)}`, remedy);
+  } catch (error) {
+    return fault(check, `cannot be read: ${reasonOf(error)}`, 'look whether the address is right, and whether a certificate is installed behind it');
+  } finally {
+    socket.destroy();
+  }
+}
+
+function checkExpiry(check: string, expiresAt: Date): Finding {
+  const days = Math.floor((expiresAt.getTime() - Date.now()) / dayMs);
+  const date = expiresAt.toISOString().slice(0, 10);
+  const remedy = 'renew it and replace what holds it (docs/operations.md, Keys and certificates)';
+  if (days < 0) return fault(check, `expired on ${date}`, remedy);
+  return days < warnDays ? warning(check, `expires in ${days} days, on ${date}`, remedy) : ok(check, `valid until ${date}`);
+}

@@ -1,0 +1,36 @@
+import { checkHealth } from '@scheduling/rpc';
+import { addressVariable, type System } from '../../config.ts';
+import { type DatabaseService, databaseServices } from '../../service-table.ts';
+import { callOptions } from '../call-options.ts';
+import { fault, type Finding, notChecked, ok, reasonOf } from './finding.ts';
+
+const timeoutMs = 3_000;
+
+/** Whether the gateway and every service take requests. */
+export async function checkServices(system: System): Promise<Finding[]> {
+  return Promise.all([checkGateway(system), ...databaseServices.map((service) => checkService(service, system.services[service]))]);
+}
+
+async function checkGateway({ gateway }: System): Promise<Finding> {
+  if (gateway === undefined) return notChecked('gateway', 'PUBLIC_URL');
+  try {
+    const response = await fetch(`${gateway.replace(/\/+$/, '')}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
+    const body = (await response.text()).slice(0, 100).trim();
+    if (response.ok) return ok('gateway', `ready at ${gateway}`);
+    return fault('gateway', `${gateway}/readyz answers ${response.status} ${body}`, 'wait if it is being replaced; else read the end of its log');
+  } catch (error) {
+    const reason = reasonOf((error as Error).cause ?? error);
+    return fault('gateway', `does not answer at ${gateway}: ${reason}`, 'look whether its process runs, and whether the name and the balancer lead to it');
+  }
+}
+
+async function checkService(service: DatabaseService, address: string | undefined): Promise<Finding> {
+  if (address === undefined) return notChecked(service, addressVariable(service));
+  try {
+    const status = await checkHealth(service, address, callOptions());
+    if (status === 'SERVING') return ok(service, `serves at ${address}`);
+    return fault(service, `says ${status} at ${address}`, 'wait if it is being replaced; else read the end of its log');
+  } catch {
+    return fault(service, `does not answer at ${address}`, `look whether its process runs, and read the end of its log; clients get 503 for what needs ${service}`);
+  }
+}

@@ -1,0 +1,95 @@
+import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
+import { type ConsumerReport, inspectStream, type StreamReport, streamSettings } from '@scheduling/messaging';
+import { createClient } from '@scheduling/rpc';
+import { addressVariable, type System } from '../../config.ts';
+import { callOptions } from '../call-options.ts';
+import { type ConsumingService, consumingServices } from '../../service-table.ts';
+import { checkClock } from './check-clock.ts';
+import { ageOf, fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
+
+const lagToleranceMs = 60_000;
+const hourMs = 3_600_000;
+
+/** Whether the stream of events is as it should be, and whether every consumer is there and keeps up. */
+export async function checkStream(system: System): Promise<Finding[]> {
+  if (system.nats === undefined) {
+    return ['stream', ...consumingServices.map((service) => `consumers of ${service}`)].map((check) => notChecked(check, 'NATS_URL'));
+  }
+  const askedMs = Date.now();
+  let report: StreamReport | undefined;
+  try {
+    report = await inspectStream(system.nats);
+  } catch (error) {
+    const remedy = 'start NATS or correct NATS_URL; meanwhile events wait in the outboxes and nothing is lost';
+    return [fault('stream', `NATS does not answer: ${reasonOf(error)}`, remedy)];
+  }
+  if (report === undefined) {
+    return [fault('stream', 'does not exist', 'look whether any service runs and reaches NATS: the first that does makes the stream and fills it again')];
+  }
+  const answeredMs = Date.now();
+  const consumers = consumingServices.map((service) => checkConsumers(service, system.services[service], report.consumers));
+  return [
+    checkSettings(report),
+    checkReplicas(report),
+    ...(report.serverTime ? [checkClock('NATS', { time: report.serverTime, askedMs, answeredMs })] : []),
+    ...(await Promise.all(consumers)).flat(),
+  ];
+}
+
+function checkSettings({ config, messages }: StreamReport): Finding {
+  const days = streamSettings.max_age / 86_400e9;
+  const wrong = [
+    ...(streamSettings.subjects.every((subject) => config.subjects.includes(subject)) ? [] : [`its subjects are ${config.subjects.join(', ')}`]),
+    ...(config.storage === streamSettings.storage ? [] : [`it is stored in ${config.storage}`]),
+    ...(config.retention === streamSettings.retention ? [] : [`its retention is ${config.retention}`]),
+    ...(config.max_age === streamSettings.max_age ? [] : [`it keeps events for ${config.max_age / 86_400e9} days`]),
+  ];
+  if (wrong.length === 0) return ok('stream', `${messages} events, on disk, kept for ${days} days`);
+  return fault('stream', wrong.join('; '), `delete it: the services make it anew with ${streamSettings.subjects.join()}, on disk, ${days} days, and fill it again`);
+}
+
+function checkReplicas({ config, clustered, laggingReplicas }: StreamReport): Finding {
+  const check = 'stream replicas';
+  if (laggingReplicas.length > 0) return fault(check, `not up to date: ${laggingReplicas.join(', ')}`, 'look whether these NATS servers run and have room on their disks');
+  if (clustered && config.num_replicas < 3) {
+    return warning(check, `${config.num_replicas} in a cluster of servers`, 'set NATS_STREAM_REPLICAS=3 for identity, calendar, customer and notification');
+  }
+  return ok(check, clustered ? `${config.num_replicas}, all up to date` : '1, NATS is a single server');
+}
+
+async function checkConsumers(service: ConsumingService, address: string | undefined, reports: ConsumerReport[]): Promise<Finding[]> {
+  const check = `consumers of ${service}`;
+  const own = reports.filter(({ name }) => name.startsWith(`${service}-`));
+  if (address === undefined) return [...own.map(checkLag), notChecked(check, addressVariable(service))];
+  using client = createClient(ConsumerServiceService, service, address, callOptions());
+  try {
+    const needed = (await client.listConsumers({})).consumers.map(({ name }) => name);
+    const taken = own.filter(({ name }) => needed.includes(name));
+    return [comparePresence(check, service, needed, own), ...taken.map(checkLag)];
+  } catch (error) {
+    return [...own.map(checkLag), { check, level: 'not checked', seen: `${service} does not say which it needs: ${reasonOf(error)}` }];
+  }
+}
+
+function comparePresence(check: string, service: ConsumingService, needed: string[], own: ConsumerReport[]): Finding {
+  const missing = needed.filter((name) => !own.some((report) => report.name === name));
+  const idle = own.map(({ name }) => name).filter((name) => !needed.includes(name));
+  if (missing.length > 0) {
+    return fault(check, `missing: ${missing.join(', ')}`, `look whether ${service} reaches NATS: it makes a missing consumer within seconds`);
+  }
+  if (idle.length > 0) {
+    return warning(check, `nobody takes from ${idle.join(', ')}`, 'left by another version: delete it in NATS when that version does not come back');
+  }
+  return ok(check, `all ${needed.length} are there`);
+}
+
+function checkLag({ name, pending, unacknowledged, oldest }: ConsumerReport): Finding {
+  const check = `lag of ${name}`;
+  const now = new Date();
+  if (oldest === undefined) return ok(check, 'nothing waits');
+  const seen = `${pending} events wait, ${unacknowledged} are under way, the oldest from ${ageOf(oldest, now)} ago`;
+  const ageMs = now.getTime() - oldest.getTime();
+  if (ageMs <= lagToleranceMs) return ok(check, seen);
+  const remedy = 'read the log of the service for "could not be processed": it names what is away';
+  return ageMs > hourMs ? fault(check, seen, remedy) : warning(check, seen, remedy);
+}

@@ -1,0 +1,75 @@
+import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
+import { MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
+import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
+import { createClient } from '@scheduling/rpc';
+import { addressVariable, type System } from '../../config.ts';
+import { consumingServices, type DatabaseService } from '../../service-table.ts';
+import { callOptions } from '../call-options.ts';
+import { ageOf, fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
+
+const mailToleranceMs = 10 * 60_000;
+const dayMs = 24 * 60 * 60_000;
+const erasureToleranceMs = 60_000;
+
+/** Whether anything lies that should have been done: events put aside, mails, erasures. */
+export async function checkWork({ services }: System): Promise<Finding[]> {
+  return Promise.all([
+    ...consumingServices.map((service) =>
+      asking(`dead letters of ${service}`, service, services[service], (address) => checkDeadLetters(service, address)),
+    ),
+    asking('mails that wait', 'notification', services.notification, checkWaitingMails),
+    asking('mails given up', 'notification', services.notification, checkFailedMails),
+    asking('erasures', 'customer', services.customer, checkErasures),
+  ]);
+}
+
+/** That a service does not answer is a finding of its own. */
+async function asking(check: string, service: DatabaseService, address: string | undefined, look: (address: string) => Promise<Finding>): Promise<Finding> {
+  if (address === undefined) return notChecked(check, addressVariable(service));
+  try {
+    return await look(address);
+  } catch (error) {
+    return { check, level: 'not checked', seen: reasonOf(error) };
+  }
+}
+
+async function checkDeadLetters(service: DatabaseService, address: string): Promise<Finding> {
+  const check = `dead letters of ${service}`;
+  using client = createClient(DeadLetterServiceService, service, address, callOptions());
+  const { deadLetters } = await client.listDeadLetters({});
+  if (deadLetters.length === 0) return ok(check, 'none');
+  return fault(check, `${deadLetters.length}, the newest: ${deadLetters[0]!.error}`, 'npm run admin -- dead-letters list; remove the cause, then retry or drop each');
+}
+
+async function checkWaitingMails(address: string): Promise<Finding> {
+  const check = 'mails that wait';
+  using client = createClient(MailServiceService, 'notification', address, callOptions());
+  const { mails } = await client.listMails({ state: MailState.PENDING });
+  if (mails.length === 0) return ok(check, 'none');
+  const now = new Date();
+  const oldest = mails.reduce((first, { createdAt }) => (createdAt! < first ? createdAt! : first), now);
+  const seen = `${mails.length}, the oldest for ${ageOf(oldest, now)}`;
+  if (now.getTime() - oldest.getTime() <= mailToleranceMs) return ok(check, seen);
+  return warning(check, seen, 'npm run admin -- mails --state pending shows why; they are tried for 24 hours');
+}
+
+async function checkFailedMails(address: string): Promise<Finding> {
+  const check = 'mails given up';
+  using client = createClient(MailServiceService, 'notification', address, callOptions());
+  const { mails } = await client.listMails({ state: MailState.FAILED });
+  const recent = mails.filter(({ finishedAt }) => finishedAt && finishedAt.getTime() > Date.now() - dayMs);
+  if (recent.length === 0) return ok(check, 'none within a day');
+  return warning(check, `${recent.length} within a day`, 'npm run admin -- mails shows the codes; single ones are wrong addresses, many are a refusing mail server');
+}
+
+async function checkErasures(address: string): Promise<Finding> {
+  using client = createClient(ErasureServiceService, 'customer', address, callOptions());
+  const open = (await client.listErasures({})).erasures.filter(({ completedAt }) => completedAt === undefined);
+  const [oldest] = open;
+  if (oldest === undefined) return ok('erasures', 'none is open');
+  const now = new Date();
+  const awaiting = [...new Set(open.flatMap((erasure) => erasure.awaiting))].join(' and ');
+  const seen = `${open.length} open, the oldest for ${ageOf(oldest.requestedAt!, now)}, owed by ${awaiting}`;
+  if (now.getTime() - oldest.requestedAt!.getTime() <= erasureToleranceMs) return ok('erasures', seen);
+  return fault('erasures', seen, `look whether ${awaiting} runs, reaches NATS and has dead letters; the erasure completes by itself then`);
+}

@@ -1,0 +1,34 @@
+import type { System } from '../../config.ts';
+import { checkCertificates } from './check-certificates.ts';
+import { checkDatabases } from './check-databases.ts';
+import { checkMailServer } from './check-mail-server.ts';
+import { checkServices } from './check-services.ts';
+import { checkStream } from './check-stream.ts';
+import { checkWork } from './check-work.ts';
+import { fault, type Finding, reasonOf } from './finding.ts';
+
+/** Every single wait is shorter; an incident is no time for a doctor who hangs. */
+const timeoutMs = 20_000;
+
+/** Looks at everything that is given of a system, and changes nothing. */
+export async function examine(system: System): Promise<Finding[]> {
+  const findings = await Promise.all([
+    finish('services', checkServices(system)),
+    finish('databases', checkDatabases(system)),
+    finish('stream', checkStream(system)),
+    finish('work', checkWork(system)),
+    finish('mail server', checkMailServer(system)),
+    finish('certificates', checkCertificates(system)),
+  ]);
+  return findings.flat();
+}
+
+/** What no check foresaw is a finding, too, and does not hide what the others saw. */
+async function finish(what: string, check: Promise<Finding | Finding[]>): Promise<Finding[]> {
+  const late = new Promise<never>((_, reject) => setTimeout(() => reject(new Error(`no answer within ${timeoutMs / 1_000} s`)), timeoutMs).unref());
+  try {
+    return [await Promise.race([check, late])].flat();
+  } catch (error) {
+    return [fault(what, `could not be looked at: ${reasonOf(error)}`, 'look at it by hand, and tell who maintains the doctor')];
+  }
+}

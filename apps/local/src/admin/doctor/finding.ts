@@ -1,0 +1,40 @@
+export type Level = 'ok' | 'warning' | 'fault' | 'not checked';
+
+/** What one check saw, and what to do when it is not well. */
+export interface Finding {
+  check: string;
+  level: Level;
+  seen: string;
+  remedy?: string;
+}
+
+export function ok(check: string, seen: string): Finding {
+  return { check, level: 'ok', seen };
+}
+
+/** Nobody is affected yet; somebody should look today. */
+export function warning(check: string, seen: string, remedy: string): Finding {
+  return { check, level: 'warning', seen, remedy };
+}
+
+/** People are affected, or will be soon. */
+export function fault(check: string, seen: string, remedy: string): Finding {
+  return { check, level: 'fault', seen, remedy };
+}
+
+export function notChecked(check: string, missing: string): Finding {
+  return { check, level: 'not checked', seen: `${missing} is not given` };
+}
+
+/** The message of a failed attempt to reach something; of one that tried several addresses, all of them. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function ageOf(time: Date, now: Date): string {
+  const seconds = Math.max(0, Math.round((now.getTime() - time.getTime()) / 1_000));
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
+}

@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readSettings, repositoryRoot, UsageError } from './config.ts';
+
+describe('readSettings', () => {
+  it('has defaults for everything', () => {
+    expect(readSettings([], {})).toMatchObject({ port: 8080, dataDir: join(repositoryRoot, '.data'), fresh: false, logLevel: 'info', given: { databases: {} } });
+  });
+
+  it('takes what is given and hands on nothing else of the environment', () => {
+    const settings = readSettings(['--fresh'], {
+      SCHEDULING_PORT: '9090',
+      SCHEDULING_DATA: '/srv/data',
+      DATABASE_URL_CALENDAR: 'postgres://db/calendar',
+      NATS_URL: 'nats://broker:4222',
+      SMTP_URL: 'smtp://mail:25',
+      PATH: '/bin',
+      SECRET: 'of somebody else',
+    });
+    expect(settings).toEqual({
+      port: 9090,
+      dataDir: '/srv/data',
+      fresh: true,
+      logLevel: 'info',
+      given: { databases: { calendar: 'postgres://db/calendar' }, nats: 'nats://broker:4222', smtp: 'smtp://mail:25' },
+      inherited: { PATH: '/bin' },
+    });
+  });
+
+  it('says what is wrong, with exit code 2', () => {
+    const attempt = (args: string[], environment: NodeJS.ProcessEnv) => (): unknown => readSettings(args, environment);
+    expect(attempt(['--frsh'], {})).toThrow(/unknown argument "--frsh"\nusage: npm start/);
+    expect(attempt([], { SCHEDULING_PORT: 'http', NATS_URL: 'localhost' })).toThrow(/SCHEDULING_PORT must be[^]*NATS_URL must be/);
+    expect(attempt(['x'], {})).toThrow(expect.objectContaining({ name: UsageError.name, exitCode: 2 }) as Error);
+  });
+});

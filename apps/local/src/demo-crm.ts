@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AdminServiceService } from '@scheduling/contracts/identity/v1';
+import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
+import { DomainError } from '@scheduling/runtime';
+import { writeAtomically } from './data-folder.ts';
+
+export type AdminClient = RpcClient<AdminServiceService>;
+
+export const demoCrmId = 'demo';
+
+/** A client of identity's admin RPCs at `host:port`. */
+export function createAdminClient(address: string, options?: ClientOptions): AdminClient {
+  return createClient(AdminServiceService, 'identity', address, options);
+}
+
+/**
+ * Makes sure that the CRM `demo`, which has no rate limit, exists and returns an API key of it. The key is kept in `<dataDir>/demo-key`, and
+ * a new one is issued only when that one does not work any more.
+ */
+export async function ensureDemoCrm(admin: AdminClient, dataDir: string): Promise<string> {
+  await admin.createCrm({ crmId: demoCrmId, name: 'Demo', requestsPerMinute: 0 }).catch((error: unknown) => {
+    if (!(error instanceof DomainError && error.code === 'crm.exists')) throw error;
+  });
+  const file = join(dataDir, 'demo-key');
+  const kept = (await readFile(file, 'utf8').catch(() => '')).trim();
+  if (kept && (await isActive(admin, kept))) return kept;
+  const { key } = await admin.createKey({ crmId: demoCrmId });
+  await writeAtomically(file, `${key}\n`);
+  return key;
+}
+
+async function isActive(admin: AdminClient, key: string): Promise<boolean> {
+  const { apiKeys } = await admin.listKeys({ crmId: demoCrmId });
+  return apiKeys.some(({ prefix, revokedAt, expiresAt }) => key.startsWith(prefix) && !revokedAt && !expiresAt);
+}

@@ -1,0 +1,68 @@
+import { dataDirOf, UsageError } from './config.ts';
+import { type DemoAnswer, DemoFailure, type DemoMail, type DemoRequest, playDemo } from './play-demo.ts';
+import { styler } from './reporter.ts';
+import { readStackFile, type StackInfo } from './stack-file.ts';
+
+const output = process.stdout;
+const style = styler(output);
+// Whoever reads the output may have seen enough (`| head`).
+output.on('error', () => process.exit());
+const lineWidth = 100;
+
+try {
+  const stack = await readStackFile(dataDirOf(process.env));
+  print(`\n  ${style('bold', 'From an empty calendar to a confirmed booking')}, on ${stack.gateway} as the CRM "${stack.crmId}"\n`);
+  let number = 0;
+  const mail = await playDemo(stack, Date.now().toString(36), (request, answer) => {
+    number += 1;
+    showStep(number, stack, request, answer);
+  });
+  showEnd(stack, mail);
+} catch (error) {
+  if (!(error instanceof DemoFailure || error instanceof UsageError)) throw error;
+  process.stderr.write(`${style('red', '✘')} ${error.message}\n`);
+  process.exitCode = 1;
+}
+
+function showStep(number: number, { crmId }: StackInfo, request: DemoRequest, answer: DemoAnswer): void {
+  const good = answer.status >= 200 && answer.status <= 299;
+  print(`  ${style('cyan', String(number))}  ${style('bold', request.title)}`);
+  print(`     ${style('magenta', request.method)} /crms/${crmId}${request.path}`);
+  if (request.body !== undefined) print(style('dim', indent(request.body)));
+  print(`     ${style(good ? 'green' : 'red', `→ ${answer.status} ${answer.statusText}`)}  ${style('dim', `${Math.round(answer.durationMs)} ms`)}`);
+  print(`${indent(answer.body)}\n`);
+}
+
+function showEnd({ inbox, smtp }: StackInfo, mail: DemoMail | undefined): void {
+  if (!mail) return print(`  ${style('green', '✔')} Booked. The confirmation went to the mail server at ${new URL(smtp).host}.\n`);
+  print(`  ${style('green', '✔')} ${style('bold', 'The mail has arrived')}`);
+  print(`     From     ${mail.from.map(({ name, address }) => `${name} <${address}>`).join(', ')}`);
+  print(`     To       ${mail.to.map(({ address }) => address).join(', ')}`);
+  print(`     Subject  ${style('bold', mail.subject)}\n`);
+  print(style('dim', mail.text.trim().replaceAll(/^/gm, '     | ')));
+  print(`\n  Read it in the inbox: ${style('cyan', inbox ?? '')}\n`);
+}
+
+function indent(body: unknown): string {
+  const text = typeof body === 'string' ? body : formatJson(body, '');
+  return text.replaceAll(/^/gm, '     ');
+}
+
+/** JSON in which everything that fits on a line stays on one. */
+function formatJson(value: unknown, indentation: string): string {
+  const isList = Array.isArray(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const entries = isList ? value.map((item: unknown) => ['', item] as const) : Object.entries(value).map(([name, item]) => [`${JSON.stringify(name)}: `, item] as const);
+  const [open, close] = isList ? '[]' : '{}';
+  const pad = isList ? '' : ' ';
+  const line = `${open}${pad}${entries.map(([name, item]) => `${name}${formatJson(item, '')}`).join(', ')}${pad}${close}`;
+  if (entries.length === 0) return `${open}${close}`;
+  if (!line.includes('\n') && line.length + indentation.length <= lineWidth) return line;
+  const inner = `${indentation}  `;
+  const items = entries.map(([name, item]) => `${inner}${name}${formatJson(item, inner)}`);
+  return `${open}\n${items.join(',\n')}\n${indentation}${close}`;
+}
+
+function print(text: string): void {
+  output.write(`${text}\n`);
+}

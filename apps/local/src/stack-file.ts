@@ -1,0 +1,46 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UsageError } from './config.ts';
+import { writeAtomically } from './data-folder.ts';
+import type { DatabaseService, Service, Unit } from './service-table.ts';
+
+/** Where everything of a running stack is: for people, scripts, the admin command and the demo. */
+export interface StackInfo {
+  gateway: string;
+  docs: string;
+  /** The page with the mails; null when SMTP_URL was given. */
+  inbox: string | null;
+  smtp: string;
+  nats: string;
+  databases: Record<DatabaseService, string>;
+  crmId: string;
+  apiKey: string;
+  /** gRPC addresses (`host:port`); the gateway's is that of its HTTP port. */
+  services: Record<Service, string>;
+  /** Where each service answers `/livez`, `/readyz` and `/metrics`. */
+  operations: Record<Service, string>;
+  /** Null for a server that was given. */
+  pids: Record<Unit, number | null>;
+}
+
+export async function writeStackFile(dataDir: string, info: StackInfo): Promise<void> {
+  await writeAtomically(stackFile(dataDir), `${JSON.stringify(info, undefined, 2)}\n`);
+}
+
+/** The stack that runs on this data folder. Throws a UsageError with the remedy when none does. */
+export async function readStackFile(dataDir: string): Promise<StackInfo> {
+  try {
+    return JSON.parse(await readFile(stackFile(dataDir), 'utf8')) as StackInfo;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new UsageError(`No stack runs on ${dataDir}: type "npm start" in another terminal (with the same SCHEDULING_DATA, if it is set).`);
+  }
+}
+
+export async function removeStackFile(dataDir: string): Promise<void> {
+  await rm(stackFile(dataDir), { force: true });
+}
+
+function stackFile(dataDir: string): string {
+  return join(dataDir, 'stack.json');
+}

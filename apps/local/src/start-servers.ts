@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { isReachable, startInbox, startNats, startPostgres } from '@scheduling/embedded';
+import { type Settings, UsageError } from './config.ts';
+import type { DataFolder } from './data-folder.ts';
+import type { Reporter } from './reporter.ts';
+import { databaseServices, type DatabaseService, host, type Server } from './service-table.ts';
+import type { Running } from './supervise.ts';
+
+export interface StartedServer {
+  unit: Server;
+  running: Running;
+  restart: () => Promise<Running>;
+}
+
+/** The addresses of what the services need, and the processes behind those that were not given. */
+export interface Servers {
+  databaseUrls: Record<DatabaseService, string>;
+  natsUrl: string;
+  smtpUrl: string;
+  inboxUrl: string | null;
+  started: StartedServer[];
+}
+
+/** Starts Postgres with a database per service, NATS and the inbox, at the same time; what is given is used instead. */
+export async function startServers(settings: Settings, folder: DataFolder, reporter: Reporter): Promise<Servers> {
+  const { given } = settings;
+  const [postgres, nats, inbox] = await Promise.all([
+    databaseServices.every((service) => given.databases[service]) ? undefined : openPostgres(folder, reporter),
+    given.nats ? undefined : openNats(folder, reporter),
+    given.smtp ? undefined : openInbox(folder, reporter),
+  ]);
+  const databaseUrl = async (service: DatabaseService): Promise<[DatabaseService, string]> => [
+    service,
+    given.databases[service] ?? (await postgres!.database(service)),
+  ];
+  return {
+    databaseUrls: Object.fromEntries(await Promise.all(databaseServices.map(databaseUrl))) as Record<DatabaseService, string>,
+    natsUrl: given.nats ?? nats!.url,
+    smtpUrl: given.smtp ?? inbox!.smtpUrl,
+    inboxUrl: inbox?.webUrl ?? null,
+    started: [postgres, nats, inbox].flatMap((server) => server?.started ?? []),
+  };
+}
+
+async function openPostgres(folder: DataFolder, reporter: Reporter) {
+  const launch = (port?: number) =>
+    startPostgres({ dataDir: folder.path, port, log: reporter.note, onSpawn: (pid) => folder.record('postgres', pid) });
+  const server = await reporter.step('Postgres', launch);
+  const started: StartedServer = { unit: 'postgres', running: server, restart: () => launch(server.port) };
+  const database = async (name: string): Promise<string> => {
+    await server.createDatabase(name);
+    return server.url(name);
+  };
+  return { started, database };
+}
+
+async function openNats(folder: DataFolder, reporter: Reporter) {
+  const launch = (port?: number) => startNats({ dataDir: folder.path, port, log: reporter.note, onSpawn: (pid) => folder.record('nats', pid) });
+  const server = await reporter.step('NATS', launch);
+  const started: StartedServer = { unit: 'nats', running: server, restart: () => launch(server.port) };
+  return { started, url: server.url };
+}
+
+async function openInbox(folder: DataFolder, reporter: Reporter) {
+  const launch = (smtpPort?: number, webPort?: number) =>
+    startInbox({ dataDir: folder.path, smtpPort, webPort, onSpawn: (pid) => folder.record('inbox', pid) });
+  const server = await reporter.step('inbox', launch);
+  const started: StartedServer = { unit: 'inbox', running: server, restart: () => launch(server.smtpPort, server.webPort) };
+  return { started, smtpUrl: server.smtpUrl, webUrl: server.webUrl };
+}
+
+/** Throws a UsageError with the remedy when the port cannot be had. */
+export async function requirePort(port: number): Promise<void> {
+  const refusal = (reason: string): UsageError => new UsageError(`port ${port} ${reason}; stop it or set SCHEDULING_PORT`);
+  // Something on the wildcard address does not keep every system from listening on the loopback one.
+  if (await isReachable(port)) throw refusal('is taken by another program');
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') throw refusal('is taken by another program');
+    throw new UsageError(`port ${port} cannot be used (${(error as Error).message}); set SCHEDULING_PORT to another one`);
+  }
+  server.close();
+  await once(server, 'close');
+}

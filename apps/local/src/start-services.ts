@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { type Child, describeExit, freePort, lastLines, spawnChild, waitUntilReady } from '@scheduling/embedded';
+import { repositoryRoot, type Settings } from './config.ts';
+import type { DataFolder } from './data-folder.ts';
+import type { Reporter } from './reporter.ts';
+import { databaseServices, host, type Ports, type Service, serviceEnvironment, services, type Surroundings } from './service-table.ts';
+
+export interface ServiceRunner {
+  /** Brings the databases to the present schema, one process a service. */
+  migrate(): Promise<void>;
+  /** Starts a service and returns when its `/readyz` is green. */
+  start(service: Service): Promise<Child>;
+}
+
+const migrationTimeoutMs = 60_000;
+const readyTimeoutMs = 60_000;
+const probeTimeoutMs = 2_000;
+
+/** Runs the services as in production: a process each, with nothing but environment variables. */
+export function createServiceRunner(settings: Settings, folder: DataFolder, around: Surroundings, reporter: Reporter): ServiceRunner {
+  const spawnService = (service: Service, command: string[]): Promise<Child> =>
+    spawnChild({
+      command: process.execPath,
+      args: [join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
+      cwd: join(repositoryRoot, 'apps', service),
+      environment: { ...settings.inherited, ...serviceEnvironment(service, around) },
+      logFile: join(folder.path, 'logs', `${service}.log`),
+      onSpawn: (pid) => folder.record(service, pid),
+    });
+
+  const migrate = async (service: Service): Promise<void> => {
+    const child = await spawnService(service, ['migrate']);
+    const killTimer = setTimeout(() => void child.stop('SIGTERM', 1_000), migrationTimeoutMs);
+    const exit = await child.exited;
+    clearTimeout(killTimer);
+    if (exit.code !== 0) throw new Error(`migrating ${service} ended with ${describeExit(exit)}. The end of its log:\n${await lastLines(child.logFile)}`);
+  };
+
+  return {
+    migrate: () => reporter.step('schemas', async () => void (await Promise.all(databaseServices.map(migrate)))),
+    start: async (service) => {
+      const child = await spawnService(service, []);
+      await waitUntilReady(child, () => isReady(around.ports[service].metrics), readyTimeoutMs);
+      return child;
+    },
+  };
+}
+
+/** Ports for every service: free ones, but the gateway's when it is given. */
+export async function choosePorts(gatewayPort: number): Promise<Record<Service, Ports>> {
+  const entries = services.map(async (service): Promise<[Service, Ports]> => {
+    const main = service === 'gateway' && gatewayPort !== 0 ? gatewayPort : await freePort();
+    return [service, { main, metrics: await freePort() }];
+  });
+  return Object.fromEntries(await Promise.all(entries)) as Record<Service, Ports>;
+}
+
+async function isReady(metricsPort: number): Promise<boolean> {
+  const response = await fetch(`http://${host}:${metricsPort}/readyz`, { signal: AbortSignal.timeout(probeTimeoutMs) });
+  await response.body?.cancel();
+  return response.ok;
+}

@@ -1,0 +1,56 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { processIsAlive, waitUntil } from '@scheduling/embedded';
+import { repositoryRoot } from '../src/config.ts';
+import { readStackFile, type StackInfo } from '../src/stack-file.ts';
+
+/** `npm start` as a process of its own, behind the step that installs packages. */
+export interface Command {
+  process: ChildProcess;
+  /** What it printed so far. */
+  output(): string;
+  /** Resolves to the contents of stack.json as soon as the stack is ready; rejects when the command ends before. */
+  ready(): Promise<StackInfo>;
+  /** The exit code, or the signal that ended it. */
+  ended: Promise<number | string>;
+}
+
+const readyTimeoutMs = 120_000;
+
+export function startCommand(dataDir: string, args: string[] = [], environment: NodeJS.ProcessEnv = {}): Command {
+  const child = spawn(process.execPath, [join(repositoryRoot, 'apps/local/src/main.ts'), ...args], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+  let hasEnded = false;
+  // `close` comes when the output is complete, too.
+  const ended = once(child, 'close').then(([code, signal]) => {
+    hasEnded = true;
+    return (code ?? signal) as number | string;
+  });
+  const ready = async (): Promise<StackInfo> => {
+    await waitUntil(() => hasEnded || output.includes('Ready.'), { what: 'the stack to be ready', timeoutMs: readyTimeoutMs });
+    if (hasEnded) throw new Error(`the command ended:\n${output}`);
+    return readStackFile(dataDir);
+  };
+  return { process: child, output: () => output, ready, ended };
+}
+
+/** Runs the admin command to its end, as an operator does. `output` is what it printed on both streams. */
+export function runAdmin(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const env = { PATH: process.env.PATH, NO_COLOR: '1', ...environment };
+    const child = execFile(process.execPath, [join(repositoryRoot, 'apps/local/src/admin.ts'), ...args], { env }, (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, output: stdout + stderr });
+    });
+  });
+}
+
+/** The names of those processes of a stack that are alive. */
+export async function aliveUnits(info: StackInfo): Promise<string[]> {
+  const units = await Promise.all(Object.entries(info.pids).map(async ([unit, pid]) => (pid !== null && (await processIsAlive(pid)) ? [unit] : [])));
+  return units.flat();
+}

@@ -1,0 +1,133 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { promisify } from 'node:util';
+import { waitUntil } from '@scheduling/embedded';
+import { eventually } from '@scheduling/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { firstRequest } from '../src/banner.ts';
+import { readSettings, repositoryRoot } from '../src/config.ts';
+import { type DemoAnswer, playDemo } from '../src/play-demo.ts';
+import { createReporter } from '../src/reporter.ts';
+import { type Stack, startStack } from '../src/stack.ts';
+import { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
+
+const run = promisify(execFile);
+let dataDir: string;
+let stack: Stack;
+let collector: SpanCollector;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'end-to-end-'));
+  const output = new PassThrough().resume();
+  collector = await startSpanCollector();
+  const { PATH, HOME } = process.env;
+  const settings = readSettings([], { PATH, HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint });
+  stack = await startStack(settings, createReporter(output as unknown as NodeJS.WriteStream));
+}, 180_000);
+
+afterAll(async () => {
+  await stack?.stop();
+  await collector?.[Symbol.asyncDispose]();
+  await rm(dataDir, { recursive: true, force: true });
+}, 30_000);
+
+describe('the whole stack', { timeout: 120_000 }, () => {
+  it('books an appointment over HTTP and delivers the confirmation', async () => {
+    const { answers, mail } = await play('first');
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201, 201, 200]);
+    expect(answers.at(-1)?.body).toMatchObject([
+      { reference: 'haircut-first@demo', state: 'ACTIVE', capacity: 1, participations: [{ reference: 'booking-first@demo', state: 'BOOKED', name: 'Grace Hopper' }] },
+    ]);
+    expect(mail?.to).toMatchObject([{ address: 'grace-first@example.com' }]);
+    expect(mail?.text).toContain('See you soon!');
+  });
+
+  it('leaves one trace of a booking, from the request to the mail, without the person', async () => {
+    const { mail } = await play('traced');
+    expect(mail).toBeDefined();
+    const booking = await eventually(() => traceOf('participations', 'send mail'));
+    expect(new Set(booking.map(({ service }) => service))).toEqual(new Set(['gateway', 'identity', 'calendar', 'customer', 'notification']));
+    const ids = new Set(booking.map(({ spanId }) => spanId));
+    const [root, ...others] = booking.filter(({ parentSpanId }) => !ids.has(parentSpanId ?? ''));
+    expect(others).toEqual([]);
+    expect(root).toMatchObject({ service: 'gateway', name: 'POST /crms/:crmId/provider/:providerRef/participations' });
+    expect(JSON.stringify(collector.spans)).not.toMatch(/grace|hopper|traced/i);
+  });
+
+  it('goes on with the trace of a client', async () => {
+    const traceId = randomBytes(16).toString('hex');
+    const parentSpanId = randomBytes(8).toString('hex');
+    const headers = { 'X-SERVICE-CLIENT-ID': stack.info.apiKey, traceparent: `00-${traceId}-${parentSpanId}-01` };
+    expect((await fetch(`${stack.info.gateway}/crms/demo/user/nobody%40demo`, { headers })).status).toBe(404);
+    await eventually(() => {
+      const spans = collector.spans.filter((span) => span.traceId === traceId);
+      expect(spans).toContainEqual(expect.objectContaining({ service: 'gateway', parentSpanId }));
+      expect(spans).toContainEqual(expect.objectContaining({ service: 'identity' }));
+    });
+  });
+
+  it('refuses a wrong key, and a good one on another CRM', async () => {
+    const url = `${stack.info.gateway}/crms/demo/user/nobody%40demo`;
+    expect((await fetch(url)).status).toBe(401);
+    expect((await fetch(url, { headers: { 'X-SERVICE-CLIENT-ID': 'wrong' } })).status).toBe(401);
+    const headers = { 'X-SERVICE-CLIENT-ID': stack.info.apiKey };
+    expect((await fetch(url.replace('/demo/', '/other/'), { headers })).status).toBe(403);
+    expect((await fetch(url, { headers })).status).toBe(404);
+  });
+
+  it('answers the line that the banner shows, again and again', async () => {
+    const line = `${firstRequest(stack.info)} -s -o /dev/null -w '%{http_code}'`;
+    expect((await run('sh', ['-c', line])).stdout).toBe('201');
+    expect((await run('sh', ['-c', line])).stdout).toBe('200');
+  });
+
+  it('books again after services were killed', async () => {
+    const { pids } = stack.info;
+    const killed = { calendar: pids.calendar, notification: pids.notification };
+    for (const pid of Object.values(killed)) process.kill(pid!, 'SIGKILL');
+    await waitUntil(() => stack.info.pids.calendar !== killed.calendar && stack.info.pids.notification !== killed.notification, {
+      what: 'the services to be back',
+      timeoutMs: 30_000,
+    });
+    const { mail } = await play('second');
+    expect(mail?.to).toMatchObject([{ address: 'grace-second@example.com' }]);
+  });
+
+  it('is managed with the admin command', async () => {
+    expect(await admin('crm', 'create', 'acme', '--name', 'Acme', '--language', 'en', '--rate-limit', '100')).toMatch(/CRM acme is made/);
+    expect(await admin('crm', 'list')).toMatch(/acme +Acme +en +Europe\/Berlin[^]*demo +Demo/);
+    const key = (await admin('key', 'create', 'acme', '--expires', '90d')).trim();
+    const url = `${stack.info.gateway}/crms/acme/user/nobody%40acme`;
+    const status = async (): Promise<number> => (await fetch(url, { headers: { 'X-SERVICE-CLIENT-ID': key } })).status;
+    expect(await status()).toBe(404);
+    const list = await admin('key', 'list', 'acme');
+    expect(list).not.toContain(key);
+    const prefix = /^(\S+) +active/m.exec(list)?.[1] ?? '';
+    await admin('key', 'revoke', prefix);
+    await waitUntil(async () => (await status()) === 401, { what: 'the key to be refused', timeoutMs: 5_000 });
+    await expect(admin('key', 'list', 'nobody')).rejects.toMatchObject({ code: 1, stdout: '' });
+  });
+});
+
+/** The trace that begins with a request to a path with this end, and has come to a span of this name. */
+function traceOf(pathEnd: string, lastName: string): CollectedSpan[] {
+  const last = new Set(collector.spans.filter(({ name }) => name === lastName).map(({ traceId }) => traceId));
+  const first = collector.spans.find(({ name, traceId }) => name.endsWith(`/${pathEnd}`) && last.has(traceId));
+  expect(first).toBeDefined();
+  return collector.spans.filter(({ traceId }) => traceId === first!.traceId);
+}
+
+async function play(name: string) {
+  const answers: DemoAnswer[] = [];
+  const mail = await playDemo(stack.info, name, (_, answer) => answers.push(answer));
+  return { answers, mail };
+}
+
+async function admin(...args: string[]): Promise<string> {
+  const environment = { PATH: process.env.PATH, SCHEDULING_DATA: dataDir, NO_COLOR: '1' };
+  return (await run(process.execPath, [join(repositoryRoot, 'apps/local/src/admin.ts'), ...args], { env: environment })).stdout;
+}

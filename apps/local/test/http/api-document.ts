@@ -1,0 +1,92 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+export interface Operation {
+  operationId: string;
+  parameters?: { name: string; in: 'path' | 'query'; schema: unknown }[];
+  requestBody?: { content: { 'application/json': { schema: unknown; example?: unknown; examples?: Record<string, { value: unknown }> } } };
+  responses: Record<string, { content?: Record<string, unknown> }>;
+}
+
+export interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown> };
+}
+
+/** An operation and where it is in the document. */
+export interface Place {
+  path: string;
+  /** In lower case, as in the document. */
+  method: string;
+  operation: Operation;
+}
+
+export interface ApiDocument {
+  document: Document;
+  text: string;
+  places: Place[];
+  /** The operation that answers this request, if there is one. */
+  find(method: string, pathname: string): Place | undefined;
+  /** What is wrong with an answer, going by the document: nothing, if it is true. */
+  check(place: Place, answer: { status: number; contentType: string | null; text: string }): string[];
+}
+
+export async function fetchApiDocument(gateway: string): Promise<ApiDocument> {
+  const response = await fetch(`${gateway}/openapi.json`);
+  const text = await response.text();
+  const document = JSON.parse(text) as Document;
+  const places = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({ path, method, operation })),
+  );
+  const patterns = new Map(places.map(({ path }) => [path, new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)]));
+  // A static path goes before one with parameters.
+  const byPrecision = places.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length);
+  const validator = createValidator(document);
+  return {
+    document,
+    text,
+    places,
+    find: (method, pathname) => byPrecision.find((place) => place.method === method.toLowerCase() && patterns.get(place.path)!.test(pathname)),
+    check: (place, answer) => checkAnswer(place, answer, validator),
+  };
+}
+
+type Validator = (pointer: string[]) => ValidateFunction;
+
+function createValidator(document: Document): Validator {
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    formats: {
+      // interface 1: every date-time of a response has this very form.
+      'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+      uuid: /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/,
+    },
+  });
+  ajv.addSchema(document, 'document');
+  const compiled = new Map<string, ValidateFunction>();
+  return (pointer) => {
+    const reference = `document#/${pointer.map(escapeStep).join('/')}`;
+    const known = compiled.get(reference);
+    if (known !== undefined) return known;
+    const validate = ajv.compile({ $ref: reference });
+    compiled.set(reference, validate);
+    return validate;
+  };
+}
+
+function escapeStep(step: string): string {
+  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+function checkAnswer({ path, method, operation }: Place, answer: Parameters<ApiDocument['check']>[1], validator: Validator): string[] {
+  const documented = operation.responses[answer.status];
+  if (documented === undefined) return [`the status ${answer.status} is not documented`];
+  const contentType = answer.contentType?.split(';', 1)[0] ?? null;
+  if (answer.status === 204) return answer.text === '' && contentType === null ? [] : ['a 204 has no content'];
+  const expectedType = answer.status >= 400 ? 'application/problem+json' : 'application/json';
+  if (contentType !== expectedType) return [`the content type is ${contentType}, not ${expectedType}`];
+  if (documented.content?.[expectedType] === undefined) return [`${expectedType} is not documented for ${answer.status}`];
+  const validate = validator(['paths', path, method, 'responses', String(answer.status), 'content', expectedType, 'schema']);
+  if (validate(JSON.parse(answer.text))) return [];
+  return (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+}

@@ -1,0 +1,209 @@
+import { readFile } from 'node:fs/promises';
+import { type ClientRequest, get, type IncomingMessage } from 'node:http';
+import { waitUntil } from '@scheduling/embedded';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { Answer } from './client.ts';
+import { createAppointment, createCrm, createPractice, type Practice, type TestCrm } from './crm.ts';
+import { query } from './databases.ts';
+
+const many = 100_000;
+const few = 1_000;
+
+let crm: TestCrm;
+/** Providers with 100,000 and with 1,000 appointments. */
+let large: Practice;
+let small: Practice;
+
+beforeAll(async () => {
+  crm = await createCrm();
+  [large, small] = [await createPractice(crm), await createPractice(crm)];
+  await fill(large, many);
+  await fill(small, few);
+  // The processes take the memory that this work needs, once: how much is not the question, but whether it grows with the list.
+  await readWhole(small);
+  await readWhole(large);
+}, 120_000);
+
+afterAll(() => query('calendar', 'DELETE FROM appointment WHERE crm_id = $1', [crm.crmId]), 60_000);
+
+/** Copies one appointment, every minute one, until there are `count` of them. */
+async function fill(practice: Practice, count: number): Promise<void> {
+  const reference = await createAppointment(practice, { start: '2031-01-01T00:00', end: '2031-01-01T00:30' });
+  await query(
+    'calendar',
+    `INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, description, starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
+     SELECT crm_id, provider_id, reference || number, resource_reference, product_reference, description,
+            starts_at + number * interval '1 minute', ends_at + number * interval '1 minute', capacity, taken, accept_bookings, content_digest
+       FROM appointment, generate_series(1, $3::int - 1) AS number
+      WHERE crm_id = $1 AND reference = $2`,
+    [crm.crmId, reference, count],
+  );
+  await query('calendar', 'ANALYZE appointment');
+}
+
+describe(`the list of a provider with ${many} appointments`, { timeout: 120_000, retry: 2 }, () => {
+  it('is complete and in order', async () => {
+    const { body } = await crm.get<{ start: string; reference: string }[]>(`${large.at}/appointments`);
+    expect(body).toHaveLength(many);
+    expect(new Set(body.map(({ reference }) => reference)).size).toBe(many);
+    const starts = body.map(({ start }) => start);
+    expect(starts.every((start, index) => index === 0 || starts[index - 1]! < start)).toBe(true);
+  });
+
+  it('takes little more memory in the gateway and in calendar than one with a hundredth of them', async () => {
+    const forFew = await peakMemory(() => readWhole(small));
+    const forMany = await peakMemory(() => readWhole(large));
+    for (const service of ['gateway', 'calendar'] as const) {
+      expect(forMany[service] - forFew[service], `${service}: ${JSON.stringify({ forFew, forMany })}`).toBeLessThan(maxGrowthBytes);
+    }
+  });
+
+  it('waits for a client that stops reading, in little memory, and goes on when it reads again', async () => {
+    const response = await open(large);
+    response.pause();
+    const before = await memory();
+    await waitUntilListsRest();
+    const after = await memory();
+    for (const service of ['gateway', 'calendar'] as const) expect(after[service] - before[service]).toBeLessThan(maxGrowthBytes);
+    expect(await countOf(response)).toBe(many);
+  });
+
+  it('is left alone when the client goes away after the first chunk', async () => {
+    const startedAt = performance.now();
+    await readWhole(large);
+    const wholeMs = performance.now() - startedAt;
+
+    // A list has a connection to calendar of its own. That its queries rest is not enough: nobody reading would make them rest, too.
+    await waitUntilListsRest();
+    const idle = await calendarConnections();
+    const response = await open(large);
+    const request = (response as IncomingMessage & { req: ClientRequest }).req;
+    await new Promise((resolve) => response.once('data', resolve));
+    expect(await calendarConnections()).toBe(idle + 1);
+    request.destroy();
+    const leftAt = performance.now();
+    await waitUntil(async () => (await calendarConnections()) === idle, { what: 'the connection of the list to be closed', timeoutMs: 5_000 });
+    const lastQueryMs = await waitUntilListsRest();
+    // All of it would have taken as long as before.
+    expect(lastQueryMs - leftAt).toBeLessThan(wholeMs / 3);
+    expect(await readWhole(small)).toBe(few);
+  });
+
+  it('comes in pages with the same appointments in the same order', async () => {
+    const whole = (await crm.get<{ reference: string }[]>(`${small.at}/appointments`)).body.map(({ reference }) => reference);
+    for (const limit of [333, 1_000]) {
+      const pages: string[][] = [];
+      for (let next: Record<string, string> | undefined = { limit: String(limit) }; next !== undefined; ) {
+        const answer: Answer<{ reference: string }[]> = await crm.get(`${small.at}/appointments`, { query: next });
+        pages.push(answer.body.map(({ reference }) => reference));
+        next = queryOfNext(answer);
+      }
+      expect(pages.map(({ length }) => length)).toEqual(limit === 333 ? [333, 333, 333, 1] : [1_000]);
+      expect(pages.flat()).toEqual(whole);
+    }
+    const filter = { limit: '10', resourceRef: small.resource, from: '2031-01-01T01:00', to: '2031-01-01T02:00' };
+    const first = await crm.get<unknown[]>(`${small.at}/appointments`, { query: filter });
+    expect(queryOfNext(first)).toMatchObject(filter);
+  });
+
+  it('gives its first and its last page as fast', async () => {
+    const startedAt = performance.now();
+    const first = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 1_000 } });
+    const last = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 1_000, from: '2031-03-11T00:00' } });
+    expect([first.body.length, last.body.length]).toEqual([1_000, expect.any(Number)]);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+});
+
+/** Holding the list would take about 100 MB as objects in each of the processes; the text alone is 45 MB. */
+const maxGrowthBytes = 64 * 1_048_576;
+
+type Memory = Record<'gateway' | 'calendar', number>;
+
+async function memory(): Promise<Memory> {
+  const { gateway, calendar } = inject('stack').pids;
+  return { gateway: await residentBytes(gateway!), calendar: await residentBytes(calendar!) };
+}
+
+async function residentBytes(pid: number): Promise<number> {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))!;
+  return Number(kilobytes) * 1_024;
+}
+
+/** The most memory that each process had at any moment while the work ran. */
+async function peakMemory(work: () => Promise<unknown>): Promise<Memory> {
+  let running = true;
+  const done = work().finally(() => {
+    running = false;
+  });
+  const peak = await memory();
+  await waitUntil(
+    async () => {
+      const now = await memory();
+      peak.gateway = Math.max(peak.gateway, now.gateway);
+      peak.calendar = Math.max(peak.calendar, now.calendar);
+      return !running;
+    },
+    { what: 'the list', timeoutMs: 60_000, intervalMs: 20 },
+  );
+  await done;
+  return peak;
+}
+
+function open({ at }: Practice): Promise<IncomingMessage> {
+  const url = `${inject('stack').gateway}/crms/${crm.crmId}${at}/appointments`;
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { 'x-service-client-id': crm.key }, agent: false }, resolve).on('error', reject);
+  });
+}
+
+/** Reads a list without keeping it and returns how many appointments it has. */
+async function readWhole(practice: Practice): Promise<number> {
+  return countOf(await open(practice));
+}
+
+async function countOf(response: IncomingMessage): Promise<number> {
+  expect(response.statusCode).toBe(200);
+  let count = 0;
+  let rest = '';
+  for await (const chunk of response) {
+    const text = rest + String(chunk);
+    const parts = text.split('"seriesId":');
+    count += parts.length - 1;
+    rest = parts.at(-1)!.slice(-20);
+  }
+  expect(rest.endsWith(']')).toBe(true);
+  return count;
+}
+
+const restMs = 500;
+
+/** Returns when calendar has run no query of a list for half a second, and at which time (as of `performance.now()`) the last one was seen. */
+async function waitUntilListsRest(): Promise<number> {
+  let lastSeen = performance.now();
+  return waitUntil(
+    async () => {
+      const [row] = await query<{ running: number }>(
+        'calendar',
+        `SELECT count(*)::int AS running FROM pg_stat_activity
+          WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ 'from "(appointment|participation)"'
+            AND (state <> 'idle' OR state_change > clock_timestamp() - interval '100 ms')`,
+      );
+      if (row!.running > 0) lastSeen = performance.now();
+      return performance.now() - lastSeen > restMs && lastSeen;
+    },
+    { what: 'the queries of lists to stop', timeoutMs: 15_000, intervalMs: 20 },
+  );
+}
+
+/** Established connections to calendar's gRPC port; in /proc, 01 is that state and numbers are hexadecimal. */
+async function calendarConnections(): Promise<number> {
+  const port = Number(inject('stack').services.calendar.split(':').at(-1)).toString(16).toUpperCase().padStart(4, '0');
+  const lines = (await Promise.all(['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8')))).join('').split('\n');
+  return lines.filter((line) => new RegExp(`^\\s*\\d+: [\\dA-F]+:${port} [\\dA-F]+:[\\dA-F]{4} 01 `).test(line)).length;
+}
+
+function queryOfNext({ headers }: Answer): Record<string, string> | undefined {
+  const address = /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
+  return address === undefined ? undefined : Object.fromEntries(new URL(address).searchParams);
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import type { CreateCrmRequest } from '@scheduling/contracts/identity/v1';
+import { inject } from 'vitest';
+import { createAdminClient } from '../../src/demo-crm.ts';
+import type { StackInfo } from '../../src/stack-file.ts';
+import { type Client, createClient, path } from './client.ts';
+
+export interface TestCrm extends Client {
+  crmId: string;
+  key: string;
+}
+
+/** A text that no other run or file has. */
+export function unique(prefix: string): string {
+  return `${prefix}-${randomBytes(6).toString('hex')}`;
+}
+
+/** Makes a CRM with a key. It has no rate limit unless the settings say so. */
+export async function createCrm(settings: Partial<CreateCrmRequest> = {}, stack: StackInfo = inject('stack')): Promise<TestCrm> {
+  using admin = createAdminClient(stack.services.identity);
+  const crmId = unique('crm');
+  await admin.createCrm({ crmId, requestsPerMinute: 0, ...settings });
+  const { key } = await admin.createKey({ crmId });
+  return { crmId, key, ...createClient(stack, crmId, key) };
+}
+
+/** What an integrator has after the setup, and what a booking needs. */
+export interface Practice {
+  crm: TestCrm;
+  owner: string;
+  account: string;
+  provider: string;
+  /** `/provider/<reference>` */
+  at: string;
+  resource: string;
+  product: string;
+  customer: string;
+  customerEmail: string;
+}
+
+export async function createPractice(crm: TestCrm, settings: { timeZone?: string; language?: string } = {}): Promise<Practice> {
+  const name = unique('practice');
+  const [owner, account, provider, customer] = ['owner', 'account', 'provider', 'customer'].map((kind) => `${kind}-${name}@test`) as [string, string, string, string];
+  const customerEmail = `${name}@customers.example`;
+  const at = path`/provider/${provider}`;
+  await expectCreated(crm.post('/user', { reference: owner, email: `owner-${name}@test.example`, username: `owner-${name}`, lastName: 'Owner' }));
+  await expectCreated(crm.post('/account', { ownerReference: owner, accountReference: account, branch: 'misc' }));
+  await expectCreated(
+    crm.post('/provider', { reference: provider, ownerReference: owner, accountReference: account, name: `Practice ${name}`, timeZone: settings.timeZone }),
+  );
+  await expectCreated(
+    crm.post(`${at}/customers`, {
+      customerReference: customer,
+      providerReference: provider,
+      userName: 'Grace Hopper',
+      email: customerEmail,
+      language: settings.language ?? 'en',
+    }),
+  );
+  return { crm, owner, account, provider, at, resource: `room-${name}@test`, product: `cut-${name}@test`, customer, customerEmail };
+}
+
+/** Creates an appointment an hour long on a day of the far future and returns its reference. */
+export async function createAppointment(practice: Practice, fields: Record<string, unknown> = {}): Promise<string> {
+  const reference = `${unique('appointment')}@test`;
+  await expectCreated(practice.crm.post(`${practice.at}/appointments`, newAppointment(practice, { reference, ...fields })));
+  return reference;
+}
+
+export function newAppointment({ resource, product }: Practice, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    reference: `${unique('appointment')}@test`,
+    start: '2031-03-03T09:00',
+    end: '2031-03-03T10:00',
+    capacity: 1,
+    resourceReference: resource,
+    productReference: product,
+    productName: 'Haircut',
+    ...fields,
+  };
+}
+
+export function newTimeslot({ resource }: Practice, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    reference: `${unique('timeslot')}@test`,
+    resourceReference: resource,
+    start: '2031-03-03T08:00',
+    end: '2031-03-03T12:00',
+    raster: 30,
+    defaultCapacity: 1,
+    defaultAcceptBookings: true,
+    state: 'BOOKABLE',
+    ...fields,
+  };
+}
+
+/** Books, or whatever the fields say, and returns the reference of the participation. */
+export async function createParticipation(practice: Practice, appointmentReference: string, fields: Record<string, unknown> = {}): Promise<string> {
+  const reference = `${unique('participation')}@test`;
+  await expectCreated(
+    practice.crm.post(`${practice.at}/participations`, { reference, appointmentReference, customerReference: practice.customer, state: 'BOOKED', ...fields }),
+  );
+  return reference;
+}
+
+async function expectCreated(answer: ReturnType<Client['post']>): Promise<void> {
+  const { status, text } = await answer;
+  if (status !== 201) throw new Error(`expected 201, was ${status}: ${text}`);
+}

@@ -1,0 +1,180 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { path, type Problem } from './client.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
+import { waitForMails } from './inbox.ts';
+
+let crm: TestCrm;
+let practice: Practice;
+beforeAll(async () => {
+  crm = await createCrm();
+  practice = await createPractice(crm);
+});
+
+function newCustomer(fields: Record<string, unknown> = {}) {
+  return { customerReference: `${unique('customer')}@test`, providerReference: practice.provider, userName: 'Ada Lovelace', ...fields };
+}
+
+const customers = (): string => `${practice.at}/customers`;
+const at = (reference: string): string => customers() + path`/${reference}`;
+
+describe('customers (interface 4.4)', () => {
+  it('are created once, answered in full and read', async () => {
+    const customer = newCustomer({ email: 'ada@customers.example', mobile: '+44 1', note: 'Likes\ntea', language: 'en' });
+    const created = await crm.post(customers(), customer);
+    expect(created.status).toBe(201);
+    expect(created.body).toStrictEqual({ 'api-info': { version: '1' }, customer });
+    const again = await crm.post(customers(), { ...customer, userName: 'Somebody else', note: null });
+    expect(again.status).toBe(200);
+    expect(again.body).toStrictEqual(created.body);
+    const read = await crm.get(at(customer.customerReference));
+    expect(read.status).toBe(200);
+    expect(read.body).toStrictEqual(created.body);
+  });
+
+  it('show null for what is absent', async () => {
+    const customer = newCustomer();
+    expect((await crm.post(customers(), customer)).body).toStrictEqual({
+      'api-info': { version: '1' },
+      customer: { ...customer, email: null, mobile: null, note: null, language: null },
+    });
+  });
+
+  it('are 204 when there is none, also under an unknown provider', async () => {
+    for (const address of [at('nobody@test'), '/provider/nothing%40test/customers/nobody%40test']) {
+      expect(await crm.get(address)).toMatchObject({ status: 204, text: '' });
+    }
+  });
+
+  it('belong to the provider of the address', async () => {
+    expect(await crm.post(customers(), newCustomer({ providerReference: 'other@test' }))).toMatchObject({
+      status: 400,
+      body: { errors: [{ pointer: '/providerReference' }] },
+    });
+    const unknown = { status: 404, body: { code: 'provider.not_found' } };
+    expect(await crm.post('/provider/nothing%40test/customers', newCustomer({ providerReference: 'nothing@test' }))).toMatchObject(unknown);
+    const other = await createPractice(crm);
+    const same = { customerReference: practice.customer, providerReference: other.provider, userName: 'Another person' };
+    expect(await crm.post(`${other.at}/customers`, same)).toMatchObject({ status: 201, body: { customer: { userName: 'Another person' } } });
+  });
+
+  it('change what is given: null clears, absent stays', async () => {
+    const customer = newCustomer({ email: 'ada@customers.example', mobile: '1', note: 'n', language: 'de' });
+    await crm.post(customers(), customer);
+    expect(await crm.put(at(customer.customerReference), { email: null, userName: 'Ada King', note: '' })).toMatchObject({
+      status: 200,
+      body: { 'api-info': { version: '1' }, customer: { ...customer, email: null, userName: 'Ada King', note: null } },
+    });
+    expect(await crm.put(at(customer.customerReference), { language: 'en', mobile: '2' })).toMatchObject({
+      status: 200,
+      body: { customer: { language: 'en', mobile: '2', userName: 'Ada King' } },
+    });
+  });
+
+  it('change their reference, unless it is taken', async () => {
+    const [first, second] = [newCustomer(), newCustomer()];
+    await crm.post(customers(), first);
+    await crm.post(customers(), second);
+    const renamed = `${unique('renamed')}@test`;
+    expect(await crm.put(at(first.customerReference), { customerReference: second.customerReference })).toMatchObject({
+      status: 409,
+      body: { code: 'customer.reference_taken' },
+    });
+    expect(await crm.put(at(first.customerReference), { customerReference: renamed })).toMatchObject({ status: 200, body: { customer: { customerReference: renamed } } });
+    expect(await crm.get(at(first.customerReference))).toMatchObject({ status: 204 });
+    expect(await crm.get(at(renamed))).toMatchObject({ status: 200 });
+    const appointment = await createAppointment(practice);
+    await createParticipation(practice, appointment, { customerReference: renamed });
+  });
+
+  it('keep a name and a reference', async () => {
+    for (const fields of [{ userName: null }, { userName: '' }, { customerReference: null }, { customerReference: '' }]) {
+      expect(await crm.put(at(practice.customer), fields)).toMatchObject({ status: 400, body: { errors: [{ pointer: `/${Object.keys(fields)[0]}` }] } });
+    }
+  });
+
+  it('are 404 on an update of none', async () => {
+    expect(await crm.put(at('nobody@test'), { note: 'n' })).toMatchObject({ status: 404, body: { code: 'customer.not_found' } });
+  });
+
+  it('can be booked the moment after they were made', async () => {
+    const appointment = await createAppointment(practice, { capacity: 20 });
+    for (let round = 0; round < 20; round += 1) {
+      const customer = newCustomer();
+      await crm.post(customers(), customer);
+      await createParticipation(practice, appointment, { customerReference: customer.customerReference });
+    }
+    const { body } = await crm.get<{ reference: string; participations: unknown[] }[]>(`${practice.at}/appointments`);
+    expect(body.find(({ reference }) => reference === appointment)!.participations).toHaveLength(20);
+  });
+});
+
+describe('deleting a customer (interface 4.4)', () => {
+  let own: Practice;
+  let address: string;
+  beforeEach(async () => {
+    own = await createPractice(crm);
+    address = own.at + path`/customers/${own.customer}`;
+  });
+
+  it('answers 204, and 404 when there is none', async () => {
+    expect(await crm.delete(address)).toMatchObject({ status: 204, text: '' });
+    expect(await crm.get(address)).toMatchObject({ status: 204 });
+    for (const missing of [address, own.at + path`/customers/nobody@test`]) {
+      expect(await crm.delete(missing)).toMatchObject({ status: 404, body: { code: 'customer.not_found' } });
+    }
+  });
+
+  it('is refused while there are future appointments, which are named, and changes nothing', async () => {
+    const appointment = await createAppointment(own);
+    await createParticipation(own, appointment);
+    for (const options of [{}, { query: { ignoreFutureAppointments: 'false' } }]) {
+      const refused = await crm.delete<Problem>(address, undefined, options);
+      expect(refused).toMatchObject({ status: 409, body: { code: 'customer.has_future_appointments' } });
+      expect(refused.body.detail).toContain(appointment);
+    }
+    expect(await crm.get(address)).toMatchObject({ status: 200 });
+  });
+
+  it('is not refused for what is cancelled or over', async () => {
+    const cancelled = await createAppointment(own);
+    await createParticipation(own, cancelled);
+    await crm.delete(`${own.at}/appointments`, { appointmentReference: cancelled });
+    await createParticipation(own, await createAppointment(own, { start: '2026-01-05T09:00', end: '2026-01-05T10:00' }));
+    const left = await createParticipation(own, await createAppointment(own));
+    await crm.post(own.at + path`/participations/${left}`, { state: 'CANCELED' });
+    expect(await crm.delete(address)).toMatchObject({ status: 204 });
+  });
+
+  it.each(['', 'true', '1', 'yes'])('with ignoreFutureAppointments=%s frees the seats, shows nothing of the person from then on, and writes to them once', async (flag) => {
+    const [future, past] = [await createAppointment(own), await createAppointment(own, { start: '2026-01-05T09:00', end: '2026-01-05T10:00' })];
+    await createParticipation(own, future, { message: 'secret message' });
+    await createParticipation(own, past);
+    await crm.put(address, { note: 'secret note', mobile: '+49 170 999' });
+    await waitForMails(own.customerEmail, 2);
+    expect(await crm.delete(address, undefined, { query: { ignoreFutureAppointments: flag } })).toMatchObject({ status: 204 });
+    const { body, text } = await crm.get<{ reference: string; participations: unknown[] }[]>(`${own.at}/appointments`);
+    expect(body.find(({ reference }) => reference === future)!.participations).toEqual([]);
+    expect(body.find(({ reference }) => reference === past)!.participations).toHaveLength(1);
+    expect(text).not.toMatch(/Grace|secret|999/);
+    expect(text).not.toContain(own.customer);
+    expect(text).not.toContain(own.customerEmail);
+    expect(await crm.post(`${own.at}/participations`, { reference: unique('p'), appointmentReference: future, customerReference: own.customer, state: 'BOOKED' })).toMatchObject({
+      status: 404,
+      body: { code: 'customer.not_found' },
+    });
+    const next = { customerReference: `${unique('next')}@test`, providerReference: own.provider, userName: 'Next' };
+    await crm.post(`${own.at}/customers`, next);
+    await createParticipation(own, future, { customerReference: next.customerReference });
+    expect(await waitForMails(own.customerEmail, 3)).toHaveLength(3);
+  });
+
+  it('takes the flag from the body, too, and not two different ones', async () => {
+    await createParticipation(own, await createAppointment(own));
+    const flag = { ignoreFutureAppointments: true };
+    const query = { ignoreFutureAppointments: 'false' };
+    expect(await crm.delete(address, flag, { query })).toMatchObject({ status: 400, body: { errors: [{ pointer: '/ignoreFutureAppointments' }] } });
+    expect(await crm.delete(address, { ignoreFutureAppointments: false }, { query: { ignoreFutureAppointments: '' } })).toMatchObject({ status: 400 });
+    expect(await crm.get(address)).toMatchObject({ status: 200 });
+    expect(await crm.delete(address, flag)).toMatchObject({ status: 204 });
+  });
+});

@@ -1,0 +1,173 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createCertificateAuthority, createTestDatabase, startServiceProcess, startTestNats, startTestSmtp, storeCertificate } from '@scheduling/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { databaseServices, type Unit } from '../../src/service-table.ts';
+import { runAdmin } from '../command.ts';
+import { query } from './databases.ts';
+import { startTestStack, type TestStack } from './start-test-stack.ts';
+
+/** With a stack of its own: what others leave behind on theirs are findings, too. */
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack();
+}, 180_000);
+afterAll(() => stack?.[Symbol.asyncDispose](), 60_000);
+
+const examine = () => runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'doctor');
+
+/** Looks while a process hangs, as it does when its machine is lost. */
+async function examineWithout(unit: Unit): ReturnType<typeof examine> {
+  const pid = (await stack.currentInfo()).pids[unit]!;
+  process.kill(pid, 'SIGSTOP');
+  try {
+    return await examine();
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+}
+
+function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line: RegExp, remedy: RegExp): void {
+  expect(output).toMatch(new RegExp(`^${line.source}.*\\n +→ .*${remedy.source}`, 'm'));
+  expect(code).toBe(1);
+}
+
+describe('the doctor', { timeout: 120_000 }, () => {
+  it('finds nothing on a system that is well, and checks everything', async () => {
+    const { code, output } = await examine();
+    expect(output).toMatch(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
+    for (const check of ['gateway', ...databaseServices, ...databaseServices.map((service) => `schema of ${service}`), 'stream', 'erasures', 'mail server']) {
+      expect(output).toMatch(new RegExp(`^${check} +ok `, 'm'));
+    }
+    expect(output).toMatch(/^consumers of notification +ok +all 3 are there$/m);
+    expect(output).toMatch(/^lag of calendar-customer-customer-erasure-requested +ok +nothing waits$/m);
+    expect(code).toBe(0);
+  });
+
+  it('finds a service that does not answer', async () => {
+    const report = await examineWithout('notification');
+    expectFault(report, /notification +FAULT +does not answer at 127/, /read the end of its log/);
+    expect(report.output).toMatch(/^mails that wait +not checked +the notification service does not answer$/m);
+    expect(report.output).toMatch(/^calendar +ok /m);
+  });
+
+  it('finds that NATS is away', async () => {
+    expectFault(await examineWithout('nats'), /stream +FAULT +NATS does not answer/, /events wait in the outboxes/);
+  });
+
+  it('finds a dead letter', async () => {
+    await query(
+      'calendar',
+      `INSERT INTO dead_letter (consumer, event_id, subject, payload, request_id, error, attempts)
+       VALUES ('calendar-identity-provider-changed', gen_random_uuid(), 'scheduling.identity.v1.provider-changed', '', 'r', 'Error: poison', 10)`,
+      [],
+      stack.info,
+    );
+    expectFault(await examine(), /dead letters of calendar +FAULT +1, the newest: Error: poison/, /dead-letters list/);
+    await query('calendar', 'DELETE FROM dead_letter', [], stack.info);
+  });
+
+  it('finds a migration that is missing, one that this version does not know, and one that it cannot work with', async () => {
+    const rename = (from: string, to: string) => query('customer', 'UPDATE customer_migration SET name = $2 WHERE name = $1', [from, to], stack.info);
+    const [known, unknown] = ['2026-11-21-customers', '2999-01-01-of-the-future'];
+    await rename(known, unknown);
+    expectFault(await examine(), /schema of customer +FAULT +lacks customer\/2026-11-21-customers/, /run the migrations of customer/);
+    await query('customer', 'INSERT INTO customer_migration SELECT $1, timestamp FROM customer_migration', [known], stack.info);
+    const { code, output } = await examine();
+    expect(output).toMatch(/^schema of customer +warning +has customer\/2999-01-01-of-the-future/m);
+    expect(code).toBe(0);
+    await query('customer', 'CREATE TABLE breaking_migration AS SELECT $1::text AS set_name, $2::text AS name', ['customer', unknown], stack.info);
+    expectFault(await examine(), /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, with which/, /run the version that is installed/);
+    await query('customer', 'DROP TABLE breaking_migration', [], stack.info);
+    await query('customer', 'DELETE FROM customer_migration WHERE name = $1', [unknown], stack.info);
+  });
+
+  it('finds events that nobody publishes, and an erasure that is not confirmed', async () => {
+    // Of a time in which nothing ran; the relay and the driver must not be faster than the doctor.
+    const pids = (await stack.currentInfo()).pids;
+    process.kill(pids.customer!, 'SIGSTOP');
+    try {
+      await query(
+        'customer',
+        `INSERT INTO outbox (subject, type, payload, request_id, created_at) VALUES ('scheduling.customer.v1.customer-changed', 't', '', 'r', now() - interval '3 minutes')`,
+        [],
+        stack.info,
+      );
+      expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for 3 min/, /look whether NATS and customer run/);
+      await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
+    } finally {
+      process.kill(pids.customer!, 'SIGCONT');
+    }
+    const pid = (await stack.currentInfo()).pids.calendar!;
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await query(
+        'customer',
+        `INSERT INTO erasure (crm_id, customer_id, state, ignore_future_appointments, requested_at)
+         VALUES ('crm', gen_random_uuid(), 'requested', true, now() - interval '5 minutes')`,
+        [],
+        stack.info,
+      );
+      expectFault(await examine(), /erasures +FAULT +1 open, the oldest for 5 min, owed by calendar/, /look whether calendar/);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+  });
+
+  it('says what it was not given, and does not count it as well', async () => {
+    await using smtp = await startTestSmtp();
+    const { code, output } = await runAdmin({ SMTP_URL: smtp.url }, 'doctor');
+    expect(output).toMatch(/^mail server +ok /m);
+    expect(output).toMatch(/^gateway +not checked +PUBLIC_URL is not given$/m);
+    expect(output).toMatch(/^database of calendar +not checked +DATABASE_URL_CALENDAR is not given$/m);
+    expect(output).toMatch(/^0 faults, 0 warnings, 1 ok, \d\d not checked$/m);
+    expect(code).toBe(0);
+    await smtp.stop();
+    expectFault(await runAdmin({ SMTP_URL: smtp.url }, 'doctor'), /mail server +FAULT +127\.0\.0\.1:\d+ cannot be used/, /mails wait for 24 hours/);
+  });
+
+  it('looks at the certificates of the gateway and of mutual TLS', async () => {
+    await using resources = new AsyncDisposableStack();
+    const folder = await mkdtemp(join(tmpdir(), 'doctor-test-'));
+    resources.defer(() => rm(folder, { recursive: true }));
+    const authority = await createCertificateAuthority();
+    const store = async (name: string): Promise<Record<string, string>> => {
+      const files = await storeCertificate(join(folder, name), await authority.issue(name), authority);
+      return { GRPC_TLS_CERT_FILE: files.certificate, GRPC_TLS_KEY_FILE: files.key, GRPC_TLS_CA_FILE: files.authorities };
+    };
+    const nats = resources.use(await startTestNats());
+    const environment = { DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url, ...(await store('identity')) };
+    const identity = resources.use(await startServiceProcess('identity', environment));
+    const gateway = createHttpsServer(await authority.issue('localhost'), (_request, response) => response.end('ok')).listen(0, '127.0.0.1');
+    await once(gateway, 'listening');
+    resources.defer(() => void gateway.close());
+    const given = { PUBLIC_URL: `https://localhost:${(gateway.address() as AddressInfo).port}`, IDENTITY_ADDRESS: identity.address };
+
+    const trusting = { ...given, ...(await store('operator')), NODE_EXTRA_CA_CERTS: join(folder, 'operator', 'ca.crt') };
+    const well = await runAdmin(trusting, 'doctor');
+    for (const check of ['gateway', 'identity', 'certificate of the gateway', 'certificate of identity', 'own certificate']) {
+      expect(well.output).toMatch(new RegExp(`^${check} +ok `, 'm'));
+    }
+    expect(well.code).toBe(0);
+    const distrusting = await runAdmin(given, 'doctor');
+    expectFault(distrusting, /certificate of the gateway +FAULT +is not trusted/, /from an authority that clients trust/);
+    expect(distrusting.output).toMatch(/^identity +FAULT +does not answer/m);
+  });
+
+  it('waits for nobody who takes connections and says nothing', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const given = { PUBLIC_URL: `https://${host}`, CALENDAR_ADDRESS: host, DATABASE_URL_CALENDAR: `postgres://a:b@${host}/c`, NATS_URL: `nats://${host}`, SMTP_URL: `smtp://${host}` };
+    const { code, output } = await runAdmin(given, 'doctor');
+    for (const check of ['gateway', 'calendar', 'database of calendar', 'stream', 'mail server', 'certificate of the gateway']) {
+      expect(output).toMatch(new RegExp(`^${check} +FAULT `, 'm'));
+    }
+    expect(code).toBe(1);
+    silent.close();
+  });
+});

@@ -1,0 +1,252 @@
+import { waitUntil } from '@scheduling/embedded';
+import { startTestSmtp, type TestSmtp } from '@scheduling/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Service } from '../../src/service-table.ts';
+import { runAdmin } from '../command.ts';
+import { path } from './client.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
+import { query } from './databases.ts';
+import { findWord } from './find-word.ts';
+import { startTestStack, type TestStack } from './start-test-stack.ts';
+import { waitForErasures } from './wait-for-erasures.ts';
+
+/** A promise of the interface: complete within a minute after everything runs again. */
+const completionMs = 60_000;
+const past = { start: '2020-03-03T09:00', end: '2020-03-03T10:00' };
+
+const resources = new AsyncDisposableStack();
+let smtp: TestSmtp;
+let stack: TestStack;
+let crm: TestCrm;
+let probe: Practice;
+
+beforeAll(async () => {
+  smtp = resources.use(await startTestSmtp());
+  stack = resources.use(await startTestStack({ SMTP_URL: smtp.url, LOG_LEVEL: 'debug' }));
+  crm = await createCrm({}, stack.info);
+  probe = await createPractice(crm);
+}, 120_000);
+afterAll(() => resources.disposeAsync());
+
+/** What an earlier test killed is back. */
+beforeEach(async () => {
+  const works = async () => {
+    const answers = await Promise.all([crm.get(`${probe.at}/appointments`), crm.get(path`/provider/${probe.provider}/customers/${probe.customer}`)]);
+    return answers.every(({ status }) => status === 200);
+  };
+  await waitUntil(works, { what: 'the services to answer', timeoutMs: 30_000, intervalMs: 100 });
+});
+
+/** A person in whose every field one word stands that stands nowhere else. */
+async function createCanary(practice: Practice): Promise<{ word: string; reference: string; email: string }> {
+  const word = unique('canary').replace('-', '');
+  const reference = `${word}@test`;
+  const email = `${word}@customers.example`;
+  const answer = await crm.post(`${practice.at}/customers`, {
+    customerReference: reference,
+    providerReference: practice.provider,
+    userName: `Name ${word}`,
+    email,
+    mobile: `+49 ${word}`,
+    note: `Note ${word}`,
+    language: 'en',
+  });
+  expect(answer.status).toBe(201);
+  return { word, reference, email };
+}
+
+const mailsTo = (email: string) => smtp.mails.filter(({ recipients }) => recipients.includes(email));
+
+const waitForCompletion = () => waitForErasures(stack.info, completionMs);
+
+async function everyRead(practice: Practice, customerReference: string): Promise<string> {
+  const answers = await Promise.all([
+    crm.get(path`/provider/${practice.provider}/customers/${customerReference}`),
+    crm.get(`${practice.at}/appointments`, { query: { includeArchived: true } }),
+    crm.get(`${practice.at}/appointments`, { query: { includeArchived: true, limit: 100 } }),
+    crm.get(path`/provider/${practice.provider}/resource/${practice.resource}/timeslots`, { query: { from: '2019-01-01T00:00', to: '2039-01-01T00:00' } }),
+    crm.get(`${practice.at}/staff`),
+    crm.get(path`/user/${practice.owner}`),
+    crm.get(path`/account/${practice.account}`),
+    crm.get(path`/provider/${practice.provider}`),
+  ]);
+  return answers.map(({ text }) => text).join('\n');
+}
+
+describe('a deleted customer', () => {
+  it('is found nowhere any more, and the history of bookings stays', async () => {
+    const practice = await createPractice(crm);
+    const { word, reference: customerReference, email } = await createCanary(practice);
+    const book = (appointment: string, fields: Record<string, unknown> = {}) =>
+      createParticipation(practice, appointment, { customerReference, reference: unique(word), message: `Message ${word}`, ...fields });
+    const [bygone, coming, requested] = [
+      await createAppointment(practice, past),
+      await createAppointment(practice),
+      await createAppointment(practice),
+    ];
+    await crm.post(`${practice.at}/timeslots`, {
+      timeslots: [
+        {
+          resourceReference: practice.resource,
+          start: '2031-03-03T08:00',
+          end: '2031-03-03T12:00',
+          raster: 60,
+          defaultCapacity: 1,
+          defaultAcceptBookings: true,
+          state: 'BOOKABLE',
+        },
+      ],
+    });
+    await book(bygone);
+    await waitUntil(() => mailsTo(email).length === 1, { what: 'the first mail', timeoutMs: 20_000 });
+    const mails = (state: string) =>
+      query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND state = $2`, [crm.crmId, state], stack.info).then((rows) => rows.length);
+    smtp.trouble = (recipient) => (recipient === email ? { at: 'rcpt', code: 550 } : undefined);
+    await book(coming);
+    await waitUntil(async () => (await mails('failed')) === 1, { what: 'a refused mail', timeoutMs: 20_000 });
+    smtp.trouble = (recipient) => (recipient === email ? { at: 'rcpt', code: 451 } : undefined);
+    await book(requested, { state: 'REQUESTED' });
+    await waitUntil(async () => (await mails('pending')) === 1, { what: 'a pending mail', timeoutMs: 20_000 });
+    expect(await findWord(stack, word)).not.toEqual([]);
+
+    expect((await crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`)).status).toBe(409);
+    const deletion = await crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`, undefined, { query: { ignoreFutureAppointments: '' } });
+    expect(deletion.status).toBe(204);
+    expect(await everyRead(practice, customerReference)).not.toContain(word);
+
+    smtp.trouble = () => undefined;
+    await waitForCompletion();
+    expect(await findWord(stack, word)).toEqual([]);
+    expect(await everyRead(practice, customerReference)).not.toContain(word);
+
+    // The first mail and the notice; the one that was pending was never sent.
+    expect(mailsTo(email)).toHaveLength(2);
+    const { body: appointments } = await crm.get<{ reference: string; participations: unknown[] }[]>(`${practice.at}/appointments`, { query: { includeArchived: true } });
+    const participationsOf = (appointment: string) => appointments.find((each) => each.reference === appointment)!.participations;
+    expect(participationsOf(bygone)).toEqual([
+      { reference: expect.stringMatching(/^anonymous-/), name: '', email: null, mobile: null, note: null, state: 'BOOKED', messages: null },
+    ]);
+    expect(participationsOf(coming)).toEqual([]);
+    expect(participationsOf(requested)).toEqual([]);
+  }, 120_000);
+
+  it('gets no mail when the CRM wants none, nor when there was nothing to be removed from', async () => {
+    const quiet = await createCrm({ notifyOnCustomerDeletion: false }, stack.info);
+    for (const [owner, appointment] of [
+      [quiet, {}],
+      [crm, past],
+    ] as const) {
+      const practice = await createPractice(owner);
+      await createParticipation(practice, await createAppointment(practice, appointment), { sendMails: false });
+      await waitUntil(() => mailsTo(practice.customerEmail).length === 1, { what: 'the confirmation', timeoutMs: 20_000 });
+      const answer = await owner.delete(path`/provider/${practice.provider}/customers/${practice.customer}`, undefined, { query: { ignoreFutureAppointments: true } });
+      expect(answer.status).toBe(204);
+      await waitForCompletion();
+      expect(mailsTo(practice.customerEmail)).toHaveLength(1);
+    }
+  }, 60_000);
+
+  it('can be created anew under the same reference, as somebody else', async () => {
+    const practice = await createPractice(crm);
+    const { word, reference } = await createCanary(practice);
+    const appointment = await createAppointment(practice, past);
+    await createParticipation(practice, appointment, { customerReference: reference });
+    expect((await crm.delete(path`/provider/${practice.provider}/customers/${reference}`)).status).toBe(204);
+    const again = await crm.post(`${practice.at}/customers`, { customerReference: reference, providerReference: practice.provider, userName: 'Newcomer' });
+    expect(again.status).toBe(201);
+    await createParticipation(practice, await createAppointment(practice), { customerReference: reference });
+    expect(await everyRead(practice, reference)).not.toContain(`Name ${word}`);
+  });
+});
+
+describe('an erasure', () => {
+  const victims: Service[] = ['customer', 'calendar', 'notification'];
+  /** What the customer service has written down at each step. */
+  const steps = {
+    'written down': `SELECT 1 FROM erasure`,
+    requested: `SELECT 1 FROM erasure WHERE state <> 'checking'`,
+    'confirmed by one': `SELECT 1 FROM erasure JOIN erasure_confirmation ON erasure_id = id`,
+  };
+
+  it.each(victims.flatMap((victim) => Object.entries(steps).map(([step, reached]) => ({ victim, step, reached }))))(
+    'is complete although $victim is killed as soon as it is $step',
+    async ({ victim, reached }) => {
+      const practice = await createPractice(crm);
+      const { word, reference: customerReference } = await createCanary(practice);
+      await createParticipation(practice, await createAppointment(practice), { customerReference, message: word });
+      await createParticipation(practice, await createAppointment(practice, past), { customerReference, message: word });
+      const remove = () =>
+        crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`, undefined, { query: { ignoreFutureAppointments: true } });
+      const before = (await query('customer', reached, [], stack.info)).length;
+      const first = remove();
+      const isReached = async () => (await query('customer', reached, [], stack.info)).length > before;
+      await waitUntil(isReached, { what: 'the step', timeoutMs: 10_000, intervalMs: 1 });
+      process.kill((await stack.currentInfo()).pids[victim]!, 'SIGKILL');
+      expect([204, 503]).toContain((await first).status);
+      // Whoever got a 503 asks again, as one does; 404 says that it is done.
+      const gone = async () => [204, 404].includes((await remove()).status);
+      await waitUntil(gone, { what: 'the deletion to be accepted', timeoutMs: completionMs, intervalMs: 200 });
+      await waitForCompletion();
+      expect(await findWord(stack, word)).toEqual([]);
+    },
+    120_000,
+  );
+
+  it.each(victims)('is complete although %s hangs for a while', async (victim) => {
+    const practice = await createPractice(crm);
+    const { word, reference: customerReference } = await createCanary(practice);
+    await createParticipation(practice, await createAppointment(practice, past), { customerReference, message: word });
+    const pid = (await stack.currentInfo()).pids[victim]!;
+    process.kill(pid, 'SIGSTOP');
+    const remove = () => crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`);
+    const first = await remove();
+    expect([204, 503]).toContain(first.status);
+    expect(first.durationMs).toBeLessThan(3_000);
+    process.kill(pid, 'SIGCONT');
+    await waitUntil(async () => [204, 404].includes((await remove()).status), { what: 'the deletion', timeoutMs: completionMs, intervalMs: 200 });
+    await waitForCompletion();
+    expect(await findWord(stack, word)).toEqual([]);
+  }, 120_000);
+
+  it('is repeated when it is asked for again, after a restore of calendar brought the person back', async () => {
+    const practice = await createPractice(crm);
+    const { word, reference: customerReference } = await createCanary(practice);
+    await createParticipation(practice, await createAppointment(practice), { customerReference, message: word });
+    const kept = await query<{ id: string }>('calendar', 'SELECT * FROM customer WHERE reference = $1', [customerReference], stack.info);
+    const { id } = kept[0]!;
+    const startedAt = new Date();
+    const deletion = await crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`, undefined, { query: { ignoreFutureAppointments: true } });
+    expect(deletion.status).toBe(204);
+    await waitForCompletion();
+
+    await query('calendar', `UPDATE customer SET erased_at = NULL, reference = $2, user_name = $2 WHERE id = $1`, [id, word], stack.info);
+    expect(await findWord(stack, word)).toEqual(['1 rows of calendar.customer']);
+    const replay = await runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'erasures', 'replay', '--since', startedAt.toISOString());
+    expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ 1 erasures are repeated, 0 of them known from events only/) });
+    await waitForCompletion();
+    expect(await findWord(stack, word)).toEqual([]);
+  }, 60_000);
+
+  it('leaves no live booking when bookings run against it', async () => {
+    const practice = await createPractice(crm);
+    for (let round = 0; round < 10; round += 1) {
+      const { word, reference: customerReference } = await createCanary(practice);
+      const appointments = await Promise.all(Array.from({ length: 5 }, () => createAppointment(practice, { capacity: 100 })));
+      const bookings = Array.from({ length: 40 }, (_, index) =>
+        crm.post(`${practice.at}/participations`, {
+          reference: unique(word),
+          appointmentReference: appointments[index % 5],
+          customerReference,
+          state: 'BOOKED',
+        }),
+      );
+      const deletions = Array.from({ length: 10 }, () =>
+        crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`, undefined, { query: { ignoreFutureAppointments: true } }),
+      );
+      for (const { status } of await Promise.all(bookings)) expect([201, 404]).toContain(status);
+      for (const { status } of await Promise.all(deletions)) expect([204, 404]).toContain(status);
+      expect(await everyRead(practice, customerReference)).not.toContain(word);
+    }
+    await waitForCompletion();
+  }, 120_000);
+});

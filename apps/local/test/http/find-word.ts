@@ -1,0 +1,26 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { databaseServices } from '../../src/service-table.ts';
+import { query } from './databases.ts';
+import type { TestStack } from './start-test-stack.ts';
+
+/** Every place where the word still stands: rows of all databases, the files of JetStream, the logs. */
+export async function findWord(stack: Pick<TestStack, 'info' | 'dataDir'>, word: string): Promise<string[]> {
+  const hex = Buffer.from(word).toString('hex');
+  const found: string[] = [];
+  for (const database of databaseServices) {
+    const tables = await query<{ name: string }>(database, `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`, [], stack.info);
+    for (const { name } of tables) {
+      const rows = await query(database, `SELECT 1 FROM "${name}" AS t WHERE t::text ILIKE $1 OR t::text ILIKE $2`, [`%${word}%`, `%${hex}%`], stack.info);
+      if (rows.length > 0) found.push(`${rows.length} rows of ${database}.${name}`);
+    }
+  }
+  for (const folder of ['nats', 'logs']) {
+    for (const file of await readdir(join(stack.dataDir, folder), { recursive: true, withFileTypes: true })) {
+      if (!file.isFile()) continue;
+      const content = await readFile(join(file.parentPath, file.name)).catch(() => Buffer.alloc(0));
+      if (content.includes(word)) found.push(join(folder, file.name));
+    }
+  }
+  return found;
+}

@@ -1,0 +1,217 @@
+import { eventually } from '@scheduling/testing';
+import { randomUUID } from 'node:crypto';
+import { Client as PostgresClient } from 'pg';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { type Answer, path, type SendOptions } from './client.ts';
+import { createAppointment, createCrm, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
+import { query } from './databases.ts';
+import { waitForMails } from './inbox.ts';
+
+let crm: TestCrm;
+let practice: Practice;
+beforeAll(async () => {
+  crm = await createCrm();
+  practice = await createPractice(crm);
+});
+
+const withKey = (key: string) => ({ headers: { 'idempotency-key': key } });
+
+interface Operation {
+  name: string;
+  path: () => string;
+  /** A new request, and one with other content. */
+  body: () => Promise<Record<string, unknown>>;
+  change: Record<string, unknown>;
+  status?: number;
+}
+
+const span = { from: '2031-03-03T09:00', to: '2031-03-03T12:00', raster: 60 };
+const newUser = () => {
+  const name = unique('user');
+  return { reference: `${name}@test`, email: `${name}@test.example`, username: name, lastName: 'Name' };
+};
+
+/** Every POST of the interface that takes a key. */
+const operations: Operation[] = [
+  { name: 'a user', path: () => '/user', body: async () => newUser(), change: { lastName: 'Other' } },
+  {
+    name: 'an account',
+    path: () => '/account',
+    body: async () => ({ ownerReference: practice.owner, accountReference: `${unique('account')}@test`, branch: 'misc' }),
+    change: { branch: 'handyman' },
+  },
+  {
+    name: 'a provider',
+    path: () => '/provider',
+    body: async () => ({ reference: `${unique('provider')}@test`, ownerReference: practice.owner, accountReference: practice.account, name: 'Name' }),
+    change: { name: 'Other' },
+  },
+  {
+    name: 'staff',
+    path: () => `${practice.at}/staff`,
+    body: async () => {
+      const { reference: _reference, ...person } = newUser();
+      return person;
+    },
+    change: { lastName: 'Other' },
+  },
+  {
+    name: 'a customer',
+    path: () => `${practice.at}/customers`,
+    body: async () => ({ customerReference: `${unique('customer')}@test`, providerReference: practice.provider, userName: 'Name' }),
+    change: { userName: 'Other' },
+  },
+  {
+    name: 'timeslots without a reference',
+    path: () => `${practice.at}/timeslots`,
+    body: async () => ({ timeslots: [newTimeslot(practice, { reference: undefined })] }),
+    change: { timeslots: [{ ...span, resourceReference: 'r', end: '2031-03-03T12:00', defaultCapacity: 1, defaultAcceptBookings: true, state: 'CREATED' }] },
+  },
+  { name: 'an appointment', path: () => `${practice.at}/appointments`, body: async () => newAppointment(practice), change: { capacity: 7 } },
+  {
+    name: 'a series',
+    path: () => `${practice.at}/appointments`,
+    body: async () => ({ resourceReference: practice.resource, productReference: practice.product, series_data: span }),
+    change: { series_data: { ...span, raster: 30 } },
+  },
+  {
+    name: 'a participation',
+    path: () => `${practice.at}/participations`,
+    body: async () => newBooking(await createAppointment(practice)),
+    change: { message: 'Other' },
+  },
+  {
+    name: 'a move of a participation',
+    path: () => `${practice.at}/participations/${encodeURIComponent(moved)}`,
+    body: async () => {
+      const booking = newBooking(await createAppointment(practice));
+      moved = booking.reference;
+      expect((await crm.post(`${practice.at}/participations`, booking)).status).toBe(201);
+      return { state: 'CANCELED' };
+    },
+    change: { state: 'DELETED' },
+    status: 200,
+  },
+];
+let moved = '';
+
+const newBooking = (appointmentReference: string) => ({
+  reference: `${unique('participation')}@test`,
+  appointmentReference,
+  customerReference: practice.customer,
+  state: 'BOOKED',
+});
+
+describe('with an Idempotency-Key (interface 1)', () => {
+  it.each(operations)('$name is answered again with the same status and content, and other content is refused', async (operation) => {
+    const [key, body, status = 201] = [randomUUID(), await operation.body(), operation.status];
+    const first = await crm.post(operation.path(), body, withKey(key));
+    expect(first.status, first.text).toBe(status);
+    const again = await crm.post(operation.path(), body, withKey(key));
+    expect([again.status, again.body]).toStrictEqual([status, first.body]);
+    const other = await crm.post(operation.path(), { ...body, ...operation.change }, withKey(key));
+    expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
+  });
+
+  it('each CRM has keys of its own', async () => {
+    const other = await createPractice(await createCrm());
+    const body = (own: Practice) => ({ customerReference: 'same@test', providerReference: own.provider, userName: 'Name' });
+    for (const own of [practice, other]) {
+      expect((await own.crm.post(`${own.at}/customers`, body(own), withKey('same'))).status).toBe(201);
+    }
+  });
+
+  it('a series is made once when twenty ask for it at once', async () => {
+    const key = randomUUID();
+    const product = unique('course');
+    const body = { resourceReference: practice.resource, productReference: product, series_data: span };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => crm.post(`${practice.at}/appointments`, body, withKey(key))));
+    const refused = answers.filter(({ status }) => status !== 201);
+    for (const answer of refused) expectInFlight(answer);
+    expect(new Set(answers.filter(({ status }) => status === 201).map(({ text }) => text)).size).toBe(1);
+    expect((await crm.get<unknown[]>(`${practice.at}/appointments`, { query: { productRef: product } })).body).toHaveLength(3);
+  });
+
+  it('a repetition is told to wait while the first is under way; a failed attempt leaves nothing behind', async () => {
+    const appointmentReference = await createAppointment(practice);
+    const booking = newBooking(appointmentReference);
+    const key = randomUUID();
+    const book = () => crm.post(`${practice.at}/participations`, booking, { ...withKey(key), query: { onDuplicateRaise: true } });
+    await withLockedAppointment(appointmentReference, async () => {
+      // One of the two waits for the lock, and gives up after two seconds; the other hears at once that it does.
+      await eventually(async () => {
+        const answers = (await Promise.all([book(), book()])).toSorted((a, b) => a.status - b.status);
+        expect(answers.map(({ status }) => status)).toEqual([409, 503]);
+        expectInFlight(answers[0]!);
+      });
+    });
+    const booked = await eventually(async () => expectStatus(201, await book()));
+    expect((await book()).body).toStrictEqual(booked.body);
+  });
+
+  it('a client that gave up gets the answer of its first request when it asks again, and there is one mail', async () => {
+    const own = await createPractice(await createCrm());
+    const appointmentReference = await createAppointment(own);
+    const booking = { ...newBooking(appointmentReference), customerReference: own.customer };
+    const key = randomUUID();
+    const book = (options: SendOptions) => own.crm.post(`${own.at}/participations`, booking, { ...options, query: { onDuplicateRaise: true } });
+    await withLockedAppointment(appointmentReference, async (isWaitedFor) => {
+      const givingUp = new AbortController();
+      const lost = fetch(`${inject('stack').gateway}/crms/${own.crm.crmId}${own.at}/participations?onDuplicateRaise=true`, {
+        method: 'POST',
+        headers: { 'x-service-client-id': own.crm.key, 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify(booking),
+        signal: givingUp.signal,
+      });
+      await eventually(async () => expect(await isWaitedFor()).toBe(true));
+      givingUp.abort();
+      await expect(lost).rejects.toThrow('aborted');
+    });
+    await eventually(async () => expectStatus(201, await book(withKey(key))));
+    expect((await book({})).status).toBe(409);
+    await waitForMails(own.customerEmail, 1);
+    expect(await query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND template = 'booking-confirmed'`, [own.crm.crmId])).toHaveLength(1);
+  });
+
+  it('the keys of a deleted customer are forgotten, those of others are not', async () => {
+    const own = await createPractice(await createCrm());
+    const customerReference = `${unique('customer')}@test`;
+    const customer = { customerReference, providerReference: own.provider, userName: 'Name' };
+    const appointmentReference = await createAppointment(own, { capacity: 2 });
+    await own.crm.post(`${own.at}/customers`, customer, withKey('customer'));
+    for (const person of [customerReference, own.customer]) {
+      const booking = { ...newBooking(appointmentReference), customerReference: person };
+      expect((await own.crm.post(`${own.at}/participations`, booking, withKey(`booking-${person}`))).status).toBe(201);
+    }
+    const keysIn = async (service: 'calendar' | 'customer') =>
+      (await query(service, 'SELECT 1 FROM idempotency_key WHERE crm_id = $1', [own.crm.crmId])).length;
+    expect([await keysIn('calendar'), await keysIn('customer')]).toEqual([2, 1]);
+    const deletion = own.at + path`/customers/${customerReference}?ignoreFutureAppointments`;
+    expect((await own.crm.delete(deletion)).status).toBe(204);
+    expect([await keysIn('calendar'), await keysIn('customer')]).toEqual([1, 0]);
+  });
+});
+
+function expectInFlight(answer: Answer): void {
+  expect(answer).toMatchObject({ status: 409, body: { code: 'idempotency_key.in_flight' } });
+  expect(answer.headers.get('retry-after')).toBe('1');
+}
+
+function expectStatus(status: number, answer: Answer): Answer {
+  expect(answer.status, answer.text).toBe(status);
+  return answer;
+}
+
+/** Holds up every booking of an appointment while the work is done. */
+async function withLockedAppointment(reference: string, work: (isWaitedFor: () => Promise<boolean>) => Promise<void>): Promise<void> {
+  const holder = new PostgresClient({ connectionString: inject('stack').databases.calendar });
+  await holder.connect();
+  try {
+    await holder.query('BEGIN');
+    const { rows } = await holder.query<{ holder: number }>('SELECT pg_backend_pid() AS holder FROM appointment WHERE reference = $1 FOR UPDATE', [reference]);
+    await work(async () => (await query('calendar', 'SELECT 1 FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))', [rows[0]!.holder])).length > 0);
+    await holder.query('COMMIT');
+  } finally {
+    await holder.end();
+  }
+}

@@ -1,0 +1,150 @@
+import { waitUntil } from '@scheduling/embedded';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { type AdminClient, createAdminClient } from '../../src/demo-crm.ts';
+import { type Answer, type Client, createClient } from './client.ts';
+import { createCrm, type TestCrm } from './crm.ts';
+import { query } from './databases.ts';
+
+let admin: AdminClient;
+let crm: TestCrm;
+beforeAll(async () => {
+  admin = createAdminClient(inject('stack').services.identity);
+  crm = await createCrm();
+  return () => admin[Symbol.dispose]();
+});
+
+/** interface 5: a revoked key stops working within 5 s. */
+const revocationMs = 5_000;
+const known = { status: 404, body: { code: 'user.not_found' } };
+const refused = { status: 401, body: { code: 'key.invalid' } };
+
+function withKey(key: string | undefined, crmId = crm.crmId): Client {
+  return createClient(inject('stack'), crmId, key);
+}
+
+function ask(client: Client): Promise<Answer> {
+  return client.get('/user/nobody%40test');
+}
+
+async function waitUntilAnswered(client: Client, status: number, timeoutMs: number): Promise<Answer> {
+  return waitUntil(
+    async () => {
+      const answer = await ask(client);
+      return answer.status === status && answer;
+    },
+    { what: `an answer with ${status}`, timeoutMs },
+  );
+}
+
+describe('a request', () => {
+  it('without a key is refused', async () => {
+    const answer = await ask(withKey(undefined));
+    expect(answer).toMatchObject({ status: 401, body: { code: 'key.missing' } });
+    expect(answer.headers.get('www-authenticate')).toContain('X-SERVICE-CLIENT-ID');
+    expect(await ask(withKey(''))).toMatchObject({ status: 401, body: { code: 'key.missing' } });
+  });
+
+  it.each(['unknown', 'x'.repeat(5_000), "' OR 1=1 --"])('with the key %s is refused', async (key) => {
+    expect(await ask(withKey(key))).toMatchObject(refused);
+  });
+
+  it('with a key that differs in its last character, or in its case, is refused', async () => {
+    expect(await ask(withKey(`${crm.key.slice(0, -1)}${crm.key.endsWith('A') ? 'B' : 'A'}`))).toMatchObject(refused);
+    expect(await ask(withKey(crm.key.toUpperCase()))).toMatchObject(refused);
+  });
+
+  it('with a good key and another crmId is forbidden, whether that CRM exists or not', async () => {
+    const other = await createCrm();
+    const [existing, missing] = await Promise.all(
+      [other.crmId, 'crm-000000000000'].map((crmId) => withKey(crm.key, crmId).get('/user/nobody%40test', { headers: { 'x-request-id': 'forbidden' } })),
+    );
+    expect(existing).toMatchObject({ status: 403, body: { code: 'crm.forbidden' } });
+    expect(missing!.text).toBe(existing!.text);
+    expect(await withKey(crm.key, crm.crmId.toUpperCase()).get('/user/nobody%40test')).toMatchObject({ status: 403 });
+  });
+
+  it('is authenticated before its content is looked at', async () => {
+    const nonsense = { rawBody: '{' };
+    expect(await withKey(undefined).post('/user', undefined, nonsense)).toMatchObject({ status: 401 });
+    expect(await withKey('unknown').post('/user', {})).toMatchObject({ status: 401 });
+    expect(await withKey(crm.key, 'other').post('/user', undefined, nonsense)).toMatchObject({ status: 403 });
+    expect(await withKey(crm.key).post('/user', undefined, nonsense)).toMatchObject({ status: 400 });
+    expect(await withKey('unknown').post('/user', undefined, { rawBody: 'x', headers: { 'content-type': 'text/plain' } })).toMatchObject({ status: 401 });
+  });
+
+  it('takes its request id from the client when it is sane', async () => {
+    const given = await crm.get('/user/nobody%40test', { headers: { 'x-request-id': 'my-id/1' } });
+    expect(given).toMatchObject({ body: { instance: 'my-id/1' } });
+    const insane = await crm.get('/user/nobody%40test', { headers: { 'x-request-id': 'x'.repeat(129) } });
+    expect(insane.headers.get('x-request-id')).not.toContain('xxx');
+  });
+});
+
+describe('keys', () => {
+  it('are changed without an interruption: a new one beside the old one, then the old one is revoked within 5 s', async () => {
+    const { key, apiKey } = await admin.createKey({ crmId: crm.crmId });
+    const second = await admin.createKey({ crmId: crm.crmId });
+    const [first, next] = [withKey(key), withKey(second.key)];
+    expect(await ask(first)).toMatchObject(known);
+    expect(await ask(next)).toMatchObject(known);
+    await admin.revokeKey({ prefix: apiKey!.prefix });
+    const answer = await waitUntil(
+      async () => {
+        expect(await ask(next)).toMatchObject(known);
+        const now = await ask(first);
+        return now.status === 401 && now;
+      },
+      { what: 'the revoked key to be refused', timeoutMs: revocationMs },
+    );
+    expect(answer).toMatchObject(refused);
+    expect(await ask(next)).toMatchObject(known);
+  });
+
+  it('end when they expire', async () => {
+    const expiresAt = new Date(Date.now() + 2_000);
+    const { key } = await admin.createKey({ crmId: crm.crmId, expiresAt });
+    expect(await ask(withKey(key))).toMatchObject(known);
+    expect(await waitUntilAnswered(withKey(key), 401, 2_000 + revocationMs)).toMatchObject(refused);
+    expect(Date.now()).toBeGreaterThanOrEqual(expiresAt.getTime() - 50);
+  });
+
+  it('are stored as a hash and a prefix only', async () => {
+    const { key } = await admin.createKey({ crmId: crm.crmId });
+    const rows = await query<{ row: string }>('identity', 'SELECT to_jsonb(k)::text AS row FROM api_key k WHERE crm_id = $1', [crm.crmId]);
+    expect(rows.length).toBeGreaterThan(0);
+    for (const { row } of rows) expect(row).not.toContain(key);
+    expect(key.length).toBeGreaterThanOrEqual(43);
+  });
+});
+
+describe('the rate limit', () => {
+  it('says what is left, answers 429 past it, and is each key’s own', async () => {
+    const limited = await createCrm({ requestsPerMinute: 5 });
+    const second = await admin.createKey({ crmId: limited.crmId });
+    for (let left = 4; left >= 0; left -= 1) {
+      const answer = await ask(limited);
+      expect(answer).toMatchObject(known);
+      expect(answer.headers.get('ratelimit-policy')).toBe('"key";q=5;w=60');
+      expect(answer.headers.get('ratelimit')).toMatch(new RegExp(`^"key";r=${left};t=(?:[1-9]|[1-5]\\d|60)$`));
+    }
+    for (let more = 0; more < 3; more += 1) {
+      const answer = await ask(limited);
+      expect(answer).toMatchObject({ status: 429, body: { code: 'rate.limited' } });
+      const retryAfter = Number(answer.headers.get('retry-after'));
+      expect(retryAfter).toBeGreaterThanOrEqual(1);
+      expect(retryAfter).toBeLessThanOrEqual(60);
+      expect(answer.headers.get('ratelimit')).toMatch(/^"key";r=0;t=\d+$/);
+    }
+    expect(await limited.post('/user', {})).toMatchObject({ status: 429 });
+    expect(await ask(crm)).toMatchObject(known);
+    expect(await ask(withKey(second.key, limited.crmId))).toMatchObject(known);
+  });
+
+  it('is changed for a CRM while it is running', async () => {
+    const limited = await createCrm({ requestsPerMinute: 1 });
+    expect(await ask(limited)).toMatchObject(known);
+    expect(await ask(limited)).toMatchObject({ status: 429 });
+    await admin.updateCrm({ crmId: limited.crmId, requestsPerMinute: 1_000 });
+    await waitUntilAnswered(limited, 404, revocationMs);
+  });
+});

@@ -1,0 +1,135 @@
+import { eventually, type MetricSample, readSamples } from '@scheduling/testing';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { services } from '../../src/service-table.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm } from './crm.ts';
+import { waitForMails } from './inbox.ts';
+import { readUsedExpressions } from './observability-files.ts';
+import { readExpression } from './promql.ts';
+
+/** What Prometheus itself adds to every sample of a target. */
+const targetLabels = ['job', 'instance', 'namespace', 'pod', 'container'];
+/** All that metrics may say; each has few values, and none is about a person. */
+const allowedLabels = new Set([
+  'service', 'method', 'route', 'status', 'rpc_service', 'rpc_method', 'rpc_status', 'crm', 'outcome', 'consumer', 'subject', 'state', 'le',
+  // Of the Node process, by prom-client.
+  'type', 'kind', 'space', 'version', 'major', 'minor', 'patch',
+]);
+
+let crm: TestCrm;
+let practice: Practice;
+let participation: string;
+
+beforeAll(async () => {
+  crm = await createCrm();
+  practice = await createPractice(crm);
+  participation = await createParticipation(practice, await createAppointment(practice));
+  await waitForMails(practice.customerEmail, 1);
+});
+
+async function scrape(): Promise<string> {
+  const texts = services.map(async (service) => {
+    const response = await fetch(`${inject('stack').operations[service]}/metrics`);
+    expect(response.status).toBe(200);
+    return response.text();
+  });
+  return (await Promise.all(texts)).join('');
+}
+
+describe('the alerts and the dashboard', () => {
+  it('use metrics and labels that exist', async () => {
+    const used = await readUsedExpressions();
+    expect(used.length).toBeGreaterThan(50);
+    await eventually(async () => {
+      const existing = labelsByMetric(readSamples(await scrape()));
+      expect(used.flatMap(({ where, ...rest }) => faultsOf(rest, existing).map((fault) => `${where} ${fault}`))).toEqual([]);
+    });
+  });
+
+  it('are checked by something that sees a metric, a label or a bracket that is wrong', () => {
+    const existing = labelsByMetric([{ name: 'requests_total', labels: { route: '/' }, value: 1 }]);
+    const faults = (expression: string, ...mentionedLabels: string[]): string[] => faultsOf({ expression, mentionedLabels }, existing);
+    expect(faults('sum by (route, namespace) (rate(requests_total{route="/"}[5m]))', 'route')).toEqual([]);
+    expect(faults('rate(request_total[5m])')).toEqual(['uses the metric request_total, which does not exist']);
+    expect(faults('requests_total{path="/"}')).toEqual(['uses the label path, which requests_total does not have']);
+    expect(faults('sum by (path) (requests_total)')).toEqual(['uses the label path, which requests_total does not have']);
+    expect(faults('sum by (route) (requests_total)', 'job')).toEqual(['mentions the label job, which its result does not have']);
+    expect(faults('sum(requests_total')).toEqual(['cannot be read at ""']);
+  });
+});
+
+describe('the metrics', () => {
+  it('follow the conventions: a help text, base units, and _total for what only grows', async () => {
+    const text = await scrape();
+    const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
+    const helps = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => [name, help]));
+    expect(types.size).toBeGreaterThan(40);
+    for (const [name, type] of types) {
+      expect(helps.get(name)?.length, name).toBeGreaterThan(5);
+      // Those of the Node process are named by prom-client.
+      if (/^(process|nodejs)_/.test(name)) continue;
+      expect(name).toMatch(/^(scheduling|http_server|rpc_(server|client))_[a-z_]+$/);
+      expect(name.endsWith('_total'), name).toBe(type === 'counter');
+      expect(name, 'base units').not.toMatch(/_(ms|milliseconds|minutes|hours|kb|mb|percent)(_|$)/);
+      if (type === 'histogram') expect(name).toMatch(/_seconds$/);
+    }
+  });
+
+  it('say nothing of a person, and name a CRM only where bookings are counted', async () => {
+    const samples = readSamples(await scrape());
+    const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
+    expect([...labels].filter((label) => !allowedLabels.has(label))).toEqual([]);
+    const withCrm = new Set(samples.filter((sample) => 'crm' in sample.labels).map(({ name }) => name));
+    expect([...withCrm]).toEqual(['scheduling_bookings_total']);
+    const values = samples.flatMap((sample) => Object.values(sample.labels)).join(' ');
+    for (const personal of [practice.customer, practice.customerEmail, practice.owner, practice.provider, participation]) expect(values).not.toContain(personal);
+  });
+
+  it('count a booking of this CRM, and its refusals by the reason', async () => {
+    const own = await createPractice(crm);
+    const before = await countBookings();
+    const appointment = await createAppointment(own, { capacity: 1 });
+    await createParticipation(own, appointment);
+    const { status } = await crm.post(`${own.at}/participations`, { reference: 'refused@test', appointmentReference: appointment, customerReference: own.customer, state: 'BOOKED' });
+    expect(status).toBe(409);
+    expect(await countBookings()).toEqual({ booked: before.booked + 1, capacity_exhausted: before.capacity_exhausted + 1 });
+  });
+
+  it('give everything that no route fits one name', async () => {
+    const { gateway } = inject('stack');
+    for (const path of ['/wp-admin.php', '/crms/x/y/z', '/%00']) await fetch(gateway + path, { method: 'PROPFIND' });
+    await eventually(async () => {
+      const requests = readSamples(await scrape()).filter(({ name }) => name === 'http_server_request_duration_seconds_count');
+      expect(requests.map(({ labels }) => labels['route'])).toContain('unmatched');
+      expect(requests.filter(({ labels }) => /wp-admin|%/.test(labels['route'] ?? ''))).toEqual([]);
+      expect(new Set(requests.map(({ labels }) => labels['method']))).not.toContain('PROPFIND');
+    });
+  });
+
+  async function countBookings(): Promise<{ booked: number; capacity_exhausted: number }> {
+    const own = readSamples(await scrape()).filter(({ name, labels }) => name === 'scheduling_bookings_total' && labels['crm'] === crm.crmId);
+    const count = (outcome: string): number => own.find(({ labels }) => labels['outcome'] === outcome)?.value ?? 0;
+    return { booked: count('booked'), capacity_exhausted: count('capacity_exhausted') };
+  }
+});
+
+/** The labels that samples of each metric have, with those that Prometheus adds. */
+function labelsByMetric(samples: MetricSample[]): Map<string, Set<string>> {
+  const existing = new Map([['up', new Set(targetLabels)]]);
+  for (const { name, labels } of samples) {
+    existing.set(name, (existing.get(name) ?? new Set(targetLabels)).union(new Set(Object.keys(labels))));
+  }
+  return existing;
+}
+
+function faultsOf({ expression, mentionedLabels }: { expression: string; mentionedLabels: string[] }, existing: Map<string, Set<string>>): string[] {
+  const { syntaxErrors, metrics, resultLabels } = readExpression(expression);
+  if (syntaxErrors.length > 0 || metrics.length === 0) return [syntaxErrors[0] ?? 'names no metric'];
+  const faults = metrics.flatMap(({ name, labels }) => {
+    const known = existing.get(name);
+    if (known === undefined) return [`uses the metric ${name}, which does not exist`];
+    return labels.filter((label) => !known.has(label)).map((label) => `uses the label ${label}, which ${name} does not have`);
+  });
+  const result = new Set(resultLabels ?? metrics.flatMap(({ name }) => [...(existing.get(name) ?? [])]));
+  const mentioned = mentionedLabels.filter((label) => !result.has(label)).map((label) => `mentions the label ${label}, which its result does not have`);
+  return [...new Set([...faults, ...mentioned])];
+}

@@ -1,0 +1,43 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { services } from '../../src/service-table.ts';
+import { readStackFile, type StackInfo } from '../../src/stack-file.ts';
+import { startCommand } from '../command.ts';
+
+export interface TestStack extends AsyncDisposable {
+  info: StackInfo;
+  dataDir: string;
+  /** The same, with the processes that run now. */
+  currentInfo(): Promise<StackInfo>;
+  /** What the services logged as ERROR: a human would have to act. */
+  loggedErrors(): Promise<string[]>;
+}
+
+/** The whole service as `npm start` runs it, with data of its own and on a free port. Disposal removes the data. */
+export async function startTestStack(environment: NodeJS.ProcessEnv = {}): Promise<TestStack> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'http-test-'));
+  const command = startCommand(dataDir, [], { LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'warn', ...environment });
+  const stop = async (): Promise<void> => {
+    command.process.kill('SIGTERM');
+    await command.ended;
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  try {
+    return {
+      info: await command.ready(),
+      dataDir,
+      currentInfo: () => readStackFile(dataDir),
+      loggedErrors: async () => (await Promise.all(services.map((service) => errorsIn(join(dataDir, 'logs', `${service}.log`))))).flat(),
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function errorsIn(logFile: string): Promise<string[]> {
+  const lines = (await readFile(logFile, 'utf8')).split('\n');
+  return lines.filter((line) => line.includes('"level":"error"') || line.includes('"level":"fatal"'));
+}

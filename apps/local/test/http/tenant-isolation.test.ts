@@ -1,0 +1,392 @@
+import { waitUntil } from '@scheduling/embedded';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { databaseServices } from '../../src/service-table.ts';
+import { type Answer, apiDocument } from './client.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
+import { query } from './databases.ts';
+
+/** What a reference in a request names. */
+type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'customer' | 'resource' | 'product';
+
+/** Everything of one provider, by kind. */
+type World = Record<Kind, string>;
+
+interface Request {
+  path: Record<string, string>;
+  query: Record<string, string>;
+  body?: Record<string, unknown>;
+}
+
+/** An operation with every reference that it takes. */
+interface Case {
+  request: (world: World, practice: Practice) => Request;
+  /** Where a reference to something that exists stands: `path.providerRef`, `body.appointmentReference`. */
+  existing: Record<string, Kind>;
+  /** Where the request names what it makes. */
+  made?: string[];
+  /** Where a label stands that is never looked up. */
+  labels?: string[];
+}
+
+const period = { from: '2031-01-01T00:00', to: '2031-12-31T00:00' };
+const ofProvider = (world: World, more: Record<string, string> = {}): Record<string, string> => ({ providerRef: world.provider, ...more });
+
+const cases: Record<string, Case> = {
+  createUser: {
+    request: () => ({ path: {}, query: {}, body: { reference: newReference(), email: `${unique('u')}@test.example`, username: unique('u'), lastName: 'X' } }),
+    existing: {},
+    made: ['body.reference'],
+  },
+  getUser: { request: ({ user }) => ({ path: { reference: user }, query: {} }), existing: { 'path.reference': 'user' } },
+  createAccount: {
+    request: ({ user }) => ({ path: {}, query: {}, body: { ownerReference: user, accountReference: newReference(), branch: 'misc' } }),
+    existing: { 'body.ownerReference': 'user' },
+    made: ['body.accountReference'],
+    labels: ['body.invoiceTaxId'],
+  },
+  getAccount: { request: ({ account }) => ({ path: { reference: account }, query: {} }), existing: { 'path.reference': 'account' } },
+  createProvider: {
+    request: ({ user, account }) => ({ path: {}, query: {}, body: { reference: newReference(), ownerReference: user, accountReference: account, name: 'P' } }),
+    existing: { 'body.ownerReference': 'user', 'body.accountReference': 'account' },
+    made: ['body.reference'],
+  },
+  getProvider: { request: ({ provider }) => ({ path: { reference: provider }, query: {} }), existing: { 'path.reference': 'provider' } },
+  listStaff: { request: (world) => ({ path: ofProvider(world), query: {} }), existing: { 'path.providerRef': 'provider' } },
+  addStaff: {
+    request: (world) => ({ path: ofProvider(world), query: {}, body: { reference: world.user } }),
+    existing: { 'path.providerRef': 'provider', 'body.reference': 'user' },
+  },
+  removeStaff: {
+    request: (world) => ({ path: ofProvider(world, { userRef: world.staff }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.userRef': 'staff' },
+  },
+  createTimeslots: {
+    request: (world, practice) => ({ path: ofProvider(world), query: {}, body: { timeslots: [newTimeslot(practice)] } }),
+    existing: { 'path.providerRef': 'provider' },
+    made: ['body.timeslots.0.reference'],
+    labels: ['body.timeslots.0.resourceReference'],
+  },
+  listTimeslots: {
+    request: (world) => ({ path: ofProvider(world, { resourceRef: world.resource }), query: period }),
+    existing: { 'path.providerRef': 'provider', 'path.resourceRef': 'resource' },
+  },
+  updateTimeslot: {
+    request: (world) => ({ path: ofProvider(world, { timeslotRef: world.timeslot }), query: {}, body: { defaultCapacity: 9 } }),
+    existing: { 'path.providerRef': 'provider', 'path.timeslotRef': 'timeslot' },
+  },
+  deleteTimeslot: {
+    request: (world) => ({ path: ofProvider(world, { timeslotRef: world.timeslot }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.timeslotRef': 'timeslot' },
+  },
+  createAppointment: {
+    request: (world, practice) => ({
+      path: ofProvider(world),
+      query: {},
+      body: newAppointment(practice, {
+        contactReference: world.user,
+        participations: [{ reference: newReference(), name: 'A', email: 'a@customers.example', state: 'BOOKED' }],
+      }),
+    }),
+    existing: { 'path.providerRef': 'provider' },
+    made: ['body.reference', 'body.participations.0.reference'],
+    labels: ['body.resourceReference', 'body.productReference', 'body.contactReference'],
+  },
+  listAppointments: {
+    request: (world) => ({ path: ofProvider(world), query: { productRef: world.product, resourceRef: world.resource } }),
+    existing: { 'path.providerRef': 'provider', 'query.productRef': 'product', 'query.resourceRef': 'resource' },
+  },
+  cancelAppointment: {
+    request: (world) => ({
+      path: ofProvider(world),
+      query: { appointmentReference: world.appointment },
+      body: { appointmentReference: world.appointment, message: 'm' },
+    }),
+    existing: { 'path.providerRef': 'provider', 'query.appointmentReference': 'appointment', 'body.appointmentReference': 'appointment' },
+  },
+  deleteAppointmentsWithoutNotification: {
+    request: (world) => ({ path: ofProvider(world), query: { seriesId: world.series }, body: { seriesId: world.series } }),
+    existing: {
+      'path.providerRef': 'provider',
+      'query.seriesId': 'series',
+      'body.seriesId': 'series',
+      'query.appointmentReference': 'appointment',
+      'body.appointmentReference': 'appointment',
+    },
+  },
+  createParticipation: {
+    request: (world) => ({
+      path: ofProvider(world),
+      query: {},
+      body: { reference: newReference(), appointmentReference: world.appointment, customerReference: world.customer, state: 'BOOKED' },
+    }),
+    existing: { 'path.providerRef': 'provider', 'body.appointmentReference': 'appointment', 'body.customerReference': 'customer' },
+    made: ['body.reference'],
+  },
+  updateParticipation: {
+    request: (world) => ({ path: ofProvider(world, { participationRef: world.participation }), query: {}, body: { state: 'CANCELED' } }),
+    existing: { 'path.providerRef': 'provider', 'path.participationRef': 'participation' },
+  },
+  getCustomer: {
+    request: (world) => ({ path: ofProvider(world, { customerRef: world.customer }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
+  },
+  createCustomer: {
+    request: (world) => ({ path: ofProvider(world), query: {}, body: { customerReference: newReference(), providerReference: world.provider, userName: 'C' } }),
+    existing: { 'path.providerRef': 'provider', 'body.providerReference': 'provider' },
+    made: ['body.customerReference'],
+  },
+  updateCustomer: {
+    request: (world) => ({ path: ofProvider(world, { customerRef: world.customer }), query: {}, body: { customerReference: newReference(), note: 'changed' } }),
+    existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
+    made: ['body.customerReference'],
+  },
+  deleteCustomer: {
+    request: (world) => ({ path: ofProvider(world, { customerRef: world.customer }), query: { ignoreFutureAppointments: '' } }),
+    existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
+  },
+};
+
+/** Customers are named by provider, everything else by CRM; so only of these the same reference may exist twice in a CRM. */
+const namedByProvider = new Set(['createCustomer', 'updateCustomer']);
+/** What belongs to the CRM and not to a provider, so that there is no other provider's. */
+const ofCrm = new Set<Kind>(['provider', 'user', 'account']);
+
+const document = await apiDocument();
+const operations = document.places.map(({ operation }) => operation.operationId);
+
+let crm: TestCrm;
+let foreignCrm: TestCrm;
+let own: { practice: Practice; world: World };
+let sibling: World;
+let foreign: World;
+const absent = Object.fromEntries(
+  ['provider', 'user', 'staff', 'account', 'timeslot', 'appointment', 'series', 'participation', 'customer', 'resource', 'product'].map((kind) => [kind, newReference()]),
+) as World;
+
+beforeAll(async () => {
+  [crm, foreignCrm] = [await createCrm(), await createCrm()];
+  own = await createWorld(crm);
+  sibling = (await createWorld(crm)).world;
+  foreign = (await createWorld(foreignCrm)).world;
+  await waitUntilQuiet();
+});
+
+/** Of one length, so that answers that show them have one length, too. */
+function newReference(): string {
+  return `${unique('thing')}@test`;
+}
+
+async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world: World }> {
+  const practice = await createPractice(owner);
+  const staff = newReference();
+  await owner.post('/user', { reference: staff, email: `${unique('s')}@test.example`, username: unique('s'), lastName: 'Staff' });
+  await owner.post(`${practice.at}/staff`, { reference: staff });
+  const appointment = await createAppointment(practice, { capacity: 100 });
+  const { reference: _reference, start: _start, end: _end, ...series } = newAppointment(practice);
+  const { body } = await owner.post<{ seriesId: string }[]>(`${practice.at}/appointments`, {
+    ...series,
+    series_data: { from: '2031-04-01T09:00', to: '2031-04-01T10:00', raster: 30 },
+  });
+  const timeslot = newTimeslot(practice, { start: '2031-05-01T09:00', end: '2031-05-01T10:00' });
+  await owner.post(`${practice.at}/timeslots`, { timeslots: [timeslot] });
+  const participation = await createParticipation(practice, appointment);
+  const world = {
+    provider: practice.provider,
+    user: practice.owner,
+    staff,
+    account: practice.account,
+    timeslot: timeslot['reference'] as string,
+    appointment,
+    series: body[0]!.seriesId,
+    participation,
+    customer: practice.customer,
+    resource: practice.resource,
+    product: practice.product,
+  };
+  return { practice, world };
+}
+
+describe('every route', () => {
+  it.each(operations)('%s has a case that names all of its references', (operationId) => {
+    const { existing, made = [], labels = [] } = cases[operationId]!;
+    expect([...Object.keys(existing), ...made, ...labels].sort()).toEqual(documentedReferences(operationId).sort());
+  });
+});
+
+const foreignReferences = operations.flatMap((operationId) =>
+  Object.entries(cases[operationId]?.existing ?? {}).map(([where, kind]) => [operationId, where, kind] as const),
+);
+
+describe('a reference to what is not one’s own', () => {
+  it.each(foreignReferences)('%s answers a foreign %s (%s) as an absent one, and nothing comes of it', async (operationId, where, kind) => {
+    const before = await snapshot([crm, foreignCrm]);
+    const reference = await sendWith(operationId, own.world, { [where]: absent[kind] });
+    const candidates = [foreign[kind], ...(ofCrm.has(kind) ? [] : [sibling[kind]])];
+    for (const candidate of candidates) {
+      const answer = await sendWith(operationId, own.world, { [where]: candidate });
+      expect(visible(answer, candidate)).toEqual(visible(reference, absent[kind]));
+    }
+    expect(hidesOrRefuses(operationId, reference), `${reference.status} ${reference.text}`).toBe(true);
+    expect(await snapshot([crm, foreignCrm])).toEqual(before);
+  });
+
+  it.each(operations)('%s answers a request about another CRM’s world, and about another provider’s under one’s own, as about nothing', async (operationId) => {
+    const references = cases[operationId]!.existing;
+    if (Object.keys(references).length === 0) return;
+    const before = await snapshot([crm, foreignCrm]);
+    const others = (world: World, exceptProvider: boolean): Record<string, string> =>
+      Object.fromEntries(Object.entries(references).flatMap(([where, kind]) => (exceptProvider && ofCrm.has(kind) ? [] : [[where, world[kind]]])));
+    for (const [world, exceptProvider] of [
+      [foreign, false],
+      [sibling, true],
+    ] as const) {
+      if (exceptProvider && Object.values(references).every((kind) => ofCrm.has(kind))) continue;
+      const answer = await sendWith(operationId, own.world, others(world, exceptProvider));
+      const nothing = await sendWith(operationId, own.world, others(absent, exceptProvider));
+      const masked = (each: Answer, of: World) => Object.values(of).reduce((text, reference) => text.replaceAll(reference, '…'), each.text);
+      expect([answer.status, masked(answer, world)]).toEqual([nothing.status, masked(nothing, absent)]);
+    }
+    expect(await snapshot([crm, foreignCrm])).toEqual(before);
+  });
+});
+
+const madeReferences = operations.flatMap((operationId) => (cases[operationId]?.made ?? []).map((where) => [operationId, where] as const));
+
+describe('a reference that another CRM uses, too', () => {
+  it.each(madeReferences)('%s takes as %s, without touching what is there', async (operationId, where) => {
+    const before = await snapshot([foreignCrm]);
+    const caller = await createWorld(await createCrm());
+    for (const taken of Object.values(foreign).filter((reference) => reference.includes('@'))) {
+      const { status, text, body } = await sendWith(operationId, caller.world, { [where]: taken }, caller.practice);
+      expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);
+      if (operationId === 'updateCustomer') caller.world.customer = (body as { customer: { customerReference: string } }).customer.customerReference;
+    }
+    expect(await snapshot([foreignCrm])).toEqual(before);
+  });
+
+  it.each(madeReferences.filter(([operationId]) => namedByProvider.has(operationId)))('%s takes as %s also from another provider', async (operationId, where) => {
+    const practice = await createPractice(crm);
+    const world = { ...own.world, provider: practice.provider, customer: practice.customer };
+    const { status, text } = await sendWith(operationId, world, { [where]: sibling.customer }, practice);
+    expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);
+  });
+});
+
+describe('one’s own', () => {
+  it.each(operations)('%s succeeds', async (operationId) => {
+    const { practice, world } = await createWorld(crm);
+    const { status, text } = await sendWith(operationId, world, {}, practice);
+    expect([200, 201, 204], text).toContain(status);
+    if (operationId === 'getCustomer') expect(status).toBe(200);
+    if (operationId.startsWith('list')) expect(text).not.toBe('[]');
+  });
+});
+
+/** Sends the request of a case with some of its references replaced. */
+function sendWith(operationId: string, world: World, replaced: Record<string, string>, practice: Practice = own.practice): Promise<Answer> {
+  const { path, method } = document.places.find(({ operation }) => operation.operationId === operationId)!;
+  const request = cases[operationId]!.request(world, practice);
+  dropAlternative(request, Object.keys(replaced));
+  for (const [where, reference] of Object.entries(replaced)) replace(request, where, reference);
+  const address = path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(request.path[name]!));
+  return practice.crm.send(method.toUpperCase(), address, request.body, { query: request.query, headers: { 'x-request-id': 'isolation' } });
+}
+
+/** A DELETE takes an argument from the body or the query, and an appointment or a series: only the place that is replaced is kept. */
+function dropAlternative(request: Request, places: string[]): void {
+  const argument = places.find((place) => /^(?:query|body)\.(?:appointmentReference|seriesId)$/.test(place));
+  if (argument === undefined || request.query['appointmentReference'] === request.query['seriesId']) return;
+  request.query = {};
+  request.body = {};
+}
+
+function replace(request: Request, where: string, reference: string): void {
+  const steps = where.split('.');
+  const parent = steps.slice(0, -1).reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], request) as Record<string, unknown>;
+  parent[steps.at(-1)!] = reference;
+}
+
+/** What a caller can see of an answer, byte for byte, with the reference that the request itself had made the same. */
+function visible({ status, headers, text }: Answer, reference: string): unknown {
+  const shown = [...headers].filter(([name]) => name !== 'date').map(([name, value]) => `${name}: ${value}`);
+  return { status, headers: shown.sort(), text: text.replaceAll(reference, '…') };
+}
+
+function hidesOrRefuses(operationId: string, { status, text }: Answer): boolean {
+  if (status === 404) return true;
+  if (operationId === 'getCustomer') return status === 204;
+  if (operationId.startsWith('list')) return status === 200 && text === '[]';
+  // interface 4.4: the provider of the body must be that of the address.
+  return operationId === 'createCustomer' && status === 400;
+}
+
+/** Every parameter and field of an operation that is a reference, going by its name in the API document. */
+function documentedReferences(operationId: string): string[] {
+  const { operation } = document.places.find((place) => place.operation.operationId === operationId)!;
+  const parameters = (operation.parameters ?? []).filter(({ name }) => name !== 'crmId' && isReferenceName(name)).map((parameter) => `${parameter.in}.${parameter.name}`);
+  const schema = operation.requestBody?.content['application/json'].schema;
+  return [...new Set([...parameters, ...referencesIn(schema, 'body')])];
+}
+
+function isReferenceName(name: string): boolean {
+  return /(?:^ref|Ref)(?:erence)?$|Id$/.test(name) || name === 'reference';
+}
+
+interface Schema {
+  $ref?: string;
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+  items?: Schema;
+}
+
+function referencesIn(schema: unknown, at: string): string[] {
+  if (schema === undefined) return [];
+  const { $ref, anyOf = [], properties = {}, items } = schema as Schema;
+  if ($ref !== undefined) return referencesIn(document.document.components.schemas[$ref.split('/').at(-1)!], at);
+  return [
+    ...anyOf.flatMap((each) => referencesIn(each, at)),
+    ...(items === undefined ? [] : referencesIn(items, `${at}.0`)),
+    ...Object.entries(properties).flatMap(([name, property]) => (isReferenceName(name) ? [`${at}.${name}`] : referencesIn(property, `${at}.${name}`))),
+  ];
+}
+
+/** Every row of some CRMs in the four databases, and every event about them. */
+async function snapshot(crms: TestCrm[]): Promise<Record<string, string[]>> {
+  const crmIds = crms.map(({ crmId }) => crmId);
+  const entries = await Promise.all(databaseServices.map(async (service) => [service, await rowsOf(service, crmIds)] as const));
+  return Object.fromEntries(entries);
+}
+
+async function rowsOf(service: (typeof databaseServices)[number], crmIds: string[]): Promise<string[]> {
+  const tables = await query<{ name: string }>(
+    service,
+    `SELECT c.table_name AS name FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
+      WHERE c.table_schema = 'public' AND c.column_name = 'crm_id' AND t.table_type = 'BASE TABLE' ORDER BY 1`,
+  );
+  // When a key was last used is noted with every request.
+  const rows = tables.map(
+    ({ name }) => `SELECT '${name} ' || (to_jsonb(t) - 'last_used_at')::text AS row FROM "${name}" t WHERE crm_id = ANY ($1)`,
+  );
+  const events = `SELECT 'outbox ' || id || ' ' || type FROM outbox
+                   WHERE EXISTS (SELECT FROM unnest($1::text[]) AS crm_id WHERE position(convert_to(crm_id, 'UTF8') IN payload) > 0)`;
+  const found = await query<{ row: string }>(service, `${[...rows, events].join(' UNION ALL ')} ORDER BY 1`, [crmIds]);
+  return found.map(({ row }) => row);
+}
+
+/** Until the events of the setup have had their effects everywhere. */
+async function waitUntilQuiet(): Promise<void> {
+  let last: unknown;
+  await waitUntil(
+    async () => {
+      const [{ mails }] = (await query<{ mails: number }>('notification', `SELECT count(*)::int AS mails FROM mail WHERE crm_id = ANY ($1) AND state = 'sent'`, [
+        [crm.crmId, foreignCrm.crmId],
+      ])) as [{ mails: number }];
+      const unsent = await Promise.all(databaseServices.map((service) => query(service, 'SELECT id FROM outbox WHERE sent_at IS NULL')));
+      const now = JSON.stringify(await snapshot([crm, foreignCrm]));
+      const quiet = mails === 3 && unsent.every((rows) => rows.length === 0) && now === last;
+      last = now;
+      return quiet;
+    },
+    { what: 'the events of the setup to be dealt with', timeoutMs: 20_000, intervalMs: 500 },
+  );
+}

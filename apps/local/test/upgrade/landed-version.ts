@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { repositoryRoot } from '../../src/config.ts';
+import { type Service, services } from '../../src/service-table.ts';
+
+const run = promisify(execFile);
+
+/** The services as they were at a commit, with the libraries and packages of that time. */
+export interface LandedVersion extends AsyncDisposable {
+  /** The folder that has `apps` and `libs`. */
+  root: string;
+}
+
+/** Takes the files of a commit out of git into a folder of their own and installs what its lockfile names. */
+export async function checkOutVersion(commit: string): Promise<LandedVersion> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'scheduling-upgrade-')));
+  const root = join(folder, 'version');
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    await mkdir(root);
+    await run('git', ['archive', '--output', join(folder, 'version.tar'), commit], { cwd: repositoryRoot });
+    await run('tar', ['-xf', join(folder, 'version.tar'), '-C', root]);
+    const workspaces = services.map((service) => `--workspace=apps/${service}`);
+    await run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', ...workspaces], { cwd: root });
+    await Promise.all(services.map((service) => requireOwnLibraries(root, service)));
+    return { root, [Symbol.asyncDispose]: remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** Old services on new libraries would be neither version. */
+async function requireOwnLibraries(root: string, service: Service): Promise<void> {
+  const library = await realpath(createRequire(join(root, 'apps', service, 'src/main.ts')).resolve('@scheduling/runtime'));
+  if (!library.startsWith(join(root, 'libs'))) throw new Error(`${service} of ${root} would run with ${library}`);
+}

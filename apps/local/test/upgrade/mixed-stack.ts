@@ -1,0 +1,108 @@
+import { type Child, describeExit, lastLines, spawnChild, startInbox, waitUntilReady } from '@scheduling/embedded';
+import { createTestDatabase, startTestNats } from '@scheduling/testing';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAdminClient, demoCrmId, ensureDemoCrm } from '../../src/demo-crm.ts';
+import {
+  databaseServices,
+  type DatabaseService,
+  host,
+  publicUrl,
+  type Service,
+  serviceEnvironment,
+  services,
+  type Surroundings,
+} from '../../src/service-table.ts';
+import type { StackInfo } from '../../src/stack-file.ts';
+import { choosePorts } from '../../src/start-services.ts';
+
+/** Where the code of each service comes from: a folder that has `apps` and `libs`. */
+export type Versions = Record<Service, string>;
+
+/** Databases, NATS and an inbox that stay, and a process for each service that may be of any version. */
+export interface MixedStack extends AsyncDisposable {
+  info: Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey' | 'databases' | 'services'>;
+  /** Runs the migrations of one version on all databases, whatever runs on them. */
+  migrate(root: string): Promise<void>;
+  /** Stops those services that are to be of another version than now, and returns when the other version is ready. */
+  run(versions: Versions): Promise<void>;
+  /** What the services logged as ERROR, and the events that they put aside. */
+  complaints(): Promise<string[]>;
+}
+
+const readyTimeoutMs = 60_000;
+const stopTimeoutMs = 10_000;
+
+/** Migrates the databases with a version's own command and starts all services of that version. */
+export async function startMixedStack(root: string): Promise<MixedStack> {
+  await using starting = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'scheduling-upgrade-stack-'));
+  starting.defer(() => rm(folder, { recursive: true, force: true }));
+  const nats = starting.use(await startTestNats());
+  const inbox = starting.use(await startInbox({ dataDir: folder }));
+  const databases = Object.fromEntries(
+    await Promise.all(databaseServices.map(async (service) => [service, await createTestDatabase()] as const)),
+  ) as Record<DatabaseService, string>;
+  const around: Surroundings = { ports: await choosePorts(0), databaseUrls: databases, natsUrl: nats.url, smtpUrl: inbox.smtpUrl, logLevel: 'warn' };
+  const runner = createRunner(folder, around);
+  starting.defer(() => runner.stop());
+  await runner.migrate(root);
+  await runner.run(Object.fromEntries(services.map((service) => [service, root])) as Versions);
+
+  const addresses = Object.fromEntries(services.map((service) => [service, `${host}:${around.ports[service].main}`])) as StackInfo['services'];
+  using admin = createAdminClient(addresses.identity);
+  const apiKey = await ensureDemoCrm(admin, folder);
+  const info = { gateway: publicUrl(around.ports), inbox: inbox.webUrl, crmId: demoCrmId, apiKey, databases, services: addresses };
+  const started = starting.move();
+  return { info, migrate: runner.migrate, run: runner.run, complaints: () => readErrors(folder), [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+function createRunner(folder: string, around: Surroundings) {
+  const running = new Map<Service, { root: string; child: Child }>();
+
+  const spawn = (service: Service, root: string, command: string[]): Promise<Child> =>
+    spawnChild({
+      command: process.execPath,
+      args: [join(root, 'apps', service, 'src', 'main.ts'), ...command],
+      cwd: root,
+      environment: { PATH: process.env['PATH'], ...serviceEnvironment(service, around) },
+      logFile: logFileOf(folder, service),
+    });
+
+  const replace = async (service: Service, root: string): Promise<void> => {
+    await running.get(service)?.child.stop('SIGTERM', stopTimeoutMs);
+    running.delete(service);
+    const child = await spawn(service, root, []);
+    running.set(service, { root, child });
+    const ready = async (): Promise<boolean> => (await fetch(`http://${host}:${around.ports[service].metrics}/readyz`)).ok;
+    await waitUntilReady(child, ready, readyTimeoutMs);
+  };
+
+  return {
+    migrate: async (root: string): Promise<void> => {
+      for (const service of databaseServices) {
+        const child = await spawn(service, root, ['migrate']);
+        const exit = await child.exited;
+        if (exit.code !== 0) throw new Error(`migrating ${service} ended with ${describeExit(exit)}:\n${await lastLines(child.logFile)}`);
+      }
+    },
+    run: async (versions: Versions): Promise<void> => {
+      await Promise.all(services.filter((service) => running.get(service)?.root !== versions[service]).map((service) => replace(service, versions[service])));
+    },
+    stop: async (): Promise<void> => {
+      await Promise.all([...running.values()].map(({ child }) => child.stop('SIGTERM', stopTimeoutMs)));
+    },
+  };
+}
+
+async function readErrors(folder: string): Promise<string[]> {
+  const lines = await Promise.all(
+    services.map(async (service) => (await readFile(logFileOf(folder, service), 'utf8')).split('\n').filter((line) => /"level":"(error|fatal)"/.test(line))),
+  );
+  return lines.flat();
+}
+
+function logFileOf(folder: string, service: Service): string {
+  return join(folder, `${service}.log`);
+}

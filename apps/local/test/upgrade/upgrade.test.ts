@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { repositoryRoot } from '../../src/config.ts';
+import { playDemo } from '../../src/play-demo.ts';
+import { type Service, services } from '../../src/service-table.ts';
+import { query } from '../http/databases.ts';
+import { checkOutVersion, type LandedVersion } from './landed-version.ts';
+import { type MixedStack, startMixedStack, type Versions } from './mixed-stack.ts';
+import { useServices } from './use-services.ts';
+
+/** Each test leaves its processes to the next, which replaces only what differs. So the order counts. */
+let landed: LandedVersion;
+let stack: MixedStack;
+const lasting = { run: 'lasting' };
+
+beforeAll(async () => {
+  landed = await checkOutVersion(process.env['UPGRADE_FROM']!);
+  stack = await startMixedStack(landed.root);
+  await playDemo(stack.info, lasting.run, () => {});
+  await useServices(stack.info, 'before', lasting);
+  // While everything landed runs, as in a rollout.
+  await stack.migrate(repositoryRoot);
+}, 600_000);
+
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  await landed?.[Symbol.asyncDispose]();
+});
+
+it('the landed version works on the new schema', async () => {
+  await useServices(stack.info, 'migrated', lasting);
+  expect(await complaints()).toEqual([]);
+});
+
+it.each(services)('the new %s works beside the landed others', async (service) => {
+  await stack.run(allBut(service, landed.root, repositoryRoot));
+  await useServices(stack.info, `new-${service}`, lasting);
+  expect(await complaints()).toEqual([]);
+});
+
+it.each(services.toReversed())('the landed %s works beside the new others', async (service) => {
+  await stack.run(allBut(service, repositoryRoot, landed.root));
+  await useServices(stack.info, `landed-${service}`, lasting);
+  expect(await complaints()).toEqual([]);
+});
+
+function allBut(single: Service, others: string, version: string): Versions {
+  return Object.fromEntries(services.map((service) => [service, service === single ? version : others])) as Versions;
+}
+
+/** Errors in the logs, and the events that a service could not process. */
+async function complaints(): Promise<unknown[]> {
+  const putAside = (['calendar', 'customer', 'notification'] as const).map((service) =>
+    query(service, 'SELECT consumer, subject, error FROM dead_letter', [], stack.info),
+  );
+  return [...(await stack.complaints()), ...(await Promise.all(putAside)).flat()];
+}

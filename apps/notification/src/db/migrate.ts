@@ -1,0 +1,13 @@
+import { messagingMigrations } from '@scheduling/messaging';
+import { type MigrationSet, migrateDatabase } from '@scheduling/postgres';
+import type { Logger } from '@scheduling/runtime';
+import * as mails from './migrations/2026-11-21-mails.ts';
+
+const migrations = { '2026-11-21-mails': mails };
+
+/** In the order in which they run; the doctor compares with them. */
+export const migrationSets: MigrationSet[] = [messagingMigrations, { name: 'notification', migrations }];
+
+export function migrateNotificationDatabase(url: string, logger: Logger): Promise<void> {
+  return migrateDatabase({ url, sets: migrationSets, logger });
+}

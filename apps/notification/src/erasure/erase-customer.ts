@@ -1,0 +1,42 @@
+import { appendEvent, events } from '@scheduling/messaging';
+import type { Database } from '@scheduling/postgres';
+import type { Transaction } from 'kysely';
+import type { NotificationSchema } from '../db/schema.ts';
+import { type LastMailIntent, storeLastMail } from '../mail/store-mail.ts';
+import { type CustomerKey, lockCustomer } from './lock-customer.ts';
+
+/** Removes every mail of a customer and sees to it that none is stored any more; only the last mail stays. Again: no change. */
+export async function eraseMails(database: Database<NotificationSchema>, key: CustomerKey): Promise<void> {
+  await database.transaction(async (tx) => {
+    await lockCustomer(tx, 'exclusive', key);
+    await tx
+      .insertInto('erased_customer')
+      .values({ crm_id: key.crmId, customer_id: key.customerId })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    await tx
+      .deleteFrom('mail')
+      .where('crm_id', '=', key.crmId)
+      .where('customer_id', '=', key.customerId)
+      .where('erasure_id', 'is', null)
+      .execute();
+  });
+}
+
+/** Stores the last mail, when one is due, and confirms the erasure when none waits (any more). A mail that waits confirms it when it is finished. */
+export async function concludeErasure(
+  tx: Transaction<NotificationSchema>,
+  { crmId, erasureId }: { crmId: string; erasureId: string },
+  lastMail: LastMailIntent | undefined,
+): Promise<void> {
+  if (lastMail) await storeLastMail(tx, lastMail);
+  const waiting = await tx
+    .selectFrom('mail')
+    .select('id')
+    .where('crm_id', '=', crmId)
+    .where('erasure_id', '=', erasureId)
+    .where('state', '=', 'pending')
+    .executeTakeFirst();
+  if (waiting) return;
+  await appendEvent(tx, events.notificationErasureConfirmed, { crmId, erasureId, service: 'notification' });
+}

@@ -1,0 +1,26 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { NotificationSchema } from '../db/schema.ts';
+
+export interface CustomerKey {
+  crmId: string;
+  customerId: string;
+}
+
+/**
+ * Storing a mail and erasing its customer exclude each other until the transaction ends, so a mail is either there to be erased or sees
+ * that its customer is erased.
+ */
+export async function lockCustomer(tx: Transaction<NotificationSchema>, mode: 'shared' | 'exclusive', key: CustomerKey): Promise<void> {
+  const lock = sql.raw(mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock');
+  await sql`SELECT ${lock}(hashtextextended(${`customer ${key.crmId} ${key.customerId}`}, 0))`.execute(tx);
+}
+
+export async function isErased(db: Kysely<NotificationSchema>, { crmId, customerId }: CustomerKey): Promise<boolean> {
+  const row = await db
+    .selectFrom('erased_customer')
+    .select('customer_id')
+    .where('crm_id', '=', crmId)
+    .where('customer_id', '=', customerId)
+    .executeTakeFirst();
+  return row !== undefined;
+}

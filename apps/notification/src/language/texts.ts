@@ -1,0 +1,44 @@
+/** The mails that exist, by what happened. */
+export const mailTemplates = [
+  'booking-confirmed',
+  'request-received',
+  'request-confirmed',
+  'request-declined',
+  'booking-cancelled',
+  'appointment-cancelled',
+  'removed-by-deletion',
+  'email-verification',
+] as const;
+
+export type MailTemplate = (typeof mailTemplates)[number];
+
+/** What one mail says. */
+export interface MailTexts {
+  /** `about` is the appointment's description, or the name of the provider or CRM. */
+  subject: (about: string) => string;
+  /** One or two words: what became of the booking. */
+  status: string;
+  headline: string;
+  lead: string;
+}
+
+/** Everything that a language has to say. */
+export interface Texts {
+  greeting: (name: string) => string;
+  mails: Record<MailTemplate, MailTexts>;
+  labels: { where: string; message: (provider: string) => string };
+  /** About the calendar file that comes with the mail. */
+  calendar: { invitation: string; cancellation: (appointments: number) => string };
+  verification: {
+    action: string;
+    /** What to do when the button does not work. */
+    fallback: string;
+    expiry: string;
+    unexpected: string;
+  };
+  automatic: string;
+}
+
+/** A language in the making: what it lacks is said in English. */
+export type PartialTexts = { [Key in keyof Texts]?: Texts[Key] extends Record<string, unknown> ? PartialSection<Texts[Key]> : Texts[Key] };
+type PartialSection<Section> = { [Key in keyof Section]?: Section[Key] extends MailTexts ? Partial<Section[Key]> : Section[Key] };

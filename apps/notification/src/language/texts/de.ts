@@ -1,0 +1,73 @@
+import type { PartialTexts } from '../texts.ts';
+
+export const texts: PartialTexts = {
+  greeting: (name) => `Guten Tag ${name},`,
+  mails: {
+    'booking-confirmed': {
+      subject: (about) => `Ihre Buchung: ${about}`,
+      status: 'Bestätigt',
+      headline: 'Ihre Buchung ist bestätigt',
+      lead: 'Wir freuen uns auf Sie.',
+    },
+    'request-received': {
+      subject: (about) => `Ihre Anfrage: ${about}`,
+      status: 'Anfrage erhalten',
+      headline: 'Ihre Anfrage ist angekommen',
+      lead: 'Sie ist noch keine Buchung. Sobald darüber entschieden ist, bekommen Sie wieder eine Nachricht.',
+    },
+    'request-confirmed': {
+      subject: (about) => `Bestätigt: ${about}`,
+      status: 'Bestätigt',
+      headline: 'Ihre Anfrage ist bestätigt',
+      lead: 'Ihr Platz ist gebucht. Wir freuen uns auf Sie.',
+    },
+    'request-declined': {
+      subject: (about) => `Abgelehnt: ${about}`,
+      status: 'Abgelehnt',
+      headline: 'Ihre Anfrage wurde abgelehnt',
+      lead: 'Leider können wir Ihnen diesen Termin nicht anbieten.',
+    },
+    'booking-cancelled': {
+      subject: (about) => `Storniert: ${about}`,
+      status: 'Storniert',
+      headline: 'Ihre Buchung ist storniert',
+      lead: 'Sie müssen nichts weiter tun.',
+    },
+    'appointment-cancelled': {
+      subject: (about) => `Abgesagt: ${about}`,
+      status: 'Abgesagt',
+      headline: 'Dieser Termin findet nicht statt',
+      lead: 'Leider musste er abgesagt werden.',
+    },
+    'removed-by-deletion': {
+      subject: (about) => `Ihre Daten wurden gelöscht: ${about}`,
+      status: 'Gelöscht',
+      headline: 'Ihre Kundendaten wurden gelöscht',
+      lead: 'Ihre hier genannte Teilnahme endet damit. Dies ist die letzte Nachricht dazu.',
+    },
+    'email-verification': {
+      subject: () => 'Bitte bestätigen Sie Ihre E-Mail-Adresse',
+      status: 'Noch ein Schritt',
+      headline: 'Bitte bestätigen Sie Ihre E‑Mail‑Adresse',
+      lead: 'Bestätigen Sie, dass diese Adresse Ihnen gehört, und alles ist erledigt.',
+    },
+  },
+  labels: {
+    where: 'Wo',
+    message: (provider) => `Nachricht von ${provider}`,
+  },
+  calendar: {
+    invitation: 'Die angehängte Datei trägt den Termin in Ihren Kalender ein.',
+    cancellation: (appointments) =>
+      appointments === 1
+        ? 'Die angehängte Datei nimmt den Termin aus Ihrem Kalender.'
+        : 'Die angehängten Dateien nehmen die Termine aus Ihrem Kalender.',
+  },
+  verification: {
+    action: 'E-Mail-Adresse bestätigen',
+    fallback: 'Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse im Browser:',
+    expiry: 'Der Link gilt einmal und 24 Stunden lang.',
+    unexpected: 'Sie wissen nicht, worum es geht? Dann tun Sie nichts: Ohne Ihre Bestätigung geschieht nichts.',
+  },
+  automatic: 'Diese Nachricht wurde automatisch verschickt.',
+};

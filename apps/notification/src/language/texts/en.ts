@@ -1,0 +1,73 @@
+import type { Texts } from '../texts.ts';
+
+export const texts: Texts = {
+  greeting: (name) => `Hello ${name},`,
+  mails: {
+    'booking-confirmed': {
+      subject: (about) => `Your booking: ${about}`,
+      status: 'Confirmed',
+      headline: 'Your booking is confirmed',
+      lead: 'We look forward to seeing you.',
+    },
+    'request-received': {
+      subject: (about) => `Your request: ${about}`,
+      status: 'Request received',
+      headline: 'We have your request',
+      lead: 'It is not a booking yet. You will hear from us again as soon as it is decided.',
+    },
+    'request-confirmed': {
+      subject: (about) => `Confirmed: ${about}`,
+      status: 'Confirmed',
+      headline: 'Your request is confirmed',
+      lead: 'Your place is booked. We look forward to seeing you.',
+    },
+    'request-declined': {
+      subject: (about) => `Declined: ${about}`,
+      status: 'Declined',
+      headline: 'Your request was declined',
+      lead: 'Unfortunately we cannot offer you this appointment.',
+    },
+    'booking-cancelled': {
+      subject: (about) => `Cancelled: ${about}`,
+      status: 'Cancelled',
+      headline: 'Your booking is cancelled',
+      lead: 'You do not need to do anything else.',
+    },
+    'appointment-cancelled': {
+      subject: (about) => `Called off: ${about}`,
+      status: 'Called off',
+      headline: 'This appointment will not take place',
+      lead: 'Unfortunately it had to be called off.',
+    },
+    'removed-by-deletion': {
+      subject: (about) => `Your data was deleted: ${about}`,
+      status: 'Deleted',
+      headline: 'Your customer data was deleted',
+      lead: 'You no longer take part in what is listed here. This is the last message about it.',
+    },
+    'email-verification': {
+      subject: () => 'Please confirm your e-mail address',
+      status: 'One more step',
+      headline: 'Please confirm your e-mail address',
+      lead: 'Confirm that this address is yours, and you are done.',
+    },
+  },
+  labels: {
+    where: 'Where',
+    message: (provider) => `Message from ${provider}`,
+  },
+  calendar: {
+    invitation: 'The attached file adds the appointment to your calendar.',
+    cancellation: (appointments) =>
+      appointments === 1
+        ? 'The attached file takes the appointment out of your calendar.'
+        : 'The attached files take the appointments out of your calendar.',
+  },
+  verification: {
+    action: 'Confirm e-mail address',
+    fallback: 'If the button does not work, open this address in your browser:',
+    expiry: 'The link works once, and for 24 hours.',
+    unexpected: 'You do not know what this is about? Then do nothing: without your confirmation nothing happens.',
+  },
+  automatic: 'This message was sent automatically.',
+};

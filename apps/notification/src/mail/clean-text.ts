@@ -1,0 +1,23 @@
+/** Marks that turn the direction of what follows, and would do so beyond the text that holds them. */
+const directionOverrides = /[\u202A-\u202E\u2066-\u2069]/g;
+
+/** A caller's text for one line of a mail, a header or a calendar: no line breaks or control characters, nothing that is decoded again or reaches beyond it. */
+export function singleLine(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(directionOverrides, '')
+    .replaceAll(/[\p{Cc}\u2028\u2029\s]+/gu, ' ')
+    .replaceAll('=?', '= ?')
+    .trim();
+}
+
+/** The same for a text of several lines. */
+export function multiLine(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(directionOverrides, '')
+    .replaceAll(/\r\n?|[\u2028\u2029\u0085]/g, '\n')
+    .replaceAll(/[^\P{Cc}\n\t]/gu, '')
+    .replaceAll(/\n{3,}/g, '\n\n')
+    .trim();
+}

@@ -1,0 +1,279 @@
+import { type GetParticipationNoticeResponse, type Location, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
+import ICAL from 'ical.js';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { createTransport } from 'nodemailer';
+import { describe, expect, it } from 'vitest';
+import type { MailContent } from '../db/schema.ts';
+import { sampleMails } from '../samples/sample-mails.ts';
+import { composeParticipationMail } from './compose-participation-mail.ts';
+import type { MailOfChange } from './mail-of-change.ts';
+import { toMessage } from './send-mail.ts';
+
+const participationId = '01990000-0000-7000-8000-00000000000a';
+const crm: Crm = {
+  crmId: 'crm',
+  name: 'Studio',
+  language: 'en',
+  timeZone: 'Europe/Berlin',
+  senderName: 'Studio',
+  senderAddress: 'hello@studio.example',
+  notifyOnCustomerDeletion: true,
+};
+const provider: Provider = {
+  id: 'provider',
+  reference: 'provider@crm',
+  ownerReference: 'owner@crm',
+  accountReference: 'account@crm',
+  name: 'Yoga & Co',
+  timeZone: 'Europe/Berlin',
+  version: 1,
+};
+
+interface Facts {
+  name?: string;
+  description?: string;
+  message?: string;
+  address?: Location;
+  start?: string;
+  end?: string;
+}
+
+const confirmed: MailOfChange = { template: 'booking-confirmed', calendar: 'REQUEST' };
+const cancelled: MailOfChange = { template: 'booking-cancelled', calendar: 'CANCEL' };
+
+function compose(facts: Facts, change: { mail?: MailOfChange; version?: number; provider?: Partial<Provider> } = {}): MailContent {
+  const notice: GetParticipationNoticeResponse = {
+    participation: { reference: 'one', name: facts.name ?? 'Anna', email: 'anna@example.com', state: ParticipationState.BOOKED, messages: [] },
+    appointment: {
+      reference: 'one',
+      acceptBookings: true,
+      archived: false,
+      capacity: 1,
+      description: facts.description ?? 'Yoga',
+      start: new Date(facts.start ?? '2030-07-01T08:00:00Z'),
+      end: new Date(facts.end ?? '2030-07-01T09:00:00Z'),
+      address: facts.address,
+      participations: [],
+      productReference: 'yoga',
+      resourceReference: 'room',
+      state: 'APPOINTMENT_STATE_ACTIVE',
+    },
+    providerId: provider.id,
+    message: facts.message,
+  };
+  return composeParticipationMail({
+    participationId,
+    version: change.version ?? 1,
+    mail: change.mail ?? confirmed,
+    notice,
+    provider: { ...provider, ...change.provider },
+    crm,
+    senderAddress: 'no-reply@scheduling.example',
+    writtenAt: new Date('2030-06-01T00:00:00Z'),
+  })!;
+}
+
+/** As it goes over the wire. */
+async function write(content: MailContent): Promise<{ raw: string; envelope: { from: string | false; to: string[] } }> {
+  const transport = createTransport({ streamTransport: true, buffer: true });
+  const info = await transport.sendMail(toMessage({ event_id: 'event', about_id: 'about', template: 'template', request_id: 'request' }, content));
+  return { raw: (info.message as Buffer).toString(), envelope: info.envelope };
+}
+
+const parse = async (content: MailContent): Promise<ParsedMail> => simpleParser((await write(content)).raw);
+
+const calendarsOf = ({ attachments }: ParsedMail) =>
+  attachments.map(({ contentType, content, filename }) => ({ contentType, filename, text: content.toString() }));
+
+const readCalendar = (text: string): ICAL.Component => new ICAL.Component(ICAL.parse(text) as unknown[]);
+const eventOf = (text: string): ICAL.Event => new ICAL.Event(readCalendar(text).getFirstSubcomponent('vevent')!);
+
+/** One in each month, and every half hour around each change of the clocks. */
+function interestingTimes(timeZone: string): Temporal.Instant[] {
+  const months = Array.from({ length: 12 }, (_, month) => Temporal.Instant.from('2030-01-15T09:00Z').add({ hours: month * 730 }));
+  const changes: Temporal.Instant[] = [];
+  let at = Temporal.Instant.from('2030-01-01T00:00Z').toZonedDateTimeISO(timeZone).getTimeZoneTransition('next');
+  while (at && at.year <= 2030) {
+    changes.push(at.toInstant());
+    at = at.getTimeZoneTransition('next');
+  }
+  return [...months, ...changes.flatMap((change) => Array.from({ length: 16 }, (_, half) => change.add({ minutes: (half - 8) * 30 })))];
+}
+
+/** The person's calendar: by UID, the newest word counts (RFC 5546). */
+class Diary {
+  readonly events = new Map<string, { sequence: number; event: ICAL.Event | undefined }>();
+
+  receive(text: string): void {
+    const event = eventOf(text);
+    const known = this.events.get(event.uid);
+    if (known && known.sequence >= event.sequence) return;
+    const cancels = readCalendar(text).getFirstPropertyValue('method') === 'CANCEL';
+    this.events.set(event.uid, { sequence: event.sequence, event: cancels ? undefined : event });
+  }
+
+  get entries(): ICAL.Event[] {
+    return [...this.events.values()].flatMap(({ event }) => event ?? []);
+  }
+}
+
+describe('every mail in every language', () => {
+  it.each(sampleMails('anna@example.com'))('$template in $language is whole', async ({ content, language, template }) => {
+    const parsed = await parse(content);
+    expect(parsed.headers.get('content-language')).toBe(language);
+    expect(parsed.subject).toBe(content.subject);
+    expect(parsed.text).toContain(content.text.split('\n')[0]);
+    expect(parsed.html).toContain('Anna Beispiel');
+    expect(`${parsed.text}${String(parsed.html)}${parsed.subject}`).not.toMatch(/undefined|null|\[object|NaN/);
+    const expected = content.calendars.length;
+    expect(calendarsOf(parsed)).toHaveLength(expected === 0 ? 0 : expected + 1);
+    for (const { contentType, text } of calendarsOf(parsed)) {
+      expect(contentType).toMatch(/^(?:text\/calendar|application\/ics)$/);
+      expect(eventOf(text).summary).toBeTruthy();
+    }
+    expect(template).toBeTruthy();
+  });
+});
+
+describe('the calendar of a mail', () => {
+  it('is an alternative that clients act on, and a file', async () => {
+    const { raw } = await write(compose({}));
+    expect(raw).toMatch(/Content-Type: text\/calendar; charset=utf-8; method=REQUEST\r\n/);
+    expect(raw).toMatch(/Content-Type: application\/ics; name=appointment\.ics\r\n/);
+    const [alternative, file] = calendarsOf(await simpleParser(raw));
+    expect(alternative!.text).toBe(file!.text);
+  });
+
+  it('says what, when, where and who', () => {
+    const address: Location = { kind: { $case: 'address', value: { street: 'Lindenallee', number: '12', zip: '10115', city: 'Berlin', countryCode: 'DE' } } };
+    const { text } = compose({ address, message: 'Bring a mat; and water, please' }, { version: 3 }).calendars[0]!;
+    const event = eventOf(text);
+    expect(event).toMatchObject({ uid: `${participationId}@participation.scheduling`, sequence: 3, summary: 'Yoga' });
+    expect(event.location).toBe('Lindenallee 12, 10115 Berlin, Germany');
+    expect(event.description).toContain('Bring a mat; and water, please');
+    expect(event.startDate.zone.tzid).toBe('Europe/Berlin');
+    expect(event.startDate.toString()).toBe('2030-07-01T10:00:00');
+    expect(event.organizer).toBe('mailto:hello@studio.example');
+    expect(event.attendees[0]!.getFirstValue()).toBe('MAILTO:anna@example.com');
+    expect(event.attendees[0]!.getParameter('cn')).toBe('Anna');
+    expect(event.component.getFirstPropertyValue('status')).toBe('CONFIRMED');
+    expect(String(event.component.getFirstPropertyValue('dtstamp'))).toBe('2030-06-01T00:00:00Z');
+    expect(readCalendar(text).getFirstSubcomponent('vtimezone')!.getFirstPropertyValue('tzid')).toBe('Europe/Berlin');
+  });
+
+  it.each(['Europe/Berlin', 'Europe/London', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Africa/Casablanca', 'America/Sao_Paulo', 'UTC'])(
+    'means the right moment in %s',
+    (timeZone) => {
+      for (const start of interestingTimes(timeZone)) {
+        const end = start.add({ hours: 1 });
+        const { text } = compose({ start: start.toString(), end: end.toString() }, { provider: { timeZone } }).calendars[0]!;
+        const zone = readCalendar(text).getFirstSubcomponent('vtimezone');
+        if (zone) ICAL.TimezoneService.register(new ICAL.Timezone({ component: zone, tzid: String(zone.getFirstPropertyValue('tzid')) }));
+        const [readStart, readEnd] = [eventOf(text).startDate, eventOf(text).endDate].map((time) => time.toJSDate().getTime());
+        ICAL.TimezoneService.reset();
+        expect([readStart, readEnd]).toEqual([start.epochMilliseconds, end.epochMilliseconds]);
+      }
+    },
+  );
+
+  it('takes the booking out again, in whatever order the mails are read', () => {
+    const request = compose({}, { version: 1 }).calendars[0]!.text;
+    const cancel = compose({}, { version: 2, mail: cancelled }).calendars[0]!.text;
+    const other = compose({}, { version: 1 }).calendars[0]!.text.replaceAll(participationId, participationId.replace('a', 'b'));
+    for (const mails of [
+      [request, other, cancel],
+      [cancel, request, other, request],
+    ]) {
+      const diary = new Diary();
+      for (const mail of mails) diary.receive(mail);
+      expect(diary.entries.map(({ uid }) => uid)).toEqual([eventOf(other).uid]);
+    }
+    const diary = new Diary();
+    diary.receive(request);
+    expect(diary.entries).toHaveLength(1);
+    expect(eventOf(cancel).component.getFirstPropertyValue('status')).toBe('CANCELLED');
+  });
+
+  it('names the times of the person’s region, across a day and a change of the clocks', () => {
+    const { text } = compose({ start: '2030-10-26T20:00:00Z', end: '2030-10-27T02:30:00Z' });
+    expect(text).toMatch(/Saturday, October 26, 2030 at 10:00\sPM –\n {2}Sunday, October 27, 2030 at 3:30\sAM\n {2}\(Central European Summer Time\)/);
+  });
+});
+
+const nasty = [
+  'Anna\r\nBcc: victim@example.com',
+  'Anna\nContent-Type: text/html\n\n<script>alert(1)</script>',
+  '<img src=x onerror=alert(1)> & "quoted" \'single\'',
+  'x\r\nEND:VEVENT\r\nBEGIN:VEVENT\r\nUID:evil\r\nSUMMARY:evil',
+  '\u202Egnp.exe\u202C \u2067abc',
+  '👩‍👧 שלום مرحبا 日本語',
+  '"; CN="evil":mailto:evil@example.com;X="',
+  '<%= process.env %> ${1+1} {{x}} \\n \\, \\;',
+  'back\\slash^n^\'caret',
+  '=?utf-8?B?QmNjOiB4QHkueg==?=',
+  'a'.repeat(255),
+  '\u0000\u0007\u001b[31m\u0085\u2028\u2029',
+];
+
+describe('texts of callers', () => {
+  it.each(nasty)('are harmless everywhere: %j', async (text) => {
+    const address: Location = { kind: { $case: 'text', value: text } };
+    const content = compose({ name: text, description: text, message: text, address }, { provider: { name: text, impressum: text, email: 'desk@example.com' } });
+    const { raw, envelope } = await write(content);
+    const parsed = await simpleParser(raw);
+
+    expect(envelope).toEqual({ from: 'hello@studio.example', to: ['anna@example.com'] });
+    expect(parsed.to).toMatchObject({ value: [{ address: 'anna@example.com' }] });
+    expect(parsed.bcc).toBeUndefined();
+    expect(parsed.cc).toBeUndefined();
+    // oxlint-disable-next-line no-control-regex -- that is what is looked for
+    expect(content.subject).not.toMatch(/[\u0000-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]/);
+    expect(parsed.subject).toBe(content.subject);
+    expect([...parsed.headers.keys()].sort()).toEqual([
+      'auto-submitted',
+      'content-language',
+      'content-type',
+      'date',
+      'from',
+      'message-id',
+      'mime-version',
+      'reply-to',
+      'subject',
+      'to',
+      'x-auto-response-suppress',
+      'x-request-id',
+    ]);
+    expect(parsed.html).not.toMatch(/<script|<img|onerror=alert\(1\)>/);
+    // oxlint-disable-next-line no-control-regex -- that is what is looked for
+    expect(`${parsed.text}${String(parsed.html)}`).not.toMatch(/[\u0000-\u0008\u001B\u202A-\u202E\u2066-\u2069]/);
+
+    const calendars = calendarsOf(parsed);
+    expect(calendars).toHaveLength(2);
+    for (const { text: calendar } of calendars) {
+      const events = readCalendar(calendar).getAllSubcomponents('vevent');
+      expect(events).toHaveLength(1);
+      const event = new ICAL.Event(events[0]);
+      expect(event.uid).toBe(`${participationId}@participation.scheduling`);
+      expect(event.attendees.map((attendee) => attendee.getFirstValue())).toEqual(['MAILTO:anna@example.com']);
+      expect(event.organizer).toBe('mailto:hello@studio.example');
+      expect(new Set(events[0]!.getAllProperties().map(({ name }) => name)).size).toBe(events[0]!.getAllProperties().length);
+    }
+  });
+
+  it.each(['a@example.com,victim@example.com', 'a@example.com>\r\nRCPT TO:<victim@example.com', '"a" <victim@example.com>'])(
+    'never make one address two: %j',
+    async (address) => {
+      const content = { ...compose({}), to: { name: 'Anna', address } };
+      const { envelope } = await write(content);
+      expect(envelope.to.length).toBeLessThanOrEqual(1);
+    },
+  );
+
+  it('keep their right-to-left writing and emoji', async () => {
+    const parsed = await parse(compose({ name: 'שלום 👩‍👧', description: 'يوغا 🧘' }));
+    expect(parsed.subject).toBe('Your booking: يوغا 🧘');
+    expect(parsed.text).toContain('Hello שלום 👩‍👧,');
+    expect(eventOf(calendarsOf(parsed)[0]!.text).summary).toBe('يوغا 🧘');
+  });
+});

@@ -1,0 +1,50 @@
+import type { Crm, IssueVerificationTokenResponse } from '@scheduling/contracts/identity/v1';
+import type { MailContent } from '../db/schema.ts';
+import { chooseLanguage } from '../language/language.ts';
+import { singleLine } from './clean-text.ts';
+import { type MailParts, renderHtml, renderText } from './layout.ts';
+import { senderOf } from './mail-addresses.ts';
+
+export interface VerificationMail {
+  verification: IssueVerificationTokenResponse;
+  crm: Crm;
+  senderAddress: string;
+  publicUrl: string;
+}
+
+/** The mail with the link by which a person confirms an e-mail address. */
+export function composeVerificationMail({ verification, crm, senderAddress, publicUrl }: VerificationMail): MailContent {
+  const user = verification.user!;
+  const { texts, locale } = chooseLanguage(verification.language, crm.language);
+  const name = singleLine([user.firstName, user.lastName].filter(Boolean).join(' '));
+  const { subject, ...mail } = texts.mails['email-verification'];
+  const { action, fallback, expiry, unexpected } = texts.verification;
+  const parts: MailParts = {
+    locale,
+    tone: 'neutral',
+    subject: subject(singleLine(crm.name)),
+    name: singleLine(crm.name),
+    ...mail,
+    greeting: texts.greeting(name),
+    appointments: [],
+    action: { label: action, url: verificationLink(publicUrl, verification.token), fallback, notes: [expiry, unexpected] },
+    contact: [],
+    imprint: [],
+    texts,
+  };
+  return {
+    from: senderOf(crm, senderAddress),
+    to: { name, address: user.email },
+    language: locale,
+    subject: parts.subject,
+    text: renderText(parts),
+    html: renderHtml(parts),
+    calendars: [],
+  };
+}
+
+function verificationLink(publicUrl: string, token: string): string {
+  const link = new URL('/verify-email', publicUrl);
+  link.searchParams.set('token', token);
+  return link.href;
+}

@@ -1,0 +1,58 @@
+import type { DeliveryTimings } from './timings.ts';
+
+/** What is known of an attempt that failed. */
+export interface Failure {
+  error: unknown;
+  /** A session with the server was there, so it is not the server as such that is away. */
+  connected: boolean;
+  /** All of the message was written: the server may have taken it. */
+  handedOver: boolean;
+  /** This process ended the attempt, because it stops. */
+  stopped: boolean;
+}
+
+/** The mail's past. */
+export interface History {
+  attempts: number;
+  uncertain: boolean;
+  createdAt: Date;
+}
+
+/** What becomes of the mail. `reason` never holds an address or the server's text: it is kept and logged. */
+export type FailureDecision =
+  | { outcome: 'retry'; afterMs: number; reason: string }
+  /** The server may have it: one more attempt, late. */
+  | { outcome: 'retry-once'; afterMs: number; reason: string }
+  /** Not the mail's fault: it keeps its turn. */
+  | { outcome: 'postpone'; reason: string; serverAway: boolean }
+  | { outcome: 'give-up'; reason: string };
+
+/** Refusals of the login, not of the mail, though some servers say them late. */
+const loginRefusals = new Set([530, 534, 535, 538]);
+const mailCommands = new Set(['MAIL FROM', 'RCPT TO', 'DATA']);
+
+/**
+ * A 5xx answer to the mail is permanent. A 4xx answer, or a connection that was lost before the mail was written, is tried again with
+ * growing delays for 24 hours. A connection that was lost behind it is tried again once. A server that cannot be reached, or refuses the
+ * login, costs a mail nothing but time.
+ */
+export function decideAfterFailure(failure: Failure, mail: History, now: Date, timings: DeliveryTimings): FailureDecision {
+  const { responseCode, command, code } = failure.error as { responseCode?: number; command?: string; code?: string };
+  const reason = [code, command, responseCode].filter(Boolean).join(' ') || 'unknown';
+  if (failure.handedOver && !responseCode) {
+    if (mail.uncertain) return { outcome: 'give-up', reason: `uncertain twice: ${reason}` };
+    return { outcome: 'retry-once', afterMs: timings.uncertainRetryMs, reason: `uncertain: ${reason}` };
+  }
+  if (failure.stopped) return { outcome: 'postpone', reason: 'stopped', serverAway: false };
+  if (isPermanent(command, responseCode, code)) return { outcome: 'give-up', reason };
+  if (now.getTime() - mail.createdAt.getTime() > timings.giveUpMs) return { outcome: 'give-up', reason: `too late: ${reason}` };
+  if (!failure.connected || (responseCode && loginRefusals.has(responseCode))) return { outcome: 'postpone', reason, serverAway: true };
+  const afterMs = Math.min(timings.longestRetryMs, timings.firstRetryMs * 2 ** Math.min(mail.attempts, 30));
+  return { outcome: 'retry', afterMs, reason };
+}
+
+function isPermanent(command = '', responseCode: number | undefined, code: string | undefined): boolean {
+  if (responseCode) return responseCode >= 500 && mailCommands.has(command) && !loginRefusals.has(responseCode);
+  // Found before anything was sent: an address that cannot be written, or a mail that is larger than the server takes.
+  return (code === 'EENVELOPE' && command === 'API') || (code === 'EMESSAGE' && command === 'MAIL FROM');
+}

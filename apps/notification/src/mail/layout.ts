@@ -1,0 +1,54 @@
+import { Eta } from 'eta';
+import { fileURLToPath } from 'node:url';
+import type { Texts } from '../language/texts.ts';
+import type { AppointmentView } from './describe-appointment.ts';
+
+/** How a mail feels: a booking that stands, one that waits, one that ended, or none at all. */
+export type Tone = 'good' | 'waiting' | 'ended' | 'neutral';
+
+/** The parts of any mail; the layout gives them their form. Texts of callers are clean already. */
+export interface MailParts {
+  locale: string;
+  tone: Tone;
+  subject: string;
+  /** Whose mail it is. */
+  name: string;
+  status: string;
+  headline: string;
+  greeting: string;
+  lead: string;
+  appointments: AppointmentView[];
+  message?: { label: string; lines: string[] } | undefined;
+  action?: { label: string; url: string; fallback: string; notes: string[] } | undefined;
+  /** What the attached file is for. */
+  calendarNote?: string | undefined;
+  contact: string[];
+  imprint: string[];
+  texts: Pick<Texts, 'labels' | 'automatic'>;
+}
+
+const eta = new Eta({ views: fileURLToPath(new URL('../templates', import.meta.url)), cache: true, autoEscape: true });
+
+/** Escapes every value. */
+export function renderHtml(parts: MailParts): string {
+  return eta.render('./mail', { ...parts, direction: directionOf(parts.locale) });
+}
+
+export function renderText(parts: MailParts): string {
+  const sections = [
+    parts.headline,
+    `${parts.greeting}\n${parts.lead}`,
+    ...parts.appointments.map(({ title, period, where }) =>
+      [title, ...period.lines, `(${period.zone})`, ...where].map((line) => `  ${line}`).join('\n'),
+    ),
+    parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
+    parts.action && [`${parts.action.label}:`, parts.action.url, '', ...parts.action.notes].join('\n'),
+    parts.calendarNote,
+  ];
+  const footer = [parts.name, ...parts.contact, ...parts.imprint, '', parts.texts.automatic];
+  return `${sections.filter(Boolean).join('\n\n')}\n\n-- \n${footer.join('\n')}\n`;
+}
+
+function directionOf(locale: string): 'ltr' | 'rtl' {
+  return new Intl.Locale(locale).getTextInfo().direction === 'rtl' ? 'rtl' : 'ltr';
+}

@@ -1,0 +1,57 @@
+import type { Database } from '@scheduling/postgres';
+import { measureAtScrape, type Metrics } from '@scheduling/runtime';
+import { type Kysely, sql } from 'kysely';
+import { Counter } from 'prom-client';
+import type { NotificationSchema } from '../db/schema.ts';
+import type { Outcome } from './record-outcome.ts';
+
+const outcomes = ['sent', 'retry', 'retry-once', 'postpone', 'give-up'] as const satisfies Outcome['outcome'][];
+/** More is not counted: thousands of mails that wait must not make the scrape slow. */
+const maxCounted = 10_000;
+
+/** Measures what waits, and returns what counts an attempt. */
+export function registerMailMetrics(metrics: Metrics, { kysely }: Database<NotificationSchema>): (outcome: Outcome['outcome']) => void {
+  measureAtScrape(
+    metrics,
+    {
+      scheduling_mails_pending: { help: `Mails that are neither sent nor given up, of all replicas; ${maxCounted} when there are more` },
+      scheduling_mail_oldest_due_seconds: { help: 'For how long the mail that is overdue most has been due; 0 when none is' },
+    },
+    async () => ({
+      scheduling_mails_pending: [{ value: await countPending(kysely) }],
+      scheduling_mail_oldest_due_seconds: [{ value: await readOldestDue(kysely) }],
+    }),
+  );
+  const attempts = new Counter({
+    name: 'scheduling_mail_attempts_total',
+    help: 'Attempts to hand a mail to the mail server and what came of them: sent, retry, retry-once, postpone (the server is away), give-up',
+    labelNames: ['outcome'],
+    registers: [metrics],
+  });
+  // From the start on, so that the first of a kind is seen as an increase.
+  for (const outcome of outcomes) attempts.inc({ outcome }, 0);
+  return (outcome) => attempts.inc({ outcome });
+}
+
+async function countPending(db: Kysely<NotificationSchema>): Promise<number> {
+  const { count } = await db
+    .selectFrom((from) => from.selectFrom('mail').select('id').where('state', '=', 'pending').limit(maxCounted).as('pending'))
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** Hops through the index from CRM to CRM, as the delivery does: the first of each is the one that is due first. */
+async function readOldestDue(db: Kysely<NotificationSchema>): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`
+    WITH RECURSIVE first_of_crm AS (
+      (SELECT crm_id, due_at FROM mail WHERE state = 'pending' ORDER BY crm_id, due_at LIMIT 1)
+      UNION ALL
+      SELECT following.crm_id, following.due_at
+      FROM first_of_crm CROSS JOIN LATERAL (
+        SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND crm_id > first_of_crm.crm_id ORDER BY crm_id, due_at LIMIT 1
+      ) AS following
+    )
+    SELECT greatest(0, coalesce(extract(epoch FROM now() - min(due_at)), 0))::float8 AS seconds FROM first_of_crm`.execute(db);
+  return rows[0]!.seconds;
+}

@@ -1,0 +1,32 @@
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { describe, expect, it } from 'vitest';
+import { mailOfChange } from './mail-of-change.ts';
+
+const { UNSPECIFIED, RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
+const { CREATED, UPDATED, APPOINTMENT_CANCELLED } = ParticipationChangeCause;
+const states = [RESERVED, REQUESTED, BOOKED, CANCELED, DELETED];
+
+/** Every change that has a mail, and what it does to the calendar; all others have none. */
+const mails = new Map([
+  [`${CREATED} ${UNSPECIFIED} ${BOOKED}`, 'booking-confirmed REQUEST'],
+  [`${CREATED} ${UNSPECIFIED} ${REQUESTED}`, 'request-received undefined'],
+  [`${UPDATED} ${RESERVED} ${BOOKED}`, 'booking-confirmed REQUEST'],
+  [`${UPDATED} ${REQUESTED} ${BOOKED}`, 'request-confirmed REQUEST'],
+  [`${UPDATED} ${REQUESTED} ${CANCELED}`, 'request-declined undefined'],
+  [`${UPDATED} ${BOOKED} ${CANCELED}`, 'booking-cancelled CANCEL'],
+  ...states.map((state) => [`${APPOINTMENT_CANCELLED} ${state} ${CANCELED}`, `appointment-cancelled ${state === BOOKED ? 'CANCEL' : 'undefined'}`] as const),
+]);
+
+const changes = [
+  ...states.map((toState) => ({ cause: CREATED, fromState: UNSPECIFIED, toState })),
+  ...states.flatMap((fromState) => states.map((toState) => ({ cause: UPDATED, fromState, toState }))),
+  ...states.map((fromState) => ({ cause: APPOINTMENT_CANCELLED, fromState, toState: CANCELED })),
+];
+
+describe('the mail of a change', () => {
+  it.each(changes)('$cause from $fromState to $toState', (change) => {
+    const mail = mailOfChange(change);
+    expect(mail && `${mail.template} ${mail.calendar}`).toBe(mails.get(`${change.cause} ${change.fromState} ${change.toState}`));
+  });
+});

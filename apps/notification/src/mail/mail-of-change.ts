@@ -1,0 +1,33 @@
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
+import type { CalendarMethod } from '../calendar/write-calendar.ts';
+import type { MailTemplate } from '../language/texts.ts';
+
+const { RESERVED, REQUESTED, BOOKED, CANCELED } = ParticipationState;
+
+export interface MailOfChange {
+  template: Exclude<MailTemplate, 'removed-by-deletion' | 'email-verification'>;
+  /** What the mail does to the person's calendar. Only a booking is ever put there, so only the end of a booking takes it out. */
+  calendar?: CalendarMethod | undefined;
+}
+
+/** The mail that belongs to a change of a participation, if any: interface 3.1 and 4.2. */
+export function mailOfChange({ cause, fromState, toState }: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState'>): MailOfChange | undefined {
+  switch (cause) {
+    case ParticipationChangeCause.CREATED:
+      if (toState === BOOKED) return { template: 'booking-confirmed', calendar: 'REQUEST' };
+      return toState === REQUESTED ? { template: 'request-received' } : undefined;
+    case ParticipationChangeCause.UPDATED:
+      if (fromState === RESERVED && toState === BOOKED) return { template: 'booking-confirmed', calendar: 'REQUEST' };
+      if (fromState === REQUESTED && toState === BOOKED) return { template: 'request-confirmed', calendar: 'REQUEST' };
+      if (fromState === REQUESTED && toState === CANCELED) return { template: 'request-declined' };
+      return fromState === BOOKED && toState === CANCELED ? { template: 'booking-cancelled', calendar: 'CANCEL' } : undefined;
+    case ParticipationChangeCause.APPOINTMENT_CANCELLED:
+      return { template: 'appointment-cancelled', calendar: fromState === BOOKED ? 'CANCEL' : undefined };
+    case ParticipationChangeCause.UNSPECIFIED:
+    case ParticipationChangeCause.UNRECOGNIZED:
+      return undefined;
+    default:
+      return cause satisfies never;
+  }
+}

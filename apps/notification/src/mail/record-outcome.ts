@@ -1,0 +1,50 @@
+import { appendEvent, events } from '@scheduling/messaging';
+import type { Database } from '@scheduling/postgres';
+import { sql } from 'kysely';
+import type { NotificationSchema } from '../db/schema.ts';
+import type { FailureDecision } from './decide-after-failure.ts';
+import type { MailRow } from './lease-mails.ts';
+
+/** What came of an attempt. */
+export type Outcome = { outcome: 'sent' } | FailureDecision;
+
+/**
+ * Records what came of an attempt, unless the lease is lost. A finished mail keeps neither address nor text; when it was the last one of
+ * an erased person, the erasure is confirmed in the same transaction.
+ */
+export async function recordOutcome(database: Database<NotificationSchema>, mail: MailRow, outcome: Outcome): Promise<void> {
+  await database.transaction(async (tx) => {
+    const { numUpdatedRows } = await tx
+      .updateTable('mail')
+      .set({ lease: null, ...changesOf(outcome) })
+      .where('crm_id', '=', mail.crm_id)
+      .where('id', '=', mail.id)
+      .where('lease', '=', mail.lease)
+      .executeTakeFirstOrThrow();
+    const finished = outcome.outcome === 'sent' || outcome.outcome === 'give-up';
+    if (numUpdatedRows === 0n || !finished || mail.erasure_id === null) return;
+    await appendEvent(tx, events.notificationErasureConfirmed, { crmId: mail.crm_id, erasureId: mail.erasure_id, service: 'notification' });
+  });
+}
+
+function changesOf(outcome: Outcome) {
+  const finished = { content: null, recipient: null, finished_at: sql<Date>`now()` };
+  const answered = sql<number>`attempts + 1`;
+  switch (outcome.outcome) {
+    case 'sent':
+      return { ...finished, state: 'sent' as const, attempts: answered, last_error: null };
+    case 'give-up':
+      return { ...finished, state: 'failed' as const, attempts: answered, last_error: outcome.reason };
+    case 'retry':
+      return { due_at: dueAfter(outcome.afterMs), attempts: answered, last_error: outcome.reason };
+    case 'retry-once':
+      return { due_at: dueAfter(outcome.afterMs), attempts: answered, last_error: outcome.reason, uncertain: true };
+    case 'postpone':
+      return { due_at: sql<Date>`now()`, last_error: outcome.reason };
+  }
+}
+
+/** A mail that expires before its next attempt is looked at again when it expires. */
+function dueAfter(delayMs: number) {
+  return sql<Date>`least(now() + make_interval(secs => ${delayMs / 1_000}), expires_at)`;
+}

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { createTransport, type SendMailOptions } from 'nodemailer';
+import type { MailContent } from '../db/schema.ts';
+import type { MailRow } from './lease-mails.ts';
+
+/** How far an attempt came. */
+export interface Progress {
+  /** Made when a session with the server is there; read to its end when the server has all of the message but its last line. */
+  message?: Readable;
+}
+
+export interface Mailer {
+  /** Resolves when the server took the mail. `progress` is kept up to date, so that a failure can be judged. */
+  send(mail: MailRow, progress: Progress, signal: AbortSignal): Promise<void>;
+  /** Ends every connection at once. */
+  close(): void;
+}
+
+const connectMs = 15_000;
+
+/** A pool of connections to the mail server. STARTTLS is used when the server offers it; the URL may demand it (`?requireTLS=true`). */
+export function createMailer(options: { url: string; connections: number; replyMs: number }): Mailer {
+  const transport = createTransport({
+    url: options.url,
+    pool: true,
+    maxConnections: options.connections,
+    // A mail whose connection was lost is the delivery's to judge.
+    maxRequeues: 0,
+    connectionTimeout: connectMs,
+    greetingTimeout: options.replyMs,
+    socketTimeout: options.replyMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  const progresses = new WeakMap<AbortSignal, Progress>();
+  transport.use('stream', (mail, callback) => {
+    const progress = progresses.get(mail.data.signal!)!;
+    mail.message?.processFunc((message) => {
+      progress.message = message;
+      return message;
+    });
+    callback();
+  });
+  return {
+    send: async (mail, progress, signal) => {
+      progresses.set(signal, progress);
+      await transport.sendMail({ ...toMessage(mail, mail.content!), signal });
+    },
+    close: () => transport.close({ force: true }),
+  };
+}
+
+/** The message as nodemailer takes it: every part is given, nothing is parsed out of a text. */
+export function toMessage(mail: Pick<MailRow, 'event_id' | 'about_id' | 'template' | 'request_id'>, content: MailContent): SendMailOptions {
+  const [calendar, ...furtherCalendars] = content.calendars;
+  return {
+    messageId: messageIdOf(mail, content.from.address),
+    from: content.from,
+    replyTo: content.replyTo,
+    to: content.to,
+    envelope: { from: content.from, to: [content.to] },
+    subject: content.subject,
+    text: content.text,
+    html: content.html,
+    // A text/calendar alternative, which clients act on, and an .ics file.
+    icalEvent: calendar && { method: calendar.method, content: calendar.text, filename: 'appointment.ics' },
+    // Clients act on one alternative only; the others are files to open.
+    attachments: furtherCalendars.map(({ method, text }, index) => ({
+      filename: `appointment-${index + 2}.ics`,
+      contentType: `text/calendar; charset=utf-8; method=${method}`,
+      content: text,
+    })),
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
+      'Content-Language': content.language,
+      'X-Request-Id': mail.request_id,
+    },
+  };
+}
+
+/** The same mail has the same id at every attempt, so that a copy is recognised as one. */
+function messageIdOf(mail: Pick<MailRow, 'event_id' | 'about_id' | 'template'>, senderAddress: string): string {
+  const identity = createHash('sha256').update(`${mail.event_id} ${mail.about_id} ${mail.template}`).digest('hex').slice(0, 40);
+  return `<${identity}@${senderAddress.split('@').at(-1)}>`;
+}

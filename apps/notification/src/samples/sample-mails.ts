@@ -1,0 +1,123 @@
+import { type GetParticipationNoticeResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
+import type { MailContent } from '../db/schema.ts';
+import { languages } from '../language/language.ts';
+import type { MailTemplate } from '../language/texts.ts';
+import { composeParticipationMail } from '../mail/compose-participation-mail.ts';
+import { composeRemovalMail } from '../mail/compose-removal-mail.ts';
+import { composeVerificationMail } from '../mail/compose-verification-mail.ts';
+import type { MailOfChange } from '../mail/mail-of-change.ts';
+
+export interface SampleMail {
+  template: MailTemplate;
+  language: string;
+  content: MailContent;
+}
+
+const participationId = '01990000-0000-7000-8000-000000000001';
+const writtenAt = new Date('2027-06-01T08:00:00Z');
+const senderAddress = 'hello@studio.example';
+
+const provider: Provider = {
+  id: '01990000-0000-7000-8000-000000000002',
+  reference: 'studio@sample',
+  ownerReference: 'owner@sample',
+  accountReference: 'account@sample',
+  name: 'Studio Sonnengruß & Söhne',
+  email: 'kontakt@studio.example',
+  phone: '+49 30 1234567',
+  impressum: 'Studio Sonnengruß GmbH\nLindenallee 12, 10115 Berlin\nAG Charlottenburg HRB 12345, USt-IdNr. DE123456789',
+  timeZone: 'Europe/Berlin',
+  version: 1,
+};
+
+const appointment = {
+  description: 'Yoga am Morgen – Vinyasa für Fortgeschrittene',
+  start: new Date('2027-07-05T08:00:00Z'),
+  end: new Date('2027-07-05T09:30:00Z'),
+  address: {
+    kind: { $case: 'address' as const, value: { street: 'Lindenallee', number: '12', zip: '10115', city: 'Berlin', countryCode: 'DE' } },
+  },
+};
+
+const videoCall = {
+  description: 'Beratungsgespräch',
+  start: new Date('2027-07-12T14:00:00Z'),
+  end: new Date('2027-07-12T14:30:00Z'),
+  address: { kind: { $case: 'text' as const, value: 'https://meet.example/studio-sonnengruss' } },
+};
+
+const changes: (MailOfChange & { message?: string; at?: typeof videoCall })[] = [
+  { template: 'booking-confirmed', calendar: 'REQUEST', message: 'Bitte eine Matte mitbringen. 🧘\nWir öffnen 15 Minuten vorher.' },
+  { template: 'request-received' },
+  { template: 'request-confirmed', calendar: 'REQUEST', at: videoCall },
+  { template: 'request-declined', message: 'An diesem Tag sind wir leider ausgebucht.' },
+  { template: 'booking-cancelled', calendar: 'CANCEL' },
+  { template: 'appointment-cancelled', calendar: 'CANCEL', message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
+];
+
+/** Every mail in every language, with made-up data. */
+export function sampleMails(recipient: string): SampleMail[] {
+  return [...languages.keys()].flatMap((language) => {
+    const crm: Crm = {
+      crmId: 'sample',
+      name: 'Studio-Verwaltung',
+      language,
+      timeZone: 'Europe/Berlin',
+      senderName: 'Studio Sonnengruß',
+      senderAddress,
+      notifyOnCustomerDeletion: true,
+    };
+    const shared = { provider, crm, senderAddress, writtenAt };
+    const aboutChanges = changes.map(({ message, at, ...mail }) => ({
+      template: mail.template,
+      content: composeParticipationMail({ ...shared, participationId, version: 1, mail, notice: noticeOf(recipient, language, message, at) })!,
+    }));
+    const removal = composeRemovalMail({
+      ...shared,
+      notice: {
+        providerId: provider.id,
+        name: 'Anna Beispiel',
+        email: recipient,
+        language,
+        removed: [
+          { participationId, version: 2, ...appointment },
+          { participationId: '01990000-0000-7000-8000-000000000003', version: 2, ...videoCall },
+        ],
+      },
+    });
+    const user = { id: provider.id, email: recipient, username: 'anna', lastName: 'Beispiel', firstName: 'Anna' };
+    const verification = composeVerificationMail({
+      verification: { token: 'c2FtcGxlLXRva2VuLW9mLW5vLXVzZS1hdC1hbGw', user, language },
+      crm,
+      senderAddress,
+      publicUrl: 'https://booking.example',
+    });
+    const samples: Omit<SampleMail, 'language'>[] = [
+      ...aboutChanges,
+      { template: 'removed-by-deletion', content: removal },
+      { template: 'email-verification', content: verification },
+    ];
+    return samples.map((sample) => ({ ...sample, language }));
+  });
+}
+
+function noticeOf(email: string, language: string, message: string | undefined, at: typeof videoCall | undefined): GetParticipationNoticeResponse {
+  return {
+    participation: { reference: 'sample', name: 'Anna Beispiel', email, state: ParticipationState.BOOKED, messages: [] },
+    appointment: {
+      ...(at ?? appointment),
+      reference: 'sample',
+      acceptBookings: true,
+      archived: false,
+      capacity: 1,
+      participations: [],
+      productReference: 'sample',
+      resourceReference: 'sample',
+      state: 'APPOINTMENT_STATE_ACTIVE',
+    },
+    providerId: provider.id,
+    message,
+    language,
+  };
+}

@@ -1,0 +1,18 @@
+import { randomUUID } from 'node:crypto';
+import { createTransport } from 'nodemailer';
+import { toMessage } from '../mail/send-mail.ts';
+import { sampleMails } from './sample-mails.ts';
+
+/** Sends every mail in every language with made-up data, for those who design them. Returns how many there are. */
+export async function sendSamples(options: { smtpUrl: string; recipient: string }): Promise<number> {
+  const transport = createTransport({ url: options.smtpUrl, pool: true, maxConnections: 1 });
+  const samples = sampleMails(options.recipient);
+  try {
+    for (const { template, content } of samples) {
+      await transport.sendMail(toMessage({ event_id: randomUUID(), about_id: randomUUID(), template, request_id: 'sample' }, content));
+    }
+  } finally {
+    transport.close();
+  }
+  return samples.length;
+}

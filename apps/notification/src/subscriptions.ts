@@ -1,0 +1,110 @@
+import type { CustomerErasureRequested, EmailVerificationRequested, ParticipationChanged } from '@scheduling/contracts/events/v1';
+import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
+import { events, type Subscription, subscription } from '@scheduling/messaging';
+import { DomainError } from '@scheduling/runtime';
+import type { Transaction } from 'kysely';
+import type { NotificationSchema } from './db/schema.ts';
+import type { NotificationDependencies } from './dependencies.ts';
+import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
+import { composeParticipationMail } from './mail/compose-participation-mail.ts';
+import { composeRemovalMail } from './mail/compose-removal-mail.ts';
+import { composeVerificationMail } from './mail/compose-verification-mail.ts';
+import { mailOfChange } from './mail/mail-of-change.ts';
+import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
+
+type Effect = (tx: Transaction<NotificationSchema>) => Promise<void>;
+
+const nothing: Effect = () => Promise.resolve();
+
+/** Which events become mails, and which unmake them. */
+export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
+  return [
+    subscription(events.participationChanged, (change, { eventId }) => mailAboutChange(dependencies, change, eventId)),
+    subscription(events.emailVerificationRequested, (request, { eventId }) => mailForVerification(dependencies, request, eventId)),
+    subscription(events.customerErasureRequested, (request) => eraseCustomer(dependencies, request)),
+  ];
+}
+
+async function mailAboutChange(dependencies: NotificationDependencies, change: ParticipationChanged, eventId: string): Promise<Effect> {
+  const { crmId, participationId, version } = change;
+  const mail = mailOfChange(change);
+  if (mail === undefined || !change.notify || (await isStored(dependencies.database, crmId, eventId))) return nothing;
+  const notice = await unlessGone(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
+  if (notice === undefined) return nothing;
+  const content = composeParticipationMail({
+    participationId,
+    version,
+    mail,
+    notice,
+    ...(await senders(dependencies, crmId, notice.providerId)),
+    senderAddress: dependencies.senderAddress,
+    writtenAt: new Date(),
+  });
+  if (content === undefined) return nothing;
+  const intent = { crmId, eventId, aboutId: participationId, version, template: mail.template, customerId: notice.customerId, content };
+  return (tx) => storeMail(tx, intent);
+}
+
+/** Asking for a token makes those of earlier mails useless, so an event that comes again must not. */
+async function mailForVerification(
+  dependencies: NotificationDependencies,
+  { crmId, verificationId }: EmailVerificationRequested,
+  eventId: string,
+): Promise<Effect> {
+  if (await isStored(dependencies.database, crmId, eventId)) return nothing;
+  const verification = await unlessGone(dependencies.identity.issueVerificationToken({ crmId, verificationId }));
+  if (verification === undefined) return nothing;
+  const { crm } = await dependencies.identity.getCrm({ crmId });
+  const content = composeVerificationMail({ verification, crm: crm!, ...dependencies });
+  return (tx) => storeMail(tx, { crmId, eventId, aboutId: verificationId, version: 0, template: 'email-verification', content });
+}
+
+/** Nothing of the person waits for the last mail to be written: the customer service may be away. */
+async function eraseCustomer(dependencies: NotificationDependencies, request: CustomerErasureRequested): Promise<Effect> {
+  await eraseMails(dependencies.database, request);
+  const lastMail = request.notify ? await composeLastMail(dependencies, request) : undefined;
+  return (tx) => concludeErasure(tx, request, lastMail);
+}
+
+async function composeLastMail(
+  dependencies: NotificationDependencies,
+  { crmId, customerId, erasureId }: CustomerErasureRequested,
+): Promise<LastMailIntent | undefined> {
+  const notice = await unlessGone(dependencies.erasures.getErasureNotice({ crmId, erasureId }));
+  if (!notice?.email || notice.removed.length === 0) return undefined;
+  const content = composeRemovalMail({
+    notice,
+    ...(await senders(dependencies, crmId, notice.providerId)),
+    senderAddress: dependencies.senderAddress,
+    writtenAt: new Date(),
+  });
+  return {
+    crmId,
+    eventId: erasureId,
+    aboutId: erasureId,
+    version: 0,
+    template: 'removed-by-deletion',
+    customerId,
+    erasureId,
+    expiresAt: notice.expiresAt!,
+    content,
+  };
+}
+
+async function senders({ identity }: NotificationDependencies, crmId: string, providerId: string): Promise<{ crm: Crm; provider: Provider }> {
+  const [{ crm }, { provider }] = await Promise.all([
+    identity.getCrm({ crmId }),
+    identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }),
+  ]);
+  return { crm: crm!, provider: provider! };
+}
+
+/** What was deleted or superseded since the event needs no mail any more. */
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof DomainError && error.category === 'not_found') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,255 @@
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { createTestDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { migrateNotificationDatabase } from '../src/db/migrate.ts';
+import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
+import { startDelivery } from '../src/mail/deliver-mails.ts';
+import { leaseDueMails } from '../src/mail/lease-mails.ts';
+import { recordOutcome } from '../src/mail/record-outcome.ts';
+import { storeMail } from '../src/mail/store-mail.ts';
+import { defaultTimings, type DeliveryTimings } from '../src/mail/timings.ts';
+
+const logger = testLogger('notification');
+const stack = new AsyncDisposableStack();
+let smtp: TestSmtp;
+let database: Database<NotificationSchema>;
+
+beforeAll(async () => {
+  smtp = stack.use(await startTestSmtp());
+  const url = await createTestDatabase();
+  await migrateNotificationDatabase(url, logger);
+  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
+});
+beforeEach(async () => {
+  await database.kysely.deleteFrom('mail').execute();
+  smtp.mails.length = 0;
+  smtp.trouble = () => undefined;
+});
+afterAll(() => stack.disposeAsync());
+
+const fast: Partial<DeliveryTimings> = { pollMs: 50, firstRetryMs: 50, firstPauseMs: 20, longestPauseMs: 100, uncertainRetryMs: 300 };
+
+const deliver = (timings: Partial<DeliveryTimings> = {}, smtpUrl = smtp.url) =>
+  startDelivery({ database, smtpUrl, connections: 10, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
+
+const contentFor = (address: string): MailContent => ({
+  from: { name: 'Studio', address: 'hello@studio.example' },
+  to: { name: 'Anna', address },
+  language: 'en',
+  subject: 'A mail',
+  text: 'A text',
+  html: '<p>A text</p>',
+  calendars: [],
+});
+
+interface NewMail {
+  crmId?: string;
+  aboutId?: string;
+  version?: number;
+}
+
+const storeAll = (addresses: string[], { crmId = 'crm', aboutId, version = 1 }: NewMail = {}): Promise<void> =>
+  database.transaction(async (tx) => {
+    for (const address of addresses) {
+      const intent = { crmId, eventId: randomUUID(), aboutId: aboutId ?? randomUUID(), version, content: contentFor(address) };
+      await storeMail(tx, { ...intent, template: 'booking-confirmed' });
+    }
+  });
+
+const rows = () => database.kysely.selectFrom('mail').selectAll().execute();
+const pending = async () => (await rows()).filter(({ state }) => state === 'pending');
+const copiesFor = (address: string) => smtp.mails.filter(({ recipients }) => recipients.includes(address));
+const addresses = (count: number, domain: string) => Array.from({ length: count }, (_, index) => `${index}@${domain}`);
+const untilFinished = () => eventually(async () => expect(await pending()).toEqual([]));
+
+describe('a mail that is refused', () => {
+  it.each([
+    ['421 at the recipient', 'rcpt', 421],
+    ['450 at the recipient', 'rcpt', 450],
+    ['421 behind the text', 'data', 421],
+    ['451 behind the text', 'data', 451],
+  ] as const)('arrives once after %s, three times', async (_, at, code) => {
+    await using _delivery = deliver();
+    smtp.trouble = (recipient, attempt) => (recipient === `${at}${code}@refused.example` && attempt <= 3 ? { at, code } : undefined);
+    await storeAll([`${at}${code}@refused.example`, 'other@example.com']);
+    await untilFinished();
+    expect(copiesFor(`${at}${code}@refused.example`)).toHaveLength(1);
+    expect(copiesFor('other@example.com')).toHaveLength(1);
+    expect((await rows()).map(({ state, attempts }) => ({ state, attempts })).sort((one, other) => one.attempts - other.attempts)).toEqual([
+      { state: 'sent', attempts: 1 },
+      { state: 'sent', attempts: 4 },
+    ]);
+  });
+
+  it.each([
+    ['rcpt', 550, 'EENVELOPE RCPT TO 550'],
+    ['data', 554, 'EMESSAGE DATA 554'],
+  ] as const)('for good at %s is given up at once, and not kept', async (at, code, reason) => {
+    await using _delivery = deliver();
+    smtp.trouble = () => ({ at, code });
+    await storeAll([`gone-${code}@refused.example`]);
+    await untilFinished();
+    expect(await rows()).toMatchObject([{ state: 'failed', attempts: 1, last_error: reason, content: null, recipient: null, lease: null }]);
+    expect(smtp.mails).toEqual([]);
+  });
+});
+
+describe('a server without TLS', () => {
+  it('gets nothing when TLS is demanded, and no mail is lost', async () => {
+    await storeAll(['secret@example.com']);
+    {
+      await using _delivery = deliver({}, `${smtp.url}?requireTLS=true`);
+      await eventually(async () => expect(await pending()).toMatchObject([{ attempts: 0, last_error: expect.stringContaining('STARTTLS') }]));
+    }
+    expect(smtp.mails).toEqual([]);
+    await using _delivery = deliver();
+    await untilFinished();
+    expect(copiesFor('secret@example.com')).toHaveLength(1);
+  });
+});
+
+describe('a server that hangs', () => {
+  it('for 10 s a reply keeps nobody else waiting, and the mail arrives once', async () => {
+    await using _delivery = deliver();
+    const hanging = new Set(addresses(5, 'slow.example'));
+    smtp.trouble = (recipient) => (hanging.has(recipient) ? { at: 'data', hangMs: 10_000 } : undefined);
+    await storeAll(addresses(8, 'slow.example'), { crmId: 'slow' });
+    await eventually(() => expect(smtp.mails.length).toBe(5));
+    await storeAll(addresses(50, 'fast.example'), { crmId: 'fast' });
+    await eventually(() => expect(smtp.mails.filter(({ recipients }) => recipients[0]!.endsWith('@fast.example'))).toHaveLength(50));
+    expect((await pending()).filter(({ crm_id: crmId }) => crmId === 'slow')).toHaveLength(8);
+    await untilFinished();
+    expect(smtp.mails).toHaveLength(58);
+    expect(new Set(smtp.mails.map(({ recipients }) => recipients[0])).size).toBe(58);
+  });
+
+  it('does not keep the process from stopping, and the mail is sent by the next one', async () => {
+    let attempts = 0;
+    smtp.trouble = (_, attempt) => {
+      attempts = attempt;
+      return attempt === 1 ? { at: 'rcpt', hangMs: 60_000 } : undefined;
+    };
+    const delivery = deliver({ stopMs: 100 });
+    await storeAll(['patient@example.com']);
+    await eventually(() => expect(attempts).toBe(1));
+    const startMs = performance.now();
+    await delivery[Symbol.asyncDispose]();
+    expect(performance.now() - startMs).toBeLessThan(3_000);
+    expect(await pending()).toMatchObject([{ lease: null, attempts: 0, last_error: 'stopped' }]);
+    await using _next = deliver();
+    await untilFinished();
+    expect(copiesFor('patient@example.com')).toHaveLength(1);
+  });
+});
+
+describe('a server that dies behind the text', () => {
+  it('gets the mail once more, as the same mail', async () => {
+    await using _delivery = deliver();
+    smtp.trouble = (_, attempt) => (attempt === 1 ? { at: 'data', dies: true } : undefined);
+    await storeAll(['twice@example.com']);
+    await eventually(async () => expect(await pending()).toMatchObject([{ uncertain: true }]));
+    await untilFinished();
+    expect(copiesFor('twice@example.com')).toHaveLength(2);
+    expect(new Set(smtp.mails.map(({ parsed }) => parsed.messageId)).size).toBe(1);
+    expect(await rows()).toMatchObject([{ state: 'sent', attempts: 2 }]);
+  });
+
+  it('every time, gets no third copy', async () => {
+    await using _delivery = deliver();
+    smtp.trouble = () => ({ at: 'data', dies: true });
+    await storeAll(['always@example.com']);
+    await untilFinished();
+    expect(copiesFor('always@example.com')).toHaveLength(2);
+    expect(await rows()).toMatchObject([{ state: 'failed', attempts: 2, last_error: expect.stringContaining('uncertain twice') }]);
+  });
+});
+
+describe('a server that is down under load', () => {
+  it('gets every mail when it is back, and a second copy only of those it may have had', async () => {
+    await using _one = deliver();
+    await using _two = deliver();
+    const all = ['one', 'two', 'three'].flatMap((crmId) => addresses(150, `${crmId}.example`));
+    for (const crmId of ['one', 'two', 'three']) await storeAll(addresses(150, `${crmId}.example`), { crmId });
+    await eventually(() => expect(smtp.mails.length).toBeGreaterThan(50));
+    await smtp.stop();
+    await storeAll(addresses(50, 'four.example'), { crmId: 'four' });
+    await eventually(async () => expect((await pending()).some(({ last_error: error }) => error?.includes('ESOCKET'))).toBe(true));
+    expect((await rows()).filter(({ state }) => state === 'failed')).toEqual([]);
+    await smtp.start();
+    await untilFinished();
+    for (const address of [...all, ...addresses(50, 'four.example')]) expect(copiesFor(address).length, address).toBeGreaterThanOrEqual(1);
+    const uncertain = (await rows()).filter((row) => row.uncertain).length;
+    expect(smtp.mails.length).toBeLessThanOrEqual(500 + uncertain);
+    expect((await rows()).every(({ state }) => state === 'sent')).toBe(true);
+  });
+});
+
+describe('turns', () => {
+  it('a CRM with a single mail does not wait for one with thousands', async () => {
+    await storeAll(addresses(2_000, 'big.example'), { crmId: 'big' });
+    await using _delivery = deliver();
+    await eventually(() => expect(smtp.mails.length).toBeGreaterThan(20));
+    await storeAll(['someone@small.example'], { crmId: 'small' });
+    const before = smtp.mails.length;
+    await eventually(() => expect(copiesFor('someone@small.example')).toHaveLength(1));
+    const position = smtp.mails.findIndex(({ recipients }) => recipients.includes('someone@small.example'));
+    expect(position - before).toBeLessThan(60);
+  });
+
+  it('mails about one booking leave in its order, also when the first has to be tried again', async () => {
+    const aboutId = randomUUID();
+    smtp.trouble = (_, attempt) => (attempt <= 2 ? { at: 'rcpt', code: 451 } : undefined);
+    await storeAll(['second@order.example'], { aboutId, version: 2 });
+    await storeAll(['first@order.example'], { aboutId, version: 1 });
+    await using _delivery = deliver();
+    await untilFinished();
+    expect(smtp.mails.map(({ recipients }) => recipients[0])).toEqual(['first@order.example', 'second@order.example']);
+  });
+
+  it('one recipient gets one mail after the other', async () => {
+    let most = 0;
+    smtp.trouble = (_, attempt) => {
+      most = Math.max(most, attempt - smtp.mails.length);
+      return { at: 'rcpt', hangMs: 20 };
+    };
+    await storeAll(Array.from({ length: 10 }, () => 'same@one.example'));
+    await using _delivery = deliver();
+    await untilFinished();
+    expect(copiesFor('same@one.example')).toHaveLength(10);
+    expect(most).toBe(1);
+  });
+});
+
+describe('a lease', () => {
+  const lease = (leaseMs: number) => leaseDueMails(database, { limits: { total: 10, perCrm: 5, perDomain: 5 }, free: 10, leaseMs, inFlight: [] });
+
+  it('that ran out gives the mail to another, and the first can record nothing', async () => {
+    await storeAll(['leased@example.com']);
+    const [first] = await lease(1);
+    const second = await eventually(async () => {
+      const [mail] = await lease(60_000);
+      expect(mail).toBeDefined();
+      return mail!;
+    });
+    await recordOutcome(database, first!, { outcome: 'give-up', reason: 'late' });
+    expect(await pending()).toMatchObject([{ lease: second.lease, last_error: null }]);
+    await recordOutcome(database, second, { outcome: 'sent' });
+    expect(await rows()).toMatchObject([{ state: 'sent', content: null, recipient: null }]);
+  });
+
+  it('is renewed while the mail is being sent, so that no other takes it', async () => {
+    smtp.trouble = () => ({ at: 'data', hangMs: 1_500 });
+    await storeAll(['slow@example.com']);
+    await using _one = deliver({ leaseMs: 300 });
+    await using _other = deliver({ leaseMs: 300 });
+    await untilFinished();
+    expect(copiesFor('slow@example.com')).toHaveLength(1);
+  });
+
+  it('is held by one of many who ask at once', async () => {
+    await storeAll(addresses(40, 'contended.example'));
+    const taken = (await Promise.all(Array.from({ length: 20 }, () => lease(60_000)))).flat();
+    expect(new Set(taken.map(({ id }) => id)).size).toBe(taken.length);
+  });
+});

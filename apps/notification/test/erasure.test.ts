@@ -1,0 +1,152 @@
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { CustomerErasureConfirmed } from '@scheduling/contracts/events/v1';
+import { appendEvent, events } from '@scheduling/messaging';
+import { eventually } from '@scheduling/testing';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { MailContent } from '../src/db/schema.ts';
+import { storeMail } from '../src/mail/store-mail.ts';
+import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
+
+let stack: TestStack;
+let names = 0;
+
+beforeAll(async () => {
+  stack = await startStack({ timings: { firstRetryMs: 50, pollMs: 50, longestRetryMs: 100, firstPauseMs: 20, longestPauseMs: 50 } });
+}, 60_000);
+beforeEach(() => {
+  stack.smtp.trouble = () => undefined;
+});
+afterAll(() => stack[Symbol.asyncDispose]());
+
+interface Person {
+  reference: string;
+  customerId: string;
+  email: string;
+}
+
+async function createPerson(): Promise<Person> {
+  const reference = `person-${(names += 1)}`;
+  const email = `${reference}@example.com`;
+  const { customer } = await stack.customers.createCustomer({ crmId, providerReference, customerReference: reference, userName: reference, email, language: 'en' });
+  return { reference, email, customerId: customer!.id };
+}
+
+async function book({ reference }: Person, appointmentReference: string): Promise<void> {
+  await stack.appointments.createAppointment({
+    crmId,
+    providerReference,
+    reference: appointmentReference,
+    start: '2030-07-01T10:00',
+    end: '2030-07-01T11:00',
+    capacity: 5,
+    acceptBookings: true,
+    resourceReference: 'room',
+    productReference: 'yoga',
+    description: appointmentReference,
+    participations: [],
+  });
+  await stack.participations.createParticipation({
+    crmId,
+    providerReference,
+    reference: `${appointmentReference}-${reference}`,
+    appointmentReference,
+    customerReference: reference,
+    state: ParticipationState.BOOKED,
+    ignoreCapacity: false,
+    onDuplicateRaise: false,
+    sendMails: true,
+  });
+}
+
+const remove = ({ reference }: Person) =>
+  stack.customers.deleteCustomer({ crmId, providerReference, customerReference: reference, ignoreFutureAppointments: true });
+
+const request = ({ customerId }: Person, erasureId: string) =>
+  stack.database.transaction((tx) => appendEvent(tx, events.customerErasureRequested, { crmId, customerId, erasureId, notify: false }));
+
+const mailsTo = ({ email }: Person) => stack.smtp.mails.filter(({ recipients }) => recipients.includes(email));
+const rowsOf = ({ customerId }: Person) => stack.database.kysely.selectFrom('mail').selectAll().where('customer_id', '=', customerId).execute();
+async function confirmations(): Promise<string[]> {
+  const rows = await stack.database.kysely.selectFrom('outbox').select('payload').where('subject', '=', events.notificationErasureConfirmed.subject).execute();
+  return rows.map(({ payload }) => CustomerErasureConfirmed.decode(payload).erasureId);
+}
+
+const contentFor = (email: string): MailContent => ({
+  from: { name: 'Studio', address: 'hello@studio.example' },
+  to: { name: 'Somebody', address: email },
+  language: 'en',
+  subject: 'A mail',
+  text: 'A text',
+  html: '<p>A text</p>',
+  calendars: [],
+});
+
+const storeFor = ({ customerId, email }: Person) =>
+  stack.database.transaction((tx) =>
+    storeMail(tx, { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 1, template: 'booking-confirmed', customerId, content: contentFor(email) }),
+  );
+
+describe('a customer who is deleted from future appointments', () => {
+  it('gets one last mail that takes them out of the calendar, and is forgotten then', async () => {
+    const person = await createPerson();
+    await book(person, 'first');
+    await book(person, 'second');
+    await eventually(() => expect(mailsTo(person)).toHaveLength(2));
+    const before = (await confirmations()).length;
+    await remove(person);
+    await eventually(() => expect(mailsTo(person)).toHaveLength(3));
+    const { parsed } = mailsTo(person)[2]!;
+    expect(parsed.subject).toBe('Your data was deleted: Yoga & Co');
+    expect(parsed.text).toMatch(/first[\s\S]+second/);
+    const uids = (text: string) => /UID:(\S+)/.exec(text)![1]!;
+    const invited = mailsTo(person).slice(0, 2).map((mail) => uids(mail.parsed.attachments[0]!.content.toString()));
+    const cancelled = new Set(parsed.attachments.map(({ content }) => uids(content.toString())));
+    expect([...cancelled].sort()).toEqual(invited.sort());
+    for (const { content } of parsed.attachments) expect(content.toString()).toMatch(/METHOD:CANCEL[\s\S]+SEQUENCE:[2-9]/);
+    await eventually(async () => expect(await confirmations()).toHaveLength(before + 1));
+    expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'sent', content: null, recipient: null }]);
+  });
+
+  it('gets none of the mails that wait, only the last one, and that only until it expires', async () => {
+    const person = await createPerson();
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    await book(person, 'waiting');
+    await eventually(async () => expect(await rowsOf(person)).toHaveLength(1));
+    const before = (await confirmations()).length;
+    await remove(person);
+    await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'pending' }]));
+    expect(await confirmations()).toHaveLength(before);
+    const [waiting] = await rowsOf(person);
+    expect(waiting!.expires_at!.getTime() - waiting!.created_at.getTime()).toBeLessThanOrEqual(600_000);
+    await stack.database.kysely.updateTable('mail').set({ expires_at: new Date() }).where('id', '=', waiting!.id).execute();
+    await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ state: 'failed', content: null, recipient: null }]));
+    expect(await confirmations()).toHaveLength(before + 1);
+    expect(mailsTo(person)).toEqual([]);
+  });
+});
+
+describe('an erasure', () => {
+  it('is confirmed every time that it is asked for, and no mail is stored behind it', async () => {
+    const person = await createPerson();
+    const erasureId = randomUUID();
+    for (const times of [1, 2, 3]) {
+      await request(person, erasureId);
+      await eventually(async () => expect((await confirmations()).filter((id) => id === erasureId)).toHaveLength(times));
+    }
+    await storeFor(person);
+    expect(await rowsOf(person)).toEqual([]);
+  });
+
+  it('leaves nothing behind while mails are stored at the same time', async () => {
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    for (let seed = 0; seed < 20; seed += 1) {
+      const person = { reference: 'nobody', customerId: randomUUID(), email: `race-${seed}@example.com` };
+      const erasureId = randomUUID();
+      await Promise.all([storeFor(person), storeFor(person), request(person, erasureId), storeFor(person)]);
+      await eventually(async () => expect(await confirmations()).toContain(erasureId));
+      await storeFor(person);
+      expect(await rowsOf(person)).toEqual([]);
+    }
+  });
+});

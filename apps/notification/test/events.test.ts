@@ -1,0 +1,156 @@
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause, ParticipationChanged } from '@scheduling/contracts/events/v1';
+import { MailState } from '@scheduling/contracts/notification/v1';
+import { events, outboxRow } from '@scheduling/messaging';
+import { eventually } from '@scheduling/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
+
+const consumer = 'notification-calendar-participation-changed';
+let stack: TestStack;
+
+beforeAll(async () => {
+  stack = await startStack({ maxAttempts: 2, timings: { firstRetryMs: 50, pollMs: 50 } });
+  await stack.customers.createCustomer({ crmId, providerReference, customerReference: 'bill', userName: 'Bill', email: 'bill@example.com', language: 'en' });
+  await stack.appointments.createAppointment({
+    crmId,
+    providerReference,
+    reference: 'class',
+    start: '2030-07-01T10:00',
+    end: '2030-07-01T11:00',
+    capacity: 50,
+    acceptBookings: true,
+    resourceReference: 'room',
+    productReference: 'yoga',
+    participations: [],
+  });
+}, 60_000);
+afterAll(() => stack[Symbol.asyncDispose]());
+
+const book = (reference: string) =>
+  stack.participations.createParticipation({
+    crmId,
+    providerReference,
+    reference,
+    appointmentReference: 'class',
+    customerReference: 'bill',
+    state: ParticipationState.BOOKED,
+    ignoreCapacity: false,
+    onDuplicateRaise: false,
+    sendMails: true,
+    message: `about ${reference}`,
+  });
+
+const mailsAbout = (text: string) => stack.smtp.mails.filter(({ parsed }) => parsed.text?.includes(text));
+const arrival = (text: string, count = 1) => eventually(() => expect(mailsAbout(text)).toHaveLength(count));
+
+const newestMail = () =>
+  stack.database.kysely.selectFrom('mail').selectAll().orderBy('created_at', 'desc').limit(1).executeTakeFirstOrThrow();
+
+/** The stream forgets the ids of its messages after two minutes, so an old event that comes again looks like this. */
+async function repeat(eventId: string, subject: string, payload: Uint8Array): Promise<void> {
+  const letter = { consumer: 'test', event_id: eventId, subject, payload, request_id: 'repeated', error: 'none', attempts: 1 };
+  await stack.database.kysely.insertInto('dead_letter').values(letter).execute();
+  await stack.deadLetters.retryDeadLetter({ consumer: 'test', eventId });
+}
+
+const forgetInbox = () => stack.database.kysely.deleteFrom('inbox').execute();
+
+describe('an event that comes again', () => {
+  it('makes no second mail, even when the inbox has forgotten it', async () => {
+    await book('again');
+    await arrival('about again');
+    const mail = await newestMail();
+    const data = {
+      crmId,
+      participationId: mail.about_id,
+      version: 1,
+      cause: ParticipationChangeCause.CREATED,
+      fromState: ParticipationState.UNSPECIFIED,
+      toState: ParticipationState.BOOKED,
+      notify: true,
+    };
+    await repeat(mail.event_id, events.participationChanged.subject, events.participationChanged.encode(data));
+    await forgetInbox();
+    await repeat(mail.event_id, events.participationChanged.subject, events.participationChanged.encode(data));
+    await book('marker');
+    await arrival('about marker');
+    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('event_id', '=', mail.event_id).execute()).toHaveLength(1));
+    expect(mailsAbout('about again')).toHaveLength(1);
+  });
+
+  it('does not make the link of a verification mail useless', async () => {
+    const person = { email: 'ida@example.com', username: 'ida', lastName: 'Ida', language: 'en' };
+    await stack.identity.addStaff({ crmId, providerReference, member: { $case: 'invitation', value: person } });
+    await stack.identity.createUser({ crmId, reference: 'ida@crm', ...person });
+    await arrival('verify-email');
+    const mail = await newestMail();
+    await forgetInbox();
+    await repeat(
+      mail.event_id,
+      events.emailVerificationRequested.subject,
+      events.emailVerificationRequested.encode({ crmId, verificationId: mail.about_id }),
+    );
+    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('event_id', '=', mail.event_id).execute()).toHaveLength(1));
+    const token = /token=([\w-]+)/.exec(mailsAbout('verify-email')[0]!.parsed.text!)![1]!;
+    await expect(stack.identity.getVerification({ token })).resolves.toMatchObject({ email: person.email });
+    expect(mailsAbout('verify-email')).toHaveLength(1);
+  });
+});
+
+describe('an event that comes too late', () => {
+  it('is about nothing any more, and makes no mail', async () => {
+    const participationId = '01990000-0000-7000-8000-0000000000ff';
+    const data = {
+      crmId,
+      participationId,
+      version: 1,
+      cause: ParticipationChangeCause.CREATED,
+      fromState: ParticipationState.UNSPECIFIED,
+      toState: ParticipationState.BOOKED,
+      notify: true,
+    };
+    const eventId = '01990000-0000-7000-8000-0000000000fe';
+    await repeat(eventId, events.participationChanged.subject, events.participationChanged.encode(data));
+    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('event_id', '=', eventId).execute()).toHaveLength(1));
+    expect(await stack.database.kysely.selectFrom('mail').selectAll().where('event_id', '=', eventId).execute()).toEqual([]);
+  });
+});
+
+describe('a poison event', () => {
+  it('is put aside where operators see it, keeps nothing else waiting, and can be tried again and dropped', async () => {
+    const poison = { ...outboxRow(events.participationChanged, ParticipationChanged.create()), payload: Buffer.from('not protobuf') };
+    await stack.database.transaction((tx) => tx.insertInto('outbox').values(poison).execute());
+    await book('behind-poison');
+    await arrival('about behind-poison');
+
+    const list = async () => (await stack.deadLetters.listDeadLetters({})).deadLetters;
+    await eventually(async () => expect(await list()).toHaveLength(1));
+    const [letter] = await list();
+    expect(letter).toMatchObject({ consumer, subject: events.participationChanged.subject, attempts: 2 });
+    const key = { consumer, eventId: letter!.eventId };
+    expect(await stack.deadLetters.getDeadLetter(key)).toMatchObject({ deadLetter: letter, data: undefined });
+
+    await stack.deadLetters.retryDeadLetter(key);
+    expect(await list()).toEqual([]);
+    await eventually(async () => expect(await list()).toMatchObject([{ eventId: letter!.eventId }]));
+
+    await stack.deadLetters.dropDeadLetter(key);
+    expect(await list()).toEqual([]);
+    await expect(stack.deadLetters.getDeadLetter(key)).rejects.toMatchObject({ code: 'dead_letter.not_found' });
+    await expect(stack.deadLetters.retryDeadLetter({ ...key, eventId: 'no id' })).rejects.toMatchObject({ code: 'dead_letter.not_found' });
+  });
+});
+
+describe('a mail that was given up', () => {
+  it('is listed with the reason and nothing personal', async () => {
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 550 });
+    await book('refused');
+    const failed = async () => (await stack.mails.listMails({ state: MailState.UNSPECIFIED })).mails;
+    await eventually(async () => expect(await failed()).toHaveLength(1));
+    stack.smtp.trouble = () => undefined;
+    expect(await failed()).toMatchObject([{ crmId, template: 'booking-confirmed', state: MailState.FAILED, attempts: 1, lastError: 'EENVELOPE RCPT TO 550' }]);
+    expect(JSON.stringify(await failed())).not.toMatch(/bill/i);
+    expect((await stack.mails.listMails({ state: MailState.SENT })).mails.length).toBeGreaterThan(0);
+  });
+});

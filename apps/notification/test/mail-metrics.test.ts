@@ -1,0 +1,53 @@
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { createMetrics } from '@scheduling/runtime';
+import { createTestDatabase, sumSamples, testLogger } from '@scheduling/testing';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { migrateNotificationDatabase } from '../src/db/migrate.ts';
+import type { NotificationSchema } from '../src/db/schema.ts';
+import { registerMailMetrics } from '../src/mail/mail-metrics.ts';
+import { storeMail } from '../src/mail/store-mail.ts';
+
+const logger = testLogger('notification');
+const metrics = createMetrics('notification');
+const stack = new AsyncDisposableStack();
+let database: Database<NotificationSchema>;
+let count: ReturnType<typeof registerMailMetrics>;
+
+beforeAll(async () => {
+  const url = await createTestDatabase();
+  await migrateNotificationDatabase(url, logger);
+  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
+  count = registerMailMetrics(metrics, database);
+});
+afterAll(() => stack.disposeAsync());
+
+const value = async (name: string, labels = {}): Promise<number | undefined> => sumSamples(await metrics.metrics(), `scheduling_${name}`, labels);
+
+async function store(crmId: string, dueSecondsAgo: number): Promise<void> {
+  const [eventId, aboutId] = [randomUUID(), randomUUID()];
+  const to = { name: 'Anna', address: 'anna@example.com' };
+  const content = { from: to, to, language: 'en', subject: 'A mail', text: 'A text', html: '', calendars: [] };
+  await database.transaction((tx) => storeMail(tx, { crmId, eventId, aboutId, version: 1, template: 'booking-confirmed', content }));
+  const dueAt = new Date(Date.now() - dueSecondsAgo * 1_000);
+  await database.kysely.updateTable('mail').set({ due_at: dueAt }).where('event_id', '=', eventId).execute();
+}
+
+it('shows how many mails wait, and which CRM’s is overdue most', async () => {
+  expect([await value('mails_pending'), await value('mail_oldest_due_seconds')]).toEqual([0, 0]);
+  await store('one', -600);
+  expect([await value('mails_pending'), await value('mail_oldest_due_seconds')]).toEqual([1, 0]);
+  for (const [crmId, dueSecondsAgo] of [['two', 10], ['two', 300], ['three', 60]] as const) await store(crmId, dueSecondsAgo);
+  expect(await value('mails_pending')).toBe(4);
+  expect(await value('mail_oldest_due_seconds')).toBeGreaterThanOrEqual(299);
+  await database.kysely.updateTable('mail').set({ state: 'sent', content: null, recipient: null }).where('crm_id', '=', 'two').execute();
+  const afterwards = await value('mail_oldest_due_seconds');
+  expect(afterwards).toBeGreaterThanOrEqual(59);
+  expect(afterwards).toBeLessThan(299);
+});
+
+it('counts attempts by what came of them', async () => {
+  expect(await value('mail_attempts_total', { outcome: 'sent' })).toBe(0);
+  count('sent');
+  expect([await value('mail_attempts_total', { outcome: 'sent' }), await value('mail_attempts_total')]).toEqual([1, 1]);
+});

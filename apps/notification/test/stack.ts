@@ -1,0 +1,102 @@
+import { AppointmentServiceService, ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
+import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { MailServiceService } from '@scheduling/contracts/notification/v1';
+import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
+import { freePort } from '@scheduling/embedded';
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { type ClientOf, createClient } from '@scheduling/rpc';
+import { createTestDatabase, startServiceProcess, startTestNats, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { readConfig } from '../src/config.ts';
+import { migrateNotificationDatabase } from '../src/db/migrate.ts';
+import type { NotificationSchema } from '../src/db/schema.ts';
+import { createNotificationService, type Overrides } from '../src/service.ts';
+
+export const crmId = 'crm';
+export const providerReference = 'studio@crm';
+
+export interface TestStack extends AsyncDisposable {
+  smtp: TestSmtp;
+  natsUrl: string;
+  database: Database<NotificationSchema>;
+  admin: ClientOf<typeof AdminServiceService>;
+  identity: ClientOf<typeof IdentityServiceService>;
+  customers: ClientOf<typeof CustomerServiceService>;
+  appointments: ClientOf<typeof AppointmentServiceService>;
+  participations: ClientOf<typeof ParticipationServiceService>;
+  mails: ClientOf<typeof MailServiceService>;
+  deadLetters: ClientOf<typeof DeadLetterServiceService>;
+}
+
+/** The notification service in this process, the services it works with as processes of their own, and a CRM with a provider. */
+export async function startStack(overrides: Overrides = {}): Promise<TestStack> {
+  await using starting = new AsyncDisposableStack();
+  const [nats, smtp] = await Promise.all([startTestNats(), startTestSmtp()]);
+  starting.use(nats);
+  starting.use(smtp);
+  const common = async () => ({ DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url });
+  const identity = starting.use(await startServiceProcess('identity', await common()));
+  // Customer and calendar call each other: one of them has to know the other's address first.
+  const calendarPort = await freePort();
+  const calendarAddress = `127.0.0.1:${calendarPort}`;
+  const customer = starting.use(
+    await startServiceProcess('customer', { ...(await common()), IDENTITY_ADDRESS: identity.address, CALENDAR_ADDRESS: calendarAddress }),
+  );
+  starting.use(
+    await startServiceProcess('calendar', {
+      ...(await common()),
+      GRPC_PORT: String(calendarPort),
+      IDENTITY_ADDRESS: identity.address,
+      CUSTOMER_ADDRESS: customer.address,
+    }),
+  );
+
+  const databaseUrl = await createTestDatabase();
+  const logger = testLogger('notification');
+  await migrateNotificationDatabase(databaseUrl, logger);
+  const config = readConfig({
+    LISTEN_HOST: '127.0.0.1',
+    GRPC_PORT: '0',
+    METRICS_PORT: '0',
+    DATABASE_URL: databaseUrl,
+    NATS_URL: nats.url,
+    IDENTITY_ADDRESS: identity.address,
+    CALENDAR_ADDRESS: calendarAddress,
+    CUSTOMER_ADDRESS: customer.address,
+    SMTP_URL: smtp.url,
+    PUBLIC_URL: 'https://booking.example',
+  });
+  const { grpcPort } = starting.use(await createNotificationService(config, logger, overrides));
+  const notificationAddress = `127.0.0.1:${grpcPort}`;
+  const stack = {
+    smtp,
+    natsUrl: nats.url,
+    database: starting.use(createDatabase<NotificationSchema>({ url: databaseUrl, applicationName: 'test', logger })),
+    admin: starting.use(createClient(AdminServiceService, 'identity', identity.address)),
+    identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address)),
+    customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address)),
+    appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendarAddress)),
+    participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendarAddress)),
+    mails: starting.use(createClient(MailServiceService, 'notification', notificationAddress)),
+    deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', notificationAddress)),
+  };
+  await setUpProvider(stack);
+  const started = starting.move();
+  return { ...stack, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+async function setUpProvider({ admin, identity }: Pick<TestStack, 'admin' | 'identity'>): Promise<void> {
+  await admin.createCrm({ crmId, name: 'Studio', senderName: 'Studio', senderAddress: 'hello@studio.example' });
+  await identity.createUser({ crmId, reference: 'owner@crm', email: 'owner@studio.example', username: 'owner', lastName: 'Owner' });
+  await identity.createAccount({ crmId, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
+  await identity.createProvider({
+    crmId,
+    reference: providerReference,
+    ownerReference: 'owner@crm',
+    accountReference: 'account@crm',
+    name: 'Yoga & Co',
+    email: 'desk@yoga.example',
+    phone: '+49 30 1',
+    impressum: 'Yoga & Co GmbH\nBerlin',
+  });
+}

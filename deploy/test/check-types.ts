@@ -1,0 +1,49 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { repositoryRoot } from './kustomizations.ts';
+import type { Manifest } from './render-kustomization.ts';
+
+/**
+ * The faults of manifests against the types of Kubernetes and of the operators that the manifests need, each with the kind and name of its manifest. Each manifest is
+ * written as a literal, because the compiler refuses unknown fields in literals only.
+ */
+export function checkTypes(manifests: Manifest[]): string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
+  try {
+    symlinkSync(join(repositoryRoot, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+    const lines = manifests.map(asSourceLine);
+    writeFileSync(join(folder, 'manifests.ts'), lines.join('\n'));
+    const compiler = join(repositoryRoot, 'node_modules/typescript/bin/tsc');
+    const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'esnext', '--pretty', 'false', 'manifests.ts'];
+    const { stdout, status } = spawnSync(process.execPath, [compiler, ...options], { cwd: folder, encoding: 'utf8' });
+    if (status === 0) return [];
+    return stdout
+      .split('\n')
+      .filter((line) => line.includes('error TS'))
+      .map((line) => describeFault(line, manifests));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function asSourceLine(manifest: Manifest, index: number): string {
+  const { apiVersion, kind } = manifest;
+  const library = librariesOfGroups[apiVersion.split('/')[0]!] ?? 'kubernetes-models';
+  return `export const manifest${index}: import('${library}/${apiVersion}/${kind}').I${kind} = ${JSON.stringify(manifest)};`;
+}
+
+/** Where the types of a group are, when they are not Kubernetes' own. */
+const librariesOfGroups: Record<string, string> = {
+  'cert-manager.io': '@kubernetes-models/cert-manager',
+  'postgresql.cnpg.io': '@kubernetes-models/cloudnative-pg',
+  'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
+};
+
+/** `manifests.ts(3,120): error TS2561: …` is about the third manifest. */
+function describeFault(line: string, manifests: Manifest[]): string {
+  const manifest = manifests[Number(/^manifests\.ts\((\d+),/.exec(line)?.[1]) - 1];
+  return manifest ? `${manifest.kind} ${manifest.metadata.name}: ${line.slice(line.indexOf('error'))}` : line;
+}

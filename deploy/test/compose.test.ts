@@ -1,0 +1,90 @@
+import { createMetrics, startOperationsServer } from '@scheduling/runtime';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { deployFolder } from './kustomizations.ts';
+import { readServiceConfiguration, type ServiceConfiguration, services } from './service-configuration.ts';
+
+interface ComposeService {
+  image: string;
+  build?: { args: Record<string, string> };
+  command?: string[];
+  environment: Record<string, string>;
+  ports?: string[];
+  healthcheck: { test: string[] };
+  depends_on?: Record<string, { condition: string }>;
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+}
+
+const text = readFileSync(join(deployFolder, 'compose.yaml'), 'utf8').replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1');
+const compose = (parse(text, { merge: true }) as { services: Record<string, ComposeService> }).services;
+
+it('compose.yaml runs every service with its migration, and the servers that they need', () => {
+  const migrations = services.filter((service) => service !== 'gateway').map((service) => `${service}-migration`);
+  expect(Object.keys(compose).toSorted()).toEqual([...services, ...migrations, 'postgres', 'nats', 'inbox'].toSorted());
+});
+
+it.each(Object.entries(compose))('compose.yaml lets %s do no more than it needs', (_name, service) => {
+  expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+});
+
+describe.each(services)('compose.yaml with %s', (name) => {
+  const service = compose[name]!;
+  let configuration: ServiceConfiguration;
+  beforeAll(async () => {
+    configuration = await readServiceConfiguration(name);
+  });
+
+  it('gives it the variables that it knows, and all that it needs', () => {
+    expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(service.environment)));
+    expect(() => configuration.ports(service.environment)).not.toThrow();
+  });
+
+  it('publishes the port on which it listens', () => {
+    const { grpc, http } = configuration.ports(service.environment);
+    expect(service.ports?.map((port) => Number(port.split(':').at(-1)))).toEqual([http ?? grpc]);
+  });
+
+  it('finds the other services and servers by their names and ports', async () => {
+    for (const [variable, value] of Object.entries(service.environment)) {
+      if (variable.endsWith('_ADDRESS')) {
+        const [, other = '', port] = /^dns:\/\/\/([a-z]+):(\d+)$/.exec(value) ?? [];
+        expect(`${other.toUpperCase()}_ADDRESS`).toBe(variable);
+        const { ports } = await readServiceConfiguration(other);
+        expect(Number(port)).toBe(ports(compose[other]!.environment).grpc);
+      } else if (['DATABASE_URL', 'NATS_URL', 'SMTP_URL'].includes(variable)) {
+        expect(Object.keys(compose)).toContain(new URL(value).hostname);
+      }
+    }
+  });
+
+  it('asks it for its health where it answers', async () => {
+    const [, url = ''] = /get\('([^']+)'/.exec(service.healthcheck.test.join(' ')) ?? [];
+    const { port, pathname } = new URL(url);
+    expect(Number(port)).toBe(configuration.ports(service.environment).metrics);
+    await using operations = await startOperationsServer({ host: '127.0.0.1', port: 0, metrics: createMetrics('deploy'), readiness: {} });
+    operations.serve();
+    expect((await fetch(`http://127.0.0.1:${operations.port}${pathname}`)).status).toBe(200);
+  });
+
+  it('builds its own image', () => {
+    expect(service).toMatchObject({ image: `scheduling/${name}`, build: { args: { SERVICE: name } } });
+  });
+});
+
+it.each(services.filter((name) => name !== 'gateway'))('compose.yaml migrates the database of %s before it starts', (name) => {
+  const { image, environment, depends_on: dependencies } = compose[name]!;
+  expect(compose[`${name}-migration`]).toMatchObject({ image, environment, command: ['migrate'], depends_on: { postgres: { condition: 'service_healthy' } } });
+  expect(new URL(environment.DATABASE_URL ?? '').pathname).toBe(`/${name}`);
+  expect(dependencies).toMatchObject({ [`${name}-migration`]: { condition: 'service_completed_successfully' } });
+});
+
+it('the image exposes every port of the services', async () => {
+  const dockerfile = readFileSync(join(deployFolder, 'Dockerfile'), 'utf8');
+  const exposed = /^EXPOSE (.*)\nENTRYPOINT \["node", "src\/main.ts"\]/m.exec(dockerfile)?.[1]?.split(' ').map(Number);
+  const listened = await Promise.all(services.map(async (name) => Object.values((await readServiceConfiguration(name)).ports(compose[name]!.environment))));
+  expect(new Set(exposed)).toEqual(new Set(listened.flat()));
+});

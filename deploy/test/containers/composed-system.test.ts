@@ -1,0 +1,36 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, inject, it } from 'vitest';
+import { services } from '../service-configuration.ts';
+import { createCrm, gatewayUrls, inboxUrl, runLocal } from './composed-system.ts';
+import { compose } from './docker.ts';
+
+const project = inject('composeProject');
+
+describe.skipIf(project === '')('the composed system (needs a container engine)', () => {
+  it('plays the demo, up to the mail in the inbox', async () => {
+    const crm = await createCrm(project);
+    const [gateway] = await gatewayUrls(project);
+    const folder = await mkdtemp(join(tmpdir(), 'composed-demo-'));
+    try {
+      await writeFile(join(folder, 'stack.json'), JSON.stringify({ gateway, inbox: await inboxUrl(project), ...crm }));
+      const output = await runLocal('demo', [], { SCHEDULING_DATA: folder });
+      expect(output).toContain('The mail has arrived');
+      expect(output).toContain('Salon Lovelace');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it.each(services.filter((service) => service !== 'gateway'))('migrates an empty database of %s twice at the same time', async (service) => {
+    const database = `twice_${service}`;
+    await compose(project, 'exec', '-T', 'postgres', 'createdb', '--username=postgres', database);
+    const url = `DATABASE_URL=postgres://postgres:scheduling@postgres:5432/${database}`;
+    const migrate = (): Promise<string> => compose(project, 'run', '--rm', '--no-deps', '-T', '--env', url, `${service}-migration`);
+    await Promise.all([migrate(), migrate()]);
+    const query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+    const tables = await compose(project, 'exec', '-T', 'postgres', 'psql', '--username=postgres', '--tuples-only', '--command', query, database);
+    expect(Number(tables)).toBeGreaterThan(3);
+  });
+});

@@ -1,0 +1,47 @@
+import { eventually } from '@scheduling/testing';
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { repositoryRoot } from '../kustomizations.ts';
+import { listContainers, publishedAddress } from './docker.ts';
+
+const run = promisify(execFile);
+
+/** The addresses of all gateways that run. */
+export async function gatewayUrls(project: string): Promise<string[]> {
+  return Promise.all((await listContainers(project, 'gateway')).map(gatewayUrl));
+}
+
+export async function gatewayUrl(container: string): Promise<string> {
+  return `http://${await publishedAddress(container, 8080)}`;
+}
+
+export async function inboxUrl(project: string): Promise<string> {
+  const [id = ''] = await listContainers(project, 'inbox');
+  return `http://${await publishedAddress(id, 1080)}`;
+}
+
+export interface Crm {
+  crmId: string;
+  apiKey: string;
+}
+
+/** Makes a CRM without a rate limit, and a key of it, with the admin command as deploy/README.md has it. */
+export async function createCrm(project: string): Promise<Crm> {
+  const [identity = ''] = await listContainers(project, 'identity');
+  const environment = { IDENTITY_ADDRESS: await publishedAddress(identity, 50051) };
+  // A busy machine may not answer within the 2 s of a call; by then the CRM may exist, so every attempt makes another.
+  return eventually(async () => {
+    const crmId = `crm-${randomUUID().slice(0, 8)}`;
+    await runLocal('admin', ['crm', 'create', crmId, '--rate-limit', '0'], environment);
+    return { crmId, apiKey: (await runLocal('admin', ['key', 'create', crmId], environment)).trim() };
+  });
+}
+
+/** Runs `npm run <command>`, without the step that installs packages. Rejects with what it said when its exit code is not 0. */
+export async function runLocal(command: 'admin' | 'demo', args: readonly string[], environment: NodeJS.ProcessEnv): Promise<string> {
+  const file = join(repositoryRoot, 'apps/local/src', `${command}.ts`);
+  const { stdout } = await run(process.execPath, [file, ...args], { env: { ...process.env, NO_COLOR: '1', ...environment } });
+  return stdout;
+}

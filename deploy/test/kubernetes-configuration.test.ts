@@ -1,0 +1,139 @@
+import { createMetrics, type OperationsServer, startOperationsServer } from '@scheduling/runtime';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { examples, overlays } from './kustomizations.ts';
+import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { readServiceConfiguration, type ServiceConfiguration, services } from './service-configuration.ts';
+
+interface Probe {
+  httpGet: { path: string; port: string };
+}
+
+interface Container {
+  name: string;
+  image: string;
+  args?: string[];
+  ports?: { name: string; containerPort: number }[];
+  envFrom: { configMapRef: { name: string } }[];
+  env?: { name: string; valueFrom: { secretKeyRef: { name: string; key: string } } }[];
+  startupProbe: Probe;
+  readinessProbe: Probe;
+  livenessProbe: Probe;
+}
+
+interface Workload extends Manifest {
+  spec: {
+    selector: { matchLabels: Record<string, string> };
+    template: { metadata: { labels: Record<string, string> }; spec: { serviceAccountName: string; containers: [Container] } };
+  };
+}
+
+interface Service extends Manifest {
+  spec: { clusterIP?: string; selector: Record<string, string>; ports: { name: string; port: number; targetPort: string }[] };
+}
+
+/** What a secret's key may hold; the manifests only name it. */
+const secretValues: Record<string, string> = { DATABASE_URL: 'postgres://user:password@postgres-rw:5432/name', SMTP_URL: 'smtp://mail.example.com:587' };
+
+let operations: OperationsServer;
+beforeAll(async () => {
+  operations = await startOperationsServer({ host: '127.0.0.1', port: 0, metrics: createMetrics('deploy'), readiness: {} });
+});
+afterAll(() => operations[Symbol.asyncDispose]());
+
+describe.each(overlays)('the overlay $name', ({ folder }) => {
+  const manifests = renderKustomization(folder);
+  const find = (kind: string, name: string): Manifest => {
+    const manifest = manifests.find((candidate) => candidate.kind === kind && candidate.metadata.name === name);
+    if (!manifest) throw new Error(`there is no ${kind} ${name}`);
+    return manifest;
+  };
+  const environmentOf = ({ envFrom, env = [] }: Container): Record<string, string> => ({
+    ...Object.assign({}, ...envFrom.map(({ configMapRef }) => find('ConfigMap', configMapRef.name).data)),
+    ...Object.fromEntries(env.map(({ name, valueFrom }) => [name, secretValues[valueFrom.secretKeyRef.key] ?? ''])),
+  });
+
+  it('runs every service, and nothing else', () => {
+    const deployed = manifests.filter(({ kind }) => kind === 'Deployment').map(({ metadata }) => metadata.name);
+    expect(deployed.toSorted()).toEqual(services.toSorted());
+  });
+
+  describe.each(services)('%s', (service) => {
+    const deployment = find('Deployment', service) as Workload;
+    const { labels } = deployment.spec.template.metadata;
+    const [container] = deployment.spec.template.spec.containers;
+    const environment = environmentOf(container);
+    let configuration: ServiceConfiguration;
+    beforeAll(async () => {
+      configuration = await readServiceConfiguration(service);
+    });
+
+    it('gets the variables that it knows, and all that it needs', () => {
+      expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(environment)));
+      expect(() => configuration.ports(environment)).not.toThrow();
+    });
+
+    it('names the ports on which it listens', () => {
+      const ports = Object.fromEntries((container.ports ?? []).map(({ name, containerPort }) => [name, containerPort]));
+      expect(ports).toEqual(configuration.ports(environment));
+    });
+
+    it('is probed where it answers', async () => {
+      expect(container).toMatchObject({ startupProbe: { httpGet: { path: '/livez' } }, readinessProbe: { httpGet: { path: '/readyz' } }, livenessProbe: { httpGet: { path: '/livez' } } });
+      for (const { httpGet } of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
+        expect(httpGet.port).toBe('metrics');
+        expect((await fetch(`http://127.0.0.1:${operations.port}${httpGet.path}`)).status).not.toBe(404);
+      }
+    });
+
+    it('is what its Service, its autoscaler, its budget and its network policy select', () => {
+      const { spec } = find('Service', service) as Service;
+      expect(labels).toMatchObject(spec.selector);
+      expect(labels).toMatchObject(deployment.spec.selector.matchLabels);
+      const main = service === 'gateway' ? 'http' : 'grpc';
+      expect(spec.ports).toEqual([{ name: main, port: service === 'gateway' ? 80 : configuration.ports(environment).grpc, targetPort: main }]);
+      expect(spec.clusterIP).toBe(service === 'gateway' ? undefined : 'None');
+      expect(find('HorizontalPodAutoscaler', service)).toMatchObject({ spec: { scaleTargetRef: { kind: 'Deployment', name: service } } });
+      expect(find('PodDisruptionBudget', service)).toMatchObject({ spec: { selector: deployment.spec.selector } });
+      expect(labels).toMatchObject((find('NetworkPolicy', service).spec as { podSelector: { matchLabels: object } }).podSelector.matchLabels);
+      expect(find('ServiceAccount', deployment.spec.template.spec.serviceAccountName)).toMatchObject({ automountServiceAccountToken: false });
+    });
+
+    it('finds the other services by their names and ports', () => {
+      for (const [variable, address] of Object.entries(environment).filter(([name]) => name.endsWith('_ADDRESS'))) {
+        const [, name = '', port] = /^dns:\/\/\/([a-z]+):(\d+)$/.exec(address) ?? [];
+        expect(`${name.toUpperCase()}_ADDRESS`).toBe(variable);
+        expect((find('Service', name) as Service).spec).toMatchObject({ clusterIP: 'None', ports: [{ port: Number(port) }] });
+      }
+    });
+
+    it('takes its secrets by keys of their variables, from secrets of its own', () => {
+      for (const { name, valueFrom } of container.env ?? []) {
+        expect(valueFrom.secretKeyRef.key).toBe(name);
+        expect(valueFrom.secretKeyRef.name).toMatch(new RegExp(`^${service}-`));
+      }
+    });
+  });
+
+  it.each(services.filter((service) => service !== 'gateway'))('migrates %s with its image, variables and network policy, and sends it no calls meanwhile', (service) => {
+    const [{ name, image, envFrom, env }] = (find('Deployment', service) as Workload).spec.template.spec.containers;
+    const { template } = (find('Job', `${service}-migration`) as Workload).spec;
+    const [migration] = template.spec.containers;
+    expect(migration).toMatchObject({ name, image, envFrom, env, args: ['migrate'] });
+    expect(template.metadata.labels).toMatchObject({ 'app.kubernetes.io/name': service });
+    expect(template.metadata.labels).not.toMatchObject((find('Service', service) as Service).spec.selector);
+    expect(template.spec.serviceAccountName).toBe(service);
+  });
+
+  it('tells everybody the address of the ingress', () => {
+    const { spec } = find('Ingress', 'gateway') as Manifest & { spec: { tls: { hosts: string[] }[]; rules: { host: string; http: object }[] } };
+    const [{ host, http }] = spec.rules as [{ host: string; http: object }];
+    expect(spec.tls[0]?.hosts).toEqual([host]);
+    expect(http).toMatchObject({ paths: [{ backend: { service: { name: 'gateway', port: { name: 'http' } } } }] });
+    for (const service of ['gateway', 'notification']) expect(find('ConfigMap', service)).toMatchObject({ data: { PUBLIC_URL: `https://${host}` } });
+  });
+
+  it('finds NATS where the example has it', () => {
+    const nats = renderKustomization(examples.folder).find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'nats') as Service;
+    for (const service of services) expect(find('ConfigMap', service)).toMatchObject({ data: { NATS_URL: `nats://nats:${nats.spec.ports[0]?.port}` } });
+  });
+});

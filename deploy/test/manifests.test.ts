@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { checkTypes } from './check-types.ts';
+import { certificates, examples, observability, overlays } from './kustomizations.ts';
+import { type Manifest, renderKustomization } from './render-kustomization.ts';
+
+interface PodSpec {
+  automountServiceAccountToken: boolean;
+  securityContext: unknown;
+  containers: { image: string; securityContext: unknown; resources: { requests: object; limits: object }; volumeMounts?: unknown }[];
+}
+
+describe('the types of Kubernetes', () => {
+  it.each([...overlays, examples, certificates, observability])('fit every manifest of $name', ({ folder }) => {
+    expect(checkTypes(renderKustomization(folder))).toEqual([]);
+  });
+
+  it('refuse an unknown field, a wrong value and an unknown kind, and say where', () => {
+    const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'calendar' } };
+    const faults = checkTypes([
+      { ...deployment, spec: { replicass: 2, selector: {}, template: {} } },
+      { ...deployment, spec: { replicas: '2', selector: {}, template: {} } },
+      { apiVersion: 'v1', kind: 'Servis', metadata: { name: 'calendar' } },
+      { apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', metadata: { name: 'postgres' }, spec: { instancess: 3 } },
+      { apiVersion: 'monitoring.coreos.com/v1', kind: 'PrometheusRule', metadata: { name: 'alerts' }, spec: { groups: [{ name: 'a', rules: [{ alert: 'A', expression: 'up' }] }] } },
+    ]);
+    expect(faults).toEqual([
+      expect.stringMatching(/^Deployment calendar: .*replicass/),
+      expect.stringMatching(/^Deployment calendar: .*'string' is not assignable to type 'number'/),
+      expect.stringMatching(/^Servis calendar: /),
+      expect.stringMatching(/^Cluster postgres: .*instancess/),
+      expect.stringMatching(/^PrometheusRule alerts: .*expr/),
+    ]);
+  });
+});
+
+describe.each(overlays)('the overlay $name', ({ folder }) => {
+  const manifests = renderKustomization(folder);
+  const pods = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job').map((manifest) => ({ manifest, pod: podSpec(manifest) }));
+
+  it('names everything once', () => {
+    const names = manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+    expect(names).toEqual([...new Set(names)]);
+  });
+
+  it('lets no pod do more than it needs', () => {
+    expect(pods).toHaveLength(9);
+    for (const { pod } of pods) {
+      expect(pod.automountServiceAccountToken).toBe(false);
+      expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+      for (const container of pod.containers) {
+        expect(container.securityContext).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+        expect(container.resources).toMatchObject({ requests: { cpu: expect.any(String) as string, memory: expect.any(String) as string }, limits: { memory: expect.any(String) as string } });
+        expect(container.image).toMatch(/^registry\.example\.com\/scheduling\/[a-z]+:[^:]+$/);
+      }
+    }
+  });
+
+  it('holds no secret', () => {
+    expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
+  });
+
+  it('puts each migration and what it needs before its service', () => {
+    const wave = ({ metadata }: Manifest): number => Number(metadata.annotations?.['argocd.argoproj.io/sync-wave'] ?? 0);
+    for (const { manifest } of pods) {
+      expect(wave(manifest)).toBe(manifest.kind === 'Job' ? 0 : 1);
+    }
+    const component = (kind: string): unknown[] => manifests.filter((manifest) => manifest.kind === kind).map(({ metadata }) => metadata.labels?.['app.kubernetes.io/component']);
+    expect(new Set(component('Job'))).toEqual(new Set(['migration']));
+    for (const kind of ['Namespace', 'ServiceAccount', 'NetworkPolicy', 'ConfigMap']) expect(new Set(component(kind))).toEqual(new Set(['configuration']));
+  });
+});
+
+function podSpec(manifest: Manifest): PodSpec {
+  return (manifest.spec as { template: { spec: PodSpec } }).template.spec;
+}

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { examples, overlays, repositoryRoot, tracing } from './kustomizations.ts';
+import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { services } from './service-configuration.ts';
+
+interface Peer {
+  podSelector?: { matchLabels: Record<string, string> };
+  namespaceSelector?: { matchLabels: Record<string, string> };
+}
+
+interface Rule {
+  from?: Peer[];
+  to?: Peer[];
+  ports: { port: string | number; protocol?: string }[];
+}
+
+interface NetworkPolicy extends Manifest {
+  spec: { policyTypes: string[]; ingress: Rule[]; egress: Rule[] };
+}
+
+const arrows = readArrows();
+
+describe.each(overlays)('the network policies of $name', ({ folder }) => {
+  const policies = renderKustomization(folder).filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
+
+  it.each(services)('let %s reach what it calls in the architecture, and nothing else', (service) => {
+    const policy = policies.find(({ metadata }) => metadata.name === service);
+    expect(policy?.spec.policyTypes).toContain('Egress');
+    expect(connections(policy?.spec.egress ?? []).toSorted()).toEqual(
+      [
+        'kube-system/kube-dns:53/UDP',
+        'kube-system/kube-dns:53/TCP',
+        ...arrows.calls.filter(([from]) => from === service).map(([, to]) => `${to}:grpc`),
+        ...(arrows.databases.has(service) ? ['postgres:5432'] : []),
+        ...(arrows.stream.has(service) ? ['nats:4222'] : []),
+        ...(arrows.mail.has(service) ? ['anywhere:587', 'anywhere:465'] : []),
+      ].toSorted(),
+    );
+  });
+
+  it.each(services)('let only the callers in the architecture reach %s', (service) => {
+    const policy = policies.find(({ metadata }) => metadata.name === service);
+    expect(policy?.spec.policyTypes).toContain('Ingress');
+    expect(connections(policy?.spec.ingress ?? []).toSorted()).toEqual(
+      [
+        'monitoring:metrics',
+        ...arrows.calls.filter(([, to]) => to === service).map(([from]) => `${from}:grpc`),
+        ...(arrows.http.has(service) ? ['ingress-nginx:http'] : []),
+      ].toSorted(),
+    );
+  });
+});
+
+it('spans leave for the collector where tracing is on, and nowhere else', () => {
+  const policies = (folder: string) => renderKustomization(folder).filter(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'tracing');
+  const [policy] = policies(tracing.folder) as NetworkPolicy[];
+  expect(connections(policy?.spec.egress ?? [])).toEqual(['monitoring:4318']);
+  expect([...new Set(services.map((service) => new URL(endpointOf(service)).host))]).toEqual(['opentelemetry-collector.monitoring:4318']);
+  for (const { folder } of overlays.filter((overlay) => overlay !== tracing)) expect(policies(folder)).toEqual([]);
+});
+
+function endpointOf(service: string): string {
+  const configuration = renderKustomization(tracing.folder).find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === service);
+  const data = configuration?.data as Record<string, string> | undefined;
+  return data?.['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? '';
+}
+
+describe('the network policies of the examples', () => {
+  const policies = renderKustomization(examples.folder).filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
+  const callers = (name: string, port: string): string[] =>
+    connections(policies.find(({ metadata }) => metadata.name === name)?.spec.ingress ?? [])
+      .filter((connection) => connection.endsWith(`:${port}`))
+      .map((connection) => connection.split(':')[0]!);
+
+  it('let the services with a database reach Postgres', () => {
+    expect(callers('postgres', '5432').toSorted()).toEqual([...arrows.databases, 'postgres', 'cnpg-system'].toSorted());
+  });
+
+  it('let the services that publish or listen reach NATS', () => {
+    expect(callers('nats', 'nats').toSorted()).toEqual([...arrows.stream].toSorted());
+  });
+});
+
+/** The diagram of the architecture. */
+function readArrows() {
+  const document = readFileSync(join(repositoryRoot, 'docs/architecture.md'), 'utf8');
+  const diagram = /```mermaid\n([\s\S]*?)```/.exec(document)?.[1] ?? '';
+  const ends = (pattern: RegExp): string[][] => [...diagram.matchAll(pattern)].map(([, ...found]) => found);
+  return {
+    calls: ends(/(\w+) -- gRPC --> (\w+)/g),
+    http: new Set(ends(/-- (?:HTTP, JSON|verification page) --> (\w+)/g).flat()),
+    databases: new Set(ends(/(\w+) --- \w+Db/g).flat()),
+    stream: new Set([...ends(/(\w+) -\. .* \.-> stream/g), ...ends(/stream -\. .* \.-> (\w+)/g)].flat()),
+    mail: new Set(ends(/(\w+) -- SMTP --> mail/g).flat()),
+  };
+}
+
+/** Every pair of a peer and a port that the rules allow. */
+function connections(rules: Rule[]): string[] {
+  return rules.flatMap(({ from, to, ports }) =>
+    (from ?? to ?? [{}]).flatMap((peer) => ports.map(({ port, protocol }) => `${nameOf(peer)}:${port}${protocol ? `/${protocol}` : ''}`)),
+  );
+}
+
+/** Every label of a selector counts, so one that is not expected shows. */
+function nameOf({ podSelector, namespaceSelector }: Peer): string {
+  const { 'app.kubernetes.io/name': service, 'app.kubernetes.io/component': component = 'service', 'cnpg.io/cluster': cluster, 'k8s-app': system, ...others } = podSelector?.matchLabels ?? {};
+  const { 'kubernetes.io/metadata.name': namespace, ...otherNamespaces } = namespaceSelector?.matchLabels ?? {};
+  const unexpected = [...Object.keys({ ...others, ...otherNamespaces }), ...(component === 'service' ? [] : [component])];
+  return [namespace, service ?? cluster ?? system, ...unexpected].filter((part) => part !== undefined).join('/') || 'anywhere';
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import { type ChildExit, type OnSpawn, spawnChild, waitUntilReady } from './child.ts';
+import { freePort } from './free-port.ts';
+import { findNatsServer } from './nats-binary.ts';
+
+export interface NatsServer extends AsyncDisposable {
+  url: string;
+  port: number;
+  pid: number;
+  exited: Promise<ChildExit>;
+  stop(): Promise<void>;
+}
+
+export interface NatsOptions {
+  /** JetStream's files go to `<dataDir>/nats`. */
+  dataDir: string;
+  port?: number;
+  /** Makes it one of several servers that keep streams together. */
+  cluster?: { port: number; routes: string[] };
+  /** Hears what is going on while the program is being fetched. */
+  log?: (message: string) => void;
+  onSpawn?: OnSpawn;
+}
+
+const startTimeoutMs = 20_000;
+const stopTimeoutMs = 3_000;
+
+/** Starts nats-server with JetStream on disk, on 127.0.0.1 only. Rejects with the remedy when there is no nats-server and none can be fetched. */
+export async function startNats({ dataDir, port: wantedPort, cluster, log, onSpawn }: NatsOptions): Promise<NatsServer> {
+  const binary = await findNatsServer({ fallbackCacheDir: join(dataDir, 'cache'), log });
+  const port = wantedPort ?? (await freePort());
+  const storeDir = join(dataDir, 'nats');
+  const name = `scheduling-${randomUUID()}`;
+  await mkdir(storeDir, { recursive: true, mode: 0o700 });
+  const child = await spawnChild({
+    command: binary,
+    args: ['--name', name, '--addr', '127.0.0.1', '--port', String(port), '--jetstream', '--store_dir', storeDir, ...clusterArguments(cluster)],
+    cwd: storeDir,
+    environment: { PATH: process.env.PATH },
+    logFile: join(dataDir, 'logs', 'nats.log'),
+    onSpawn,
+  });
+  await waitUntilReady(child, () => offersJetStream(port, name), startTimeoutMs);
+  const stop = (): Promise<void> => child.stop('SIGTERM', stopTimeoutMs);
+  return { url: `nats://127.0.0.1:${port}`, port, pid: child.pid, exited: child.exited, stop, [Symbol.asyncDispose]: stop };
+}
+
+function clusterArguments(cluster: NatsOptions['cluster']): string[] {
+  if (cluster === undefined) return [];
+  return ['--cluster_name', 'scheduling', '--cluster', `nats://127.0.0.1:${cluster.port}`, '--routes', cluster.routes.join(',')];
+}
+
+/** The server greets every connection with a line that says its name, by which it is told from another one on the port, and what it can do. */
+async function offersJetStream(port: number, name: string): Promise<boolean> {
+  const socket = createConnection({ host: '127.0.0.1', port });
+  socket.setTimeout(1_000, () => socket.destroy(new Error('no greeting')));
+  try {
+    for await (const chunk of socket) {
+      const greeting = String(chunk);
+      return greeting.includes(`"server_name":"${name}"`) && greeting.includes('"jetstream":true');
+    }
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}

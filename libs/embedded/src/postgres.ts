@@ -1,0 +1,205 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Client, escapeIdentifier } from 'pg';
+import { type Child, type ChildExit, type OnSpawn, spawnChild, waitUntilReady } from './child.ts';
+import { freePort } from './free-port.ts';
+import { findPostgresAccount, type PostgresAccount } from './postgres-account.ts';
+import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import { processCommand, processIsAlive, stopProcess } from './process-table.ts';
+
+const run = promisify(execFile);
+
+export interface PostgresServer extends AsyncDisposable {
+  port: number;
+  pid: number;
+  exited: Promise<ChildExit>;
+  /** The address of a database, with user and password. */
+  url(database: string): string;
+  /** Creates a database unless it exists. */
+  createDatabase(name: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface PostgresOptions {
+  /** The cluster goes to `<dataDir>/postgres`, its password to `<dataDir>/postgres-password`. */
+  dataDir: string;
+  port?: number;
+  log?: (message: string) => void;
+  /** False: commits are not written through to the disk. For tests, whose data may be lost with the machine. */
+  durable?: boolean;
+  onSpawn?: OnSpawn;
+}
+
+interface Installation {
+  binaries: PostgresBinaries;
+  account: PostgresAccount;
+  clusterDir: string;
+  passwordFile: string;
+  logFile: string;
+}
+
+const user = 'scheduling';
+const startTimeoutMs = 30_000;
+const stopTimeoutMs = 5_000;
+/** Backends of a postmaster that was killed notice it and leave; until then the new one refuses the data. */
+const takeoverAttempts = 50;
+
+/**
+ * Starts Postgres on 127.0.0.1 and returns when it answers queries. The first start makes the cluster; later ones find its data again, also
+ * after a crash. A server that an earlier, killed command left behind on the same folder is stopped first.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
+  const dataDir = resolve(options.dataDir);
+  const installation: Installation = {
+    binaries: await findPostgresBinaries(),
+    account: await findPostgresAccount(),
+    clusterDir: join(dataDir, 'postgres'),
+    passwordFile: join(dataDir, 'postgres-password'),
+    logFile: join(dataDir, 'logs', 'postgres.log'),
+  };
+  await mkdir(dataDir, { recursive: true });
+  await stopLeftover(installation);
+  await ensureCluster(installation, options.log ?? (() => {}));
+
+  const password = (await readFile(installation.passwordFile, 'utf8')).trim();
+  const port = options.port ?? (await freePort());
+  const url = (database: string): string => `postgres://${user}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+  const serverArgs = serverArguments(installation.clusterDir, port, options.durable ?? true);
+  const child = await launch(installation, serverArgs, url('postgres'), options.onSpawn);
+  // SIGINT is Postgres' "fast" stop: sessions are ended, data is written, nothing needs recovery.
+  const stop = (): Promise<void> => child.stop('SIGINT', stopTimeoutMs);
+  return {
+    port,
+    pid: child.pid,
+    exited: child.exited,
+    url,
+    createDatabase: (name) => createDatabase(url('postgres'), name),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function stopLeftover({ clusterDir }: Installation): Promise<void> {
+  const lines = (await readFile(join(clusterDir, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+  const pid = Number(lines[0]);
+  if (!Number.isInteger(pid) || pid <= 0 || !(await processIsAlive(pid))) return;
+  const command = (await processCommand(pid)) ?? '';
+  if (command.includes('postgres') && command.includes(clusterDir)) await stopProcess(pid, 'SIGINT', stopTimeoutMs);
+}
+
+async function ensureCluster(installation: Installation, log: (message: string) => void): Promise<void> {
+  const { account, binaries, clusterDir, passwordFile } = installation;
+  const existing = await readFile(join(clusterDir, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  if (existing === undefined) {
+    log('creating the database cluster');
+    return createCluster(installation);
+  }
+  const { stdout } = await run(binaries.postgres, ['--version']);
+  const major = /(\d+)\.?\d*/.exec(stdout.replace(/^.*\)/, ''))?.[1];
+  if (existing.trim() !== major) {
+    throw new Error(`${clusterDir} was written by Postgres ${existing.trim()}, this is Postgres ${major}: start with empty data, or move the folder away first.`);
+  }
+  await account.own(clusterDir);
+  await account.own(passwordFile);
+}
+
+/** Made aside and renamed at the end, so that an interrupted first start leaves nothing that looks like a cluster. */
+async function createCluster({ account, binaries, clusterDir, passwordFile }: Installation): Promise<void> {
+  const newDir = `${clusterDir}.new`;
+  await rm(newDir, { recursive: true, force: true });
+  await mkdir(newDir, { mode: 0o700 });
+  await writeFile(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 });
+  await account.own(newDir);
+  await account.own(passwordFile);
+  const [program, ...args] = asCommand(account, binaries.initdb, [
+    `--pgdata=${newDir}`,
+    `--username=${user}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    // The built-in provider sorts and folds case alike on every machine.
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-instructions',
+  ]);
+  await run(program, args, { cwd: newDir, env: programEnvironment(), uid: account.uid, gid: account.gid });
+  await rename(newDir, clusterDir);
+}
+
+function serverArguments(clusterDir: string, port: number, durable: boolean): string[] {
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    // A path of a socket may have 107 characters; a data folder's may have more.
+    unix_socket_directories: '',
+    max_connections: '200',
+    shared_buffers: '128MB',
+    password_encryption: 'scram-sha-256',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    // No statement and no value of a row in the log: they are personal data.
+    log_min_error_statement: 'panic',
+    log_error_verbosity: 'terse',
+    ...(durable ? {} : { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }),
+  };
+  return ['-D', clusterDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+}
+
+async function launch(installation: Installation, serverArgs: string[], adminUrl: string, onSpawn: OnSpawn | undefined): Promise<Child> {
+  const { account, binaries, clusterDir, logFile } = installation;
+  const [command, ...args] = asCommand(account, binaries.postgres, serverArgs);
+  for (let attempt = 1; ; attempt += 1) {
+    const { uid, gid } = account;
+    const child = await spawnChild({ command, args, cwd: clusterDir, environment: programEnvironment(), logFile, uid, gid, onSpawn });
+    try {
+      await waitUntilReady(child, () => answersQueries(adminUrl), startTimeoutMs);
+      return child;
+    } catch (error) {
+      if (attempt === takeoverAttempts || !/pre-existing shared memory block/.test(String(error))) throw error;
+      await delay(100);
+    }
+  }
+}
+
+function asCommand(account: PostgresAccount, program: string, args: string[]): [string, ...string[]] {
+  const [wrapper, ...wrapperArgs] = account.prefix;
+  return wrapper === undefined ? [program, ...args] : [wrapper, ...wrapperArgs, program, ...args];
+}
+
+function programEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, LC_ALL: 'C' };
+}
+
+async function answersQueries(url: string): Promise<boolean> {
+  await withClient(url, (client) => client.query('SELECT 1'));
+  return true;
+}
+
+async function createDatabase(adminUrl: string, name: string): Promise<void> {
+  await withClient(adminUrl, async (client) => {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${escapeIdentifier(name)}`).catch(ignoreExisting);
+  });
+}
+
+async function withClient<T>(connectionString: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 });
+  // An idle client whose server goes away says so with an event; the query or the end reports it as well.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Somebody else created it in between: duplicate_database, or the unique index that saw it first. */
+function ignoreExisting(error: { code?: string }): void {
+  if (error.code !== '42P04' && error.code !== '23505') throw error;
+}

@@ -1,0 +1,63 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type InboxServer, isReachable, processIsAlive, startInbox, waitUntil } from '../src/index.ts';
+
+let dataDir: string;
+const servers: InboxServer[] = [];
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'embedded-inbox-'));
+});
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+describe('embedded inbox', { timeout: 60_000 }, () => {
+  it('shows mails, and shows them again after a restart', async () => {
+    const first = await start();
+    await sendMail(first.smtpPort, 'Your appointment');
+    expect(await firstSubject(first)).toBe('Your appointment');
+    await first.stop();
+    expect(await processIsAlive(first.pid)).toBe(false);
+    expect(await isReachable(first.webPort)).toBe(false);
+
+    const second = await startInbox({ dataDir, smtpPort: first.smtpPort, webPort: first.webPort });
+    servers.push(second);
+    expect(second.smtpUrl).toBe(first.smtpUrl);
+    expect(await firstSubject(second)).toBe('Your appointment');
+  });
+});
+
+async function start(): Promise<InboxServer> {
+  const server = await startInbox({ dataDir });
+  servers.push(server);
+  return server;
+}
+
+function firstSubject(server: InboxServer): Promise<string> {
+  return waitUntil(
+    async () => {
+      const mails = (await (await fetch(`${server.webUrl}/api/email`)).json()) as { subject: string }[];
+      return mails[0]?.subject;
+    },
+    { what: 'a mail in the inbox', timeoutMs: 5_000 },
+  );
+}
+
+async function sendMail(port: number, subject: string): Promise<void> {
+  const lines = ['HELO test', 'MAIL FROM:<from@example.com>', 'RCPT TO:<to@example.com>', 'DATA', `Subject: ${subject}\r\n\r\nHello.\r\n.`, 'QUIT'];
+  const socket = createConnection({ host: '127.0.0.1', port });
+  for await (const answer of createInterface(socket)) {
+    if (!/^[23]/.test(answer)) throw new Error(answer);
+    const line = lines.shift();
+    if (line === undefined) break;
+    socket.write(`${line}\r\n`);
+  }
+  socket.destroy();
+}

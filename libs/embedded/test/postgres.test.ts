@@ -1,0 +1,97 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isReachable, type PostgresServer, processIsAlive, startPostgres, waitUntil } from '../src/index.ts';
+
+let dataDir: string;
+const servers: PostgresServer[] = [];
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
+});
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+describe('embedded Postgres', { timeout: 60_000 }, () => {
+  it('keeps its data and its address over a restart and leaves no process', async () => {
+    const first = await start();
+    await first.createDatabase('calendar');
+    await first.createDatabase('calendar');
+    await query(first.url('calendar'), 'CREATE TABLE note AS SELECT 42 AS answer');
+    await first.stop();
+    expect(await processIsAlive(first.pid)).toBe(false);
+    expect(await isReachable(first.port)).toBe(false);
+
+    const second = await start(first.port);
+    expect(second.url('calendar')).toBe(first.url('calendar'));
+    expect(await query(second.url('calendar'), 'SELECT answer FROM note')).toEqual([{ answer: 42 }]);
+  });
+
+  it('keeps the password to its owner, listens on the loopback only and asks for the password', async () => {
+    const server = await start();
+    expect((await stat(join(dataDir, 'postgres-password'))).mode & 0o777).toBe(0o600);
+    expect(await query(server.url('postgres'), 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
+    const wrong = server.url('postgres').replace(/:[^:@]+@/, ':wrong@');
+    await expect(query(wrong, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
+  });
+
+  it('replaces a server that a killed command left behind', async () => {
+    const left = await start();
+    await left.createDatabase('kept');
+    const next = await start();
+    expect(await processIsAlive(left.pid)).toBe(false);
+    expect(await query(next.url('kept'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('starts again at once after a crash, also while sessions of the old server are still leaving', async () => {
+    const crashed = await start();
+    const busy = new Client({ connectionString: crashed.url('postgres') });
+    busy.on('error', () => {});
+    await busy.connect();
+    const sleeping = busy.query('SELECT pg_sleep(60)').catch(() => 'ended');
+    process.kill(crashed.pid, 'SIGKILL');
+    expect(await crashed.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    const next = await start(crashed.port);
+    expect(await query(next.url('postgres'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await sleeping).toBe('ended');
+  });
+
+  it('does not stop a stranger whose pid stands in a stale lock file', async () => {
+    const first = await start();
+    const lockFile = join(dataDir, 'postgres', 'postmaster.pid');
+    const lock = await readFile(lockFile, 'utf8');
+    await first.stop();
+    await writeFile(lockFile, lock.replace(/^\d+/, String(process.pid)));
+    await waitUntil(async () => !(await processIsAlive(first.pid)), { what: 'the end of the first server', timeoutMs: 5_000 });
+    const second = await start();
+    expect(await query(second.url('postgres'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('says in one line when the data is of another major version', async () => {
+    await (await start()).stop();
+    await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '15\n');
+    await expect(start()).rejects.toThrow(/was written by Postgres 15, this is Postgres 18/);
+  });
+});
+
+async function start(port?: number): Promise<PostgresServer> {
+  const server = await startPostgres({ dataDir, port, durable: false });
+  servers.push(server);
+  return server;
+}
+
+async function query(connectionString: string, sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,64 @@
+import { measureAtScrape, type Metrics } from '@scheduling/runtime';
+import type { Kysely } from 'kysely';
+import { Counter } from 'prom-client';
+import { type Broker, streamName } from './broker.ts';
+import type { MessagingSchema } from './schema.ts';
+
+const consumptions = ['processed', 'repeated', 'waiting', 'failed', 'dead_letter'] as const;
+/**
+ * What came of an event that was delivered: its effect, none because it had come before, another attempt because a dependency is away or because it
+ * failed, or a dead letter.
+ */
+export type Consumption = (typeof consumptions)[number];
+
+const natsTimeoutMs = 1_000;
+/** More is not counted. */
+const maxCounted = 10_000;
+
+export interface ConsumerMetricsOptions {
+  /** The names of the service's durable consumers. */
+  consumers: string[];
+  db: Kysely<MessagingSchema>;
+  broker: Broker;
+  metrics: Metrics;
+}
+
+/** Counts what is consumed, and measures what still waits and what was put aside. Returns what counts a delivered event. */
+export function measureConsumers(options: ConsumerMetricsOptions): (consumer: string, outcome: Consumption) => void {
+  const { metrics } = options;
+  measureLag(options);
+  measureDeadLetters(options);
+  const consumed = new Counter({
+    name: 'scheduling_events_consumed_total',
+    help: 'Deliveries of events by consumer and what came of them: processed, repeated, waiting (for a dependency), failed, dead_letter',
+    labelNames: ['consumer', 'outcome'],
+    registers: [metrics],
+  });
+  // From the start on, so that the first of a kind is seen as an increase.
+  for (const consumer of options.consumers) for (const outcome of consumptions) consumed.inc({ consumer, outcome }, 0);
+  return (consumer, outcome) => consumed.inc({ consumer, outcome });
+}
+
+function measureLag({ consumers, broker, metrics }: ConsumerMetricsOptions): void {
+  const help = 'Events that wait for a consumer or are being processed, of all replicas of the service';
+  measureAtScrape(metrics, { scheduling_consumer_lag_events: { help, labelNames: ['consumer'] } }, async () => {
+    if (!broker.connected) throw new Error('NATS is away');
+    const { manager } = await broker.jetStream(AbortSignal.timeout(natsTimeoutMs));
+    const samples = consumers.map(async (consumer) => {
+      const { num_pending: pending, num_ack_pending: unacknowledged } = await manager.consumers.info(streamName, consumer);
+      return { labels: { consumer }, value: pending + unacknowledged };
+    });
+    return { scheduling_consumer_lag_events: await Promise.all(samples) };
+  });
+}
+
+function measureDeadLetters({ db, metrics }: ConsumerMetricsOptions): void {
+  const help = `Events that this service put aside; ${maxCounted} when there are more`;
+  measureAtScrape(metrics, { scheduling_dead_letters: { help } }, async () => {
+    const { count } = await db
+      .selectFrom((from) => from.selectFrom('dead_letter').select('event_id').limit(maxCounted).as('some'))
+      .select((select) => select.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    return { scheduling_dead_letters: [{ value: count }] };
+  });
+}

@@ -1,0 +1,255 @@
+import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
+import type { Database } from '@scheduling/postgres';
+import { describeError, DomainError, inSpan, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions } from '@scheduling/runtime';
+import type { Kysely, Transaction } from 'kysely';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Broker, streamName } from './broker.ts';
+import { type Consumption, measureConsumers } from './consumer-metrics.ts';
+import type { EventDefinition } from './events.ts';
+import type { MessagingSchema } from './schema.ts';
+
+/** What a handler knows of an event besides its data. */
+export interface EventContext {
+  eventId: string;
+}
+
+/** The effect of an event, in the transaction that also remembers the event as processed. */
+export type Effect<Schema> = (tx: Transaction<Schema>) => Promise<void>;
+
+/** One kind of event and what a service does with it. */
+export interface Subscription<Schema> {
+  definition: EventDefinition<unknown>;
+  /**
+   * Fetches what the effect needs, over the network if it must, and returns the effect. Events arrive at least once and in any order: the
+   * inbox makes the effect happen once, and an effect must not let an older version overwrite a newer one.
+   */
+  handle(data: unknown, context: EventContext): Promise<Effect<Schema>>;
+}
+
+export function subscription<Schema, Data>(
+  definition: EventDefinition<Data>,
+  handle: (data: Data, context: EventContext) => Promise<Effect<Schema>>,
+): Subscription<Schema> {
+  return { definition, handle };
+}
+
+export interface ConsumersOptions<Schema extends MessagingSchema> {
+  /** Prefix of the durable consumers' names; all replicas of a service share them. */
+  service: string;
+  subscriptions: Subscription<Schema>[];
+  database: Database<Schema>;
+  broker: Broker;
+  logger: Logger;
+  /** An event that fails this often is poison and goes to the dead letters; 10 when not given. */
+  maxAttempts?: number;
+  /** Where the events are counted. */
+  metrics?: Metrics;
+}
+
+interface Consuming<Schema extends MessagingSchema> extends ConsumersOptions<Schema> {
+  count: (consumer: string, outcome: Consumption) => void;
+}
+
+const maxInFlight = 20;
+const fetchExpiresMs = 5_000;
+/** Longer than a handler and its effect may take; a process that was killed keeps its messages from the others for this long. */
+const ackWaitMs = 15_000;
+const retryMs = 1_000;
+const maxDelayMs = 30_000;
+const defaultMaxAttempts = 10;
+
+/** Consumes every subscription with a durable pull consumer of its own, until disposed of. */
+export function startConsumers<Schema extends MessagingSchema>(options: ConsumersOptions<Schema>): AsyncDisposable {
+  const stopping = new AbortController();
+  const consuming = { ...options, count: counterOf(options) };
+  const running = options.subscriptions.map((each) => consumeForever(consuming, each, stopping.signal));
+  return {
+    [Symbol.asyncDispose]: async () => {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+function counterOf<Schema extends MessagingSchema>(options: ConsumersOptions<Schema>): Consuming<Schema>['count'] {
+  const { service, subscriptions, database, broker, metrics } = options;
+  if (metrics === undefined) return () => undefined;
+  const consumers = subscriptions.map(({ definition }) => consumerName(service, definition));
+  return measureConsumers({ consumers, db: database.kysely as unknown as Kysely<MessagingSchema>, broker, metrics });
+}
+
+/** Of the durable consumer that all replicas of a service share. */
+export function consumerName(service: string, definition: EventDefinition<unknown>): string {
+  return `${service}-${definition.name}`;
+}
+
+/** A stream or consumer that vanished, or a lost connection, ends in an error here, and the next round makes it again. */
+async function consumeForever<Schema extends MessagingSchema>(
+  options: Consuming<Schema>,
+  each: Subscription<Schema>,
+  signal: AbortSignal,
+): Promise<void> {
+  const name = consumerName(options.service, each.definition);
+  while (!signal.aborted) {
+    try {
+      const consumer = await ensureConsumer(options.broker, name, each.definition.subject, signal);
+      while (!signal.aborted) await consumeBatch(options, each, name, consumer, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      options.logger.warn({ err: error, consumer: name }, 'the consumer failed, trying again');
+      await delay(retryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+async function ensureConsumer(broker: Broker, name: string, subject: string, signal: AbortSignal): Promise<Consumer> {
+  const { client, manager } = await broker.jetStream(signal);
+  try {
+    await manager.consumers.info(streamName, name);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== JetStreamApiCodes.ConsumerNotFound) throw error;
+    await manager.consumers.add(streamName, {
+      durable_name: name,
+      filter_subject: subject,
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+      ack_wait: nanos(ackWaitMs),
+      max_deliver: -1,
+      max_ack_pending: 1_000,
+    });
+  }
+  return client.consumers.get(streamName, name);
+}
+
+/** Takes what is there, or waits for something to come; every batch is a new request, so a consumer that fell silent is asked again. */
+async function consumeBatch<Schema extends MessagingSchema>(
+  options: Consuming<Schema>,
+  each: Subscription<Schema>,
+  name: string,
+  consumer: Consumer,
+  signal: AbortSignal,
+): Promise<void> {
+  const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchExpiresMs });
+  const stop = (): void => messages.stop();
+  signal.addEventListener('abort', stop, { once: true });
+  const running: Promise<void>[] = [];
+  try {
+    for await (const message of messages) running.push(processMessage(options, each, name, message));
+  } finally {
+    signal.removeEventListener('abort', stop);
+    await Promise.all(running);
+  }
+  if (running.length === 0 && !signal.aborted) await restartWhenSilent(consumer);
+}
+
+/** Messages wait, none is in delivery, and yet a whole fetch brought nothing: the consumer is stuck, so it is deleted and made again. */
+async function restartWhenSilent(consumer: Consumer): Promise<void> {
+  const info = await consumer.info();
+  if (info.num_pending === 0 || info.num_ack_pending > 0 || info.num_waiting > 0) return;
+  await consumer.delete();
+  throw new Error(`${info.num_pending} messages wait and none came: the consumer is made again`);
+}
+
+async function processMessage<Schema extends MessagingSchema>(
+  options: Consuming<Schema>,
+  each: Subscription<Schema>,
+  consumer: string,
+  message: JsMsg,
+): Promise<void> {
+  const requestId = message.headers?.get('x-request-id') || newRequestId();
+  const span: SpanOptions = { kind: 'CONSUMER', attributes: { 'messaging.system': 'nats' }, parent: message.headers?.get('traceparent') || undefined };
+  await runWithContext({ requestId }, () =>
+    inSpan(`process ${each.definition.name}`, span, async ({ fail: failSpan }) => {
+      try {
+        const applied = await applyOnce(options, each, consumer, message);
+        message.ack();
+        options.count(consumer, applied ? 'processed' : 'repeated');
+      } catch (error) {
+        failSpan(error);
+        options.count(consumer, await fail(options, consumer, message, requestId, error));
+      }
+    }),
+  );
+}
+
+/** False when the event has had its effect before. */
+async function applyOnce<Schema extends MessagingSchema>(
+  options: ConsumersOptions<Schema>,
+  each: Subscription<Schema>,
+  consumer: string,
+  message: JsMsg,
+): Promise<boolean> {
+  const eventId = eventIdOf(message);
+  const effect = await each.handle(each.definition.decode(message.data), { eventId });
+  return options.database.transaction(async (tx) => {
+    const { numInsertedOrUpdatedRows } = await asMessaging(tx)
+      .insertInto('inbox')
+      .values({ consumer, event_id: eventId })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirstOrThrow();
+    if (numInsertedOrUpdatedRows !== 1n) return false;
+    await effect(tx);
+    return true;
+  });
+}
+
+/** A dependency that is away is waited for as long as it takes; any other error is tried a few times and then put aside. */
+async function fail<Schema extends MessagingSchema>(
+  { database, logger, maxAttempts = defaultMaxAttempts }: ConsumersOptions<Schema>,
+  consumer: string,
+  message: JsMsg,
+  requestId: string,
+  error: unknown,
+): Promise<Consumption> {
+  const attempts = message.info.deliveryCount;
+  const waiting = error instanceof DomainError && error.category === 'unavailable';
+  if (waiting || attempts < maxAttempts) {
+    const delayMs = Math.min(maxDelayMs, 100 * 2 ** Math.min(attempts, waiting ? 5 : 10));
+    logger.warn({ err: error, consumer, attempts, delayMs }, 'the event could not be processed yet');
+    message.nak(delayMs);
+    return waiting ? 'waiting' : 'failed';
+  }
+  try {
+    await database.transaction((tx) =>
+      asMessaging(tx)
+        .insertInto('dead_letter')
+        .values({
+          consumer,
+          event_id: eventIdOf(message),
+          subject: message.subject,
+          payload: message.data,
+          request_id: requestId,
+          error: textOf(error),
+          attempts,
+        })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute(),
+    );
+    message.term();
+    logger.error({ err: error, consumer, eventId: eventIdOf(message), attempts }, 'the event is put aside as a dead letter');
+    return 'dead_letter';
+  } catch (deadLetterError) {
+    logger.warn({ err: deadLetterError, consumer }, 'the dead letter could not be written yet');
+    message.nak(maxDelayMs);
+    return 'waiting';
+  }
+}
+
+/** Without the values that database errors quote. */
+function textOf(error: unknown): string {
+  const { type, message } = describeError(error);
+  return `${type}: ${message}`;
+}
+
+const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Events have the outbox row's id; a message that somebody else put on the subject gets one from its place in the stream. */
+function eventIdOf(message: JsMsg): string {
+  const id = message.headers?.get('ce-id') ?? '';
+  return uuidPattern.test(id) ? id : `00000000-0000-0000-0000-${message.seq.toString(16).padStart(12, '0')}`;
+}
+
+function asMessaging<Schema extends MessagingSchema>(tx: Transaction<Schema>): Transaction<MessagingSchema> {
+  return tx as unknown as Transaction<MessagingSchema>;
+}

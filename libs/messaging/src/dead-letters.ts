@@ -1,0 +1,112 @@
+import { headers as createHeaders } from '@nats-io/transport-node';
+import { type DeadLetter, DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
+import type { Database } from '@scheduling/postgres';
+import { type HostedService, hostService } from '@scheduling/rpc';
+import { DomainError } from '@scheduling/runtime';
+import type { Kysely, Selectable } from 'kysely';
+import { randomUUID } from 'node:crypto';
+import type { Broker } from './broker.ts';
+import { events } from './events.ts';
+import type { DeadLetterTable, MessagingSchema } from './schema.ts';
+
+export interface DeadLetterOptions<Schema extends MessagingSchema> {
+  database: Database<Schema>;
+  broker: Broker;
+}
+
+type DeadLetterRow = Selectable<DeadLetterTable>;
+
+interface DeadLetterKey {
+  consumer: string;
+  eventId: string;
+}
+
+const maxListed = 500;
+const publishMs = 1_500;
+
+/** What operators do with the events that this service put aside. */
+export function hostDeadLetterService<Schema extends MessagingSchema>(options: DeadLetterOptions<Schema>): HostedService {
+  const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
+  return hostService(DeadLetterServiceService, {
+    listDeadLetters: async () => {
+      const rows = await db.selectFrom('dead_letter').selectAll().orderBy('failed_at', 'desc').limit(maxListed).execute();
+      return { deadLetters: rows.map(toMessage) };
+    },
+    getDeadLetter: async (key) => {
+      const row = await findDeadLetter(db, key);
+      return { deadLetter: toMessage(row), data: readData(row) };
+    },
+    retryDeadLetter: async (key) => {
+      await publishAgain(options.broker, await findDeadLetter(db, key));
+      await deleteDeadLetter(db, key);
+      return {};
+    },
+    dropDeadLetter: async (key) => {
+      await findDeadLetter(db, key);
+      await deleteDeadLetter(db, key);
+      return {};
+    },
+  });
+}
+
+async function findDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<DeadLetterRow> {
+  const notFound = (): DomainError => DomainError.notFound('dead_letter.not_found', 'There is no such dead letter.');
+  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(key.eventId)) throw notFound();
+  return db
+    .selectFrom('dead_letter')
+    .selectAll()
+    .where('consumer', '=', key.consumer)
+    .where('event_id', '=', key.eventId)
+    .executeTakeFirstOrThrow(notFound);
+}
+
+async function deleteDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<void> {
+  await db.deleteFrom('dead_letter').where('consumer', '=', key.consumer).where('event_id', '=', key.eventId).execute();
+}
+
+/**
+ * The same event with its own id, which every inbox knows, and a message id that JetStream's own search for duplicates does not. Should this
+ * process end before the dead letter is deleted, the event is there twice, and the inbox takes one.
+ */
+async function publishAgain(broker: Broker, row: DeadLetterRow): Promise<void> {
+  const headers = createHeaders();
+  headers.set('ce-specversion', '1.0');
+  headers.set('ce-id', row.event_id);
+  headers.set('ce-source', `scheduling/${row.subject.split('.')[1]}`);
+  headers.set('ce-type', definitionOf(row)?.type ?? '');
+  headers.set('ce-time', row.failed_at.toISOString());
+  headers.set('content-type', 'application/protobuf');
+  headers.set('x-request-id', row.request_id);
+  try {
+    const { client } = await broker.jetStream(AbortSignal.timeout(publishMs));
+    await client.publish(row.subject, row.payload, { msgID: randomUUID(), headers, timeout: publishMs });
+  } catch (error) {
+    throw DomainError.unavailable('broker.unavailable', 'NATS does not answer.', error);
+  }
+}
+
+function definitionOf(row: DeadLetterRow) {
+  return Object.values(events).find(({ subject }) => subject === row.subject);
+}
+
+function readData(row: DeadLetterRow): string | undefined {
+  try {
+    const definition = definitionOf(row);
+    return definition && JSON.stringify(definition.decode(row.payload));
+  } catch {
+    // What cannot be read may be the reason why it lies here.
+    return undefined;
+  }
+}
+
+function toMessage(row: DeadLetterRow): DeadLetter {
+  return {
+    consumer: row.consumer,
+    eventId: row.event_id,
+    subject: row.subject,
+    error: row.error,
+    attempts: row.attempts,
+    failedAt: row.failed_at,
+    requestId: row.request_id,
+  };
+}

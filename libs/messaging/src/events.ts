@@ -1,0 +1,50 @@
+import {
+  ApiKeyRevoked,
+  CrmChanged,
+  CustomerChanged,
+  CustomerErasureConfirmed,
+  CustomerErasureRequested,
+  EmailVerificationRequested,
+  ParticipationChanged,
+  ProviderChanged,
+} from '@scheduling/contracts/events/v1';
+
+/** A kind of event: where it is published, and how its data is written and read. */
+export interface EventDefinition<Data> {
+  /** `<service>-<event>`: the last part of its consumers' names. */
+  name: string;
+  /** `scheduling.<service>.v1.<name>`. */
+  subject: string;
+  /** Full name of the protobuf message. */
+  type: string;
+  encode(data: Data): Uint8Array;
+  decode(bytes: Uint8Array): Data;
+}
+
+interface Codec<Data> {
+  encode(data: Data): { finish(): Uint8Array };
+  decode(bytes: Uint8Array): Data;
+}
+
+function define<Data>(service: string, name: string, message: string, codec: Codec<Data>): EventDefinition<Data> {
+  return {
+    name: `${service}-${name}`,
+    subject: `scheduling.${service}.v1.${name}`,
+    type: `scheduling.events.v1.${message}`,
+    encode: (data) => codec.encode(data).finish(),
+    decode: (bytes) => codec.decode(bytes),
+  };
+}
+
+/** Every event of the system, by the service that publishes it. */
+export const events = {
+  crmChanged: define('identity', 'crm-changed', 'CrmChanged', CrmChanged),
+  apiKeyRevoked: define('identity', 'api-key-revoked', 'ApiKeyRevoked', ApiKeyRevoked),
+  providerChanged: define('identity', 'provider-changed', 'ProviderChanged', ProviderChanged),
+  emailVerificationRequested: define('identity', 'email-verification-requested', 'EmailVerificationRequested', EmailVerificationRequested),
+  customerChanged: define('customer', 'customer-changed', 'CustomerChanged', CustomerChanged),
+  customerErasureRequested: define('customer', 'customer-erasure-requested', 'CustomerErasureRequested', CustomerErasureRequested),
+  calendarErasureConfirmed: define('calendar', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),
+  notificationErasureConfirmed: define('notification', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),
+  participationChanged: define('calendar', 'participation-changed', 'ParticipationChanged', ParticipationChanged),
+};

@@ -1,0 +1,74 @@
+import { JetStreamApiError, jetstreamManager, type ConsumerInfo, type JetStreamManager, type StreamConfig } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { findStream, streamName } from './broker.ts';
+
+/** The stream of all events as an operator sees it. */
+export interface StreamReport {
+  config: StreamConfig;
+  messages: number;
+  /** The stream lives in a cluster of servers, so it can have replicas. */
+  clustered: boolean;
+  /** Replicas that do not answer or lag behind. */
+  laggingReplicas: string[];
+  consumers: ConsumerReport[];
+  /** The server's clock, if it tells. */
+  serverTime: Date | undefined;
+}
+
+export interface ConsumerReport {
+  name: string;
+  /** Events that no replica of the service has taken on yet. */
+  pending: number;
+  /** Events that are being processed, or wait for another attempt. */
+  unacknowledged: number;
+  /** When the oldest of either kind was published. */
+  oldest: Date | undefined;
+}
+
+const timeoutMs = 3_000;
+
+/** Looks at the stream and its consumers and changes nothing. Undefined when there is no stream; rejects when NATS does not answer. */
+export async function inspectStream(url: string): Promise<StreamReport | undefined> {
+  const connection = await connect({ servers: url, name: 'doctor', timeout: timeoutMs, reconnect: false });
+  try {
+    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: timeoutMs });
+    const info = await findStream(manager);
+    if (info === undefined) return undefined;
+    const consumers: ConsumerReport[] = [];
+    for await (const consumer of manager.consumers.list(streamName)) consumers.push(await describe(manager, consumer));
+    const { ts } = info as { ts?: string };
+    return {
+      config: info.config,
+      messages: info.state.messages,
+      clustered: info.cluster?.name !== undefined,
+      laggingReplicas: (info.cluster?.replicas ?? []).filter(({ offline, current }) => offline || !current).map(({ name }) => name),
+      consumers,
+      serverTime: ts === undefined ? undefined : new Date(ts),
+    };
+  } finally {
+    await connection.close();
+  }
+}
+
+async function describe(manager: JetStreamManager, info: ConsumerInfo): Promise<ConsumerReport> {
+  const waiting = info.num_pending + info.num_ack_pending > 0;
+  return {
+    name: info.name,
+    pending: info.num_pending,
+    unacknowledged: info.num_ack_pending,
+    oldest: waiting ? await publishedNext(manager, info) : undefined,
+  };
+}
+
+/** When the first event behind the last acknowledged one was published. It may have been acknowledged or have aged out in the meantime. */
+async function publishedNext(manager: JetStreamManager, info: ConsumerInfo): Promise<Date | undefined> {
+  try {
+    // The server takes both together; the client's types show only one of them at a time.
+    const query = { seq: info.ack_floor.stream_seq + 1, next_by_subj: info.config.filter_subject ?? '>' };
+    const message = await manager.streams.getMessage(streamName, query);
+    return message?.time;
+  } catch (error) {
+    if (error instanceof JetStreamApiError) return undefined;
+    throw error;
+  }
+}

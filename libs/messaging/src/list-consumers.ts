@@ -1,0 +1,9 @@
+import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
+import { type HostedService, hostService } from '@scheduling/rpc';
+import { consumerName, type Subscription } from './consumer.ts';
+
+/** Tells operators which durable consumers this service needs, from the table that it consumes by. */
+export function hostConsumerService<Schema>(options: { service: string; subscriptions: Subscription<Schema>[] }): HostedService {
+  const consumers = options.subscriptions.map(({ definition }) => ({ name: consumerName(options.service, definition), subject: definition.subject }));
+  return hostService(ConsumerServiceService, { listConsumers: () => Promise.resolve({ consumers }) });
+}

@@ -1,0 +1,53 @@
+import { type Kysely, sql } from 'kysely';
+import type { Migration } from 'kysely/migration';
+
+/** The tables of {@link MessagingSchema}; every service that publishes or consumes runs them before its own migrations. */
+export const messagingMigrations: { name: string; migrations: Record<string, Migration> } = {
+  name: 'messaging',
+  migrations: {
+    '2026-11-21-outbox-and-inbox': {
+      up: async (db: Kysely<unknown>) => {
+        await sql`
+          CREATE TABLE outbox (
+            id uuid PRIMARY KEY DEFAULT uuidv7(),
+            subject text NOT NULL,
+            type text NOT NULL,
+            payload bytea NOT NULL,
+            request_id text NOT NULL,
+            traceparent text,
+            created_at timestamptz NOT NULL DEFAULT now(),
+            sent_at timestamptz
+          )`.execute(db);
+        await sql`CREATE INDEX outbox_unsent ON outbox (id) WHERE sent_at IS NULL`.execute(db);
+        await sql`CREATE INDEX outbox_sent_at ON outbox (sent_at)`.execute(db);
+        await sql`
+          CREATE TABLE outbox_position (
+            id boolean PRIMARY KEY DEFAULT true CHECK (id),
+            stream_created text NOT NULL,
+            sequence bigint NOT NULL,
+            event_id uuid NOT NULL
+          )`.execute(db);
+        await sql`
+          CREATE TABLE inbox (
+            consumer text NOT NULL,
+            event_id uuid NOT NULL,
+            processed_at timestamptz NOT NULL DEFAULT now(),
+            PRIMARY KEY (consumer, event_id)
+          )`.execute(db);
+        await sql`CREATE INDEX inbox_processed_at ON inbox (processed_at)`.execute(db);
+        await sql`
+          CREATE TABLE dead_letter (
+            consumer text NOT NULL,
+            event_id uuid NOT NULL,
+            subject text NOT NULL,
+            payload bytea NOT NULL,
+            request_id text NOT NULL,
+            error text NOT NULL,
+            attempts integer NOT NULL,
+            failed_at timestamptz NOT NULL DEFAULT now(),
+            PRIMARY KEY (consumer, event_id)
+          )`.execute(db);
+      },
+    },
+  },
+};

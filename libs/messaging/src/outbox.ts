@@ -1,0 +1,30 @@
+import { currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
+import type { Insertable, Transaction } from 'kysely';
+import type { EventDefinition } from './events.ts';
+import type { MessagingSchema, OutboxTable } from './schema.ts';
+
+/** Records a fact in the transaction that makes it true. The relay publishes it after the commit. */
+export async function appendEvent<Schema extends MessagingSchema, Data>(
+  tx: Transaction<Schema>,
+  definition: EventDefinition<Data>,
+  ...facts: Data[]
+): Promise<void> {
+  if (facts.length === 0) return;
+  // Kysely's types do not know that a schema with more tables has these too.
+  const messaging = tx as unknown as Transaction<MessagingSchema>;
+  await messaging
+    .insertInto('outbox')
+    .values(facts.map((data) => outboxRow(definition, data)))
+    .execute();
+}
+
+/** The outbox row of a fact, for a statement that writes the change and its event at once. */
+export function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): Insertable<OutboxTable> {
+  return {
+    subject: definition.subject,
+    type: definition.type,
+    payload: definition.encode(data),
+    request_id: currentContext()?.requestId ?? newRequestId(),
+    traceparent: currentTraceparent() ?? null,
+  };
+}

@@ -1,0 +1,40 @@
+import { measureAtScrape, type Metrics } from '@scheduling/runtime';
+import { type Kysely, sql } from 'kysely';
+import { Counter } from 'prom-client';
+import type { MessagingSchema } from './schema.ts';
+
+/** More is not counted: an outbox that is full must not make the scrape slow. */
+const maxCounted = 10_000;
+
+/** Counts what a relay publishes, and measures what still waits for it. Returns what counts a published event by its subject. */
+export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (subject: string) => void {
+  measureAtScrape(
+    metrics,
+    {
+      scheduling_outbox_unsent_events: { help: `Events that are committed and not yet published, of all replicas; ${maxCounted} when there are more` },
+      scheduling_outbox_oldest_unsent_seconds: { help: 'Age of the oldest event that is committed and not yet published; 0 when there is none' },
+    },
+    async () => {
+      const { events, seconds } = await readUnsent(db);
+      return { scheduling_outbox_unsent_events: [{ value: events }], scheduling_outbox_oldest_unsent_seconds: [{ value: seconds }] };
+    },
+  );
+  const published = new Counter({
+    name: 'scheduling_events_published_total',
+    help: 'Events that JetStream acknowledged, by subject; one that is sent again counts again',
+    labelNames: ['subject'],
+    registers: [metrics],
+  });
+  return (subject) => published.inc({ subject });
+}
+
+/** By the index on what is unsent. */
+function readUnsent(db: Kysely<MessagingSchema>): Promise<{ events: number; seconds: number }> {
+  return db
+    .selectFrom((from) => from.selectFrom('outbox').select('created_at').where('sent_at', 'is', null).orderBy('id').limit(maxCounted).as('unsent'))
+    .select((select) => [
+      select.fn.countAll<number>().as('events'),
+      sql<number>`coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8`.as('seconds'),
+    ])
+    .executeTakeFirstOrThrow();
+}

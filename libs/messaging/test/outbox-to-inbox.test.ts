@@ -1,0 +1,173 @@
+import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
+import { DomainError, runWithContext } from '@scheduling/runtime';
+import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  appendEvent,
+  connectBroker,
+  events,
+  type MessagingSchema,
+  messagingMigrations,
+  startConsumers,
+  startRelay,
+  subscription,
+} from '../src/index.ts';
+
+const logger = testLogger('messaging-test');
+const event = (version: number) => ({ crmId: 'crm', customerId: 'customer', version });
+
+describe('an event', () => {
+  let stack: AsyncDisposableStack;
+  let nats: Awaited<ReturnType<typeof startTestNats>>;
+  let database: Database<MessagingSchema>;
+
+  beforeEach(async () => {
+    stack = new AsyncDisposableStack();
+    nats = stack.use(await startTestNats());
+    const url = await createTestDatabase();
+    await migrateDatabase({ url, sets: [messagingMigrations], logger });
+    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger }));
+  });
+  afterEach(() => stack.disposeAsync());
+
+  const broker = () => stack.use(connectBroker({ url: nats.url, name: 'test', logger }));
+  const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker(), logger }));
+  const append = (...versions: number[]) =>
+    database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map(event)));
+
+  const deadLetters = () => database.kysely.selectFrom('dead_letter').selectAll().execute();
+
+  /** Consumes with the given handler and returns the versions whose effect was committed. */
+  function consume(handle: (version: number) => void = () => undefined): number[] {
+    const committed: number[] = [];
+    stack.use(
+      startConsumers<MessagingSchema>({
+        service: 'test',
+        database,
+        broker: broker(),
+        logger,
+        maxAttempts: 3,
+        subscriptions: [
+          subscription(events.customerChanged, async ({ version }) => {
+            handle(version);
+            return async () => {
+              committed.push(version);
+            };
+          }),
+        ],
+      }),
+    );
+    return committed;
+  }
+
+  it('reaches a consumer once after its commit', async () => {
+    relay();
+    const committed = consume();
+    await append(1, 2, 3);
+    await eventually(() => expect(committed.toSorted((a, b) => a - b)).toEqual([1, 2, 3]));
+    // The relay notes what it sent after the answer of NATS, which a consumer may well be faster than.
+    const unsent = database.kysely.selectFrom('outbox').where('sent_at', 'is', null).selectAll();
+    await eventually(async () => expect(await unsent.execute()).toEqual([]));
+  });
+
+  it('is not published when its transaction is rolled back', async () => {
+    relay();
+    const committed = consume();
+    const failing = database.transaction(async (tx) => {
+      await appendEvent(tx, events.customerChanged, event(1));
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    await append(2);
+    await eventually(() => expect(committed).toEqual([2]));
+  });
+
+  it('waits in the outbox while NATS is away', async () => {
+    await nats.stop();
+    relay();
+    const committed = consume();
+    await append(1);
+    await nats.start();
+    await eventually(() => expect(committed).toEqual([1]));
+  });
+
+  it('is sent again when JetStream lost its disk, and takes effect once all the same', async () => {
+    relay();
+    const committed = consume();
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+    await nats.stop();
+    await append(2);
+    await nats.startEmpty();
+    await eventually(() => expect(committed).toEqual([1, 2]));
+    // The stream holds both again: the first was refilled, not only the second published.
+    const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
+    await eventually(async () => expect((await manager.streams.info('scheduling')).state.messages).toBe(2));
+    expect(committed).toEqual([1, 2]);
+  }, 40_000);
+
+  it('is tried again when its handler fails', async () => {
+    relay();
+    let failures = 2;
+    const committed = consume(() => {
+      if (failures-- > 0) throw new Error('not yet');
+    });
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+  });
+
+  it('is waited for, not put aside, while a dependency is away', async () => {
+    relay();
+    let attempts = 0;
+    const committed = consume(() => {
+      attempts += 1;
+      if (attempts <= 4) throw DomainError.unavailable('service.unavailable', 'away');
+    });
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+    expect(await deadLetters()).toEqual([]);
+  });
+
+  it('is put aside as a dead letter when it is poison', async () => {
+    const { client } = await broker().jetStream(AbortSignal.timeout(5_000));
+    await client.publish(events.customerChanged.subject, 'not protobuf');
+    relay();
+    const committed = consume();
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+    await eventually(async () => expect(await deadLetters()).toHaveLength(1));
+    expect((await deadLetters())[0]).toMatchObject({
+      consumer: 'test-customer-customer-changed',
+      subject: 'scheduling.customer.v1.customer-changed',
+      payload: Buffer.from('not protobuf'),
+      attempts: 3,
+    });
+  });
+
+  it('carries the id of the request that caused it', async () => {
+    await runWithContext({ requestId: 'request-1' }, () => append(1));
+    const row = await database.kysely.selectFrom('outbox').select('request_id').executeTakeFirstOrThrow();
+    expect(row.request_id).toBe('request-1');
+  });
+
+  it('is published by one relay when there are several', async () => {
+    relay();
+    relay();
+    const committed = consume();
+    for (let version = 1; version <= 50; version += 1) await append(version);
+    await eventually(() => expect(committed).toHaveLength(50));
+    const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
+    expect((await manager.streams.info('scheduling')).state.messages).toBe(50);
+  });
+
+  it('is published by the next relay when the first one goes away', async () => {
+    const first = startRelay({ service: 'customer', database, broker: broker(), logger });
+    const committed = consume();
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+    relay();
+    await first[Symbol.asyncDispose]();
+    await append(2);
+    await eventually(() => expect(committed).toEqual([1, 2]));
+  });
+});

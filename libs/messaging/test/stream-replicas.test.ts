@@ -1,0 +1,38 @@
+import { freePort, startNats } from '@scheduling/embedded';
+import { eventually, testLogger } from '@scheduling/testing';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectBroker, inspectStream } from '../src/index.ts';
+
+const logger = testLogger('messaging-test');
+const resources = new AsyncDisposableStack();
+let url: string;
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'scheduling-test-nats-cluster-'));
+  resources.defer(() => rm(folder, { recursive: true, force: true }));
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const routes = ports.map((port) => `nats://127.0.0.1:${port}`);
+  const servers = await Promise.all(ports.map((port) => startNats({ dataDir: join(folder, String(port)), cluster: { port, routes } })));
+  for (const server of servers) resources.use(server);
+  url = servers[0]!.url;
+});
+afterAll(() => resources.disposeAsync());
+
+/** Connects as a service does that is told to keep the stream on so many servers. */
+async function serve(streamReplicas: number): Promise<void> {
+  await using broker = connectBroker({ url, name: 'test', logger, streamReplicas });
+  // The servers of a cluster elect who decides about streams, and until then answer nothing.
+  await eventually(() => broker.jetStream(AbortSignal.timeout(5_000)));
+}
+
+it('a service gives the stream the replicas that it lacks, and takes none away', async () => {
+  await serve(1);
+  expect(await inspectStream(url)).toMatchObject({ clustered: true, config: { num_replicas: 1 } });
+  await serve(3);
+  await eventually(async () => expect(await inspectStream(url)).toMatchObject({ config: { num_replicas: 3 }, laggingReplicas: [] }));
+  await serve(1);
+  expect(await inspectStream(url)).toMatchObject({ config: { num_replicas: 3 } });
+});

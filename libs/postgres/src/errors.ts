@@ -1,0 +1,44 @@
+import { DomainError } from '@scheduling/runtime';
+import { DatabaseError } from 'pg';
+
+const uniqueViolation = '23505';
+/** A text with a NUL character: no rule of ours lets it pass, but a caller may have forgotten to look. */
+const untranslatableCharacter = '22021';
+
+/** SQLSTATEs after which the same request can succeed a moment later. */
+const transientStates = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '53300', // too_many_connections
+  '55P03', // lock_not_available: lock_timeout
+  '57014', // query_canceled: statement_timeout
+  '57P01', // admin_shutdown
+  '57P02', // crash_shutdown
+  '57P03', // cannot_connect_now
+]);
+
+const networkErrors = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
+
+/** Whether a write failed because of the unique index or constraint with this name. */
+export function isUniqueViolation(error: unknown, constraint: string): boolean {
+  return error instanceof DatabaseError && error.code === uniqueViolation && error.constraint === constraint;
+}
+
+/**
+ * A database that is away, restarting or overloaded becomes `database.unavailable`, a text that no database can hold `text.invalid`; every
+ * other error stays as it is.
+ */
+export function translatePostgresError(error: unknown): unknown {
+  if (error instanceof DatabaseError && error.code === untranslatableCharacter) {
+    return DomainError.invalid('text.invalid', 'A text holds a character that cannot be stored.');
+  }
+  return isTransient(error) ? DomainError.unavailable('database.unavailable', 'the database does not answer', error) : error;
+}
+
+function isTransient(error: unknown): boolean {
+  if (error instanceof DatabaseError) return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true;
+  if (!(error instanceof Error)) return false;
+  if ('code' in error && typeof error.code === 'string' && networkErrors.has(error.code)) return true;
+  // pg gives these no code.
+  return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(error.message);
+}

@@ -1,0 +1,44 @@
+import { type Generated, type Kysely, sql } from 'kysely';
+import type { MigrationSet } from './migrate.ts';
+
+/** The table of the `Idempotency-Key`s, in the database of every service that the gateway asks to create something. */
+export interface IdempotencySchema {
+  idempotency_key: IdempotencyKeyTable;
+}
+
+export interface IdempotencyKeyTable {
+  crm_id: string;
+  /** SHA-256 of the key, in which a caller may have put whatever it likes. */
+  key_hash: Buffer;
+  /** SHA-256 of the operation and its request. */
+  fingerprint: Buffer;
+  resource_ids: string[];
+  created: boolean;
+  created_at: Generated<Date>;
+}
+
+/** How long a key is held (interface 1), by the database's clock. */
+export const keyLifetime = sql<string>`interval '72 hours'`;
+
+/** Run before the service's own migrations. */
+export const idempotencyMigrations: MigrationSet = {
+  name: 'idempotency',
+  migrations: {
+    '2026-11-21-idempotency-keys': {
+      up: async (db: Kysely<unknown>) => {
+        await sql`
+          CREATE TABLE idempotency_key (
+            crm_id text NOT NULL,
+            key_hash bytea NOT NULL,
+            fingerprint bytea NOT NULL,
+            resource_ids uuid[] NOT NULL,
+            created boolean NOT NULL,
+            created_at timestamptz NOT NULL DEFAULT now(),
+            PRIMARY KEY (crm_id, key_hash)
+          )`.execute(db);
+        await sql`CREATE INDEX idempotency_key_created_at ON idempotency_key (created_at)`.execute(db);
+        await sql`CREATE INDEX idempotency_key_resources ON idempotency_key USING gin (resource_ids)`.execute(db);
+      },
+    },
+  },
+};

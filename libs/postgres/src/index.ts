@@ -1,0 +1,7 @@
+export { createDatabase, type Database, type DatabaseOptions } from './database.ts';
+export { isUniqueViolation, translatePostgresError } from './errors.ts';
+export { forgetKeys, runOnce, transactOnce } from './idempotency.ts';
+export { idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';
+export { startKeySweeper } from './idempotency-sweeper.ts';
+export { type MigrationSet, migrateDatabase, type SchemaMigration } from './migrate.ts';
+export { readSchemaState } from './schema-state.ts';

@@ -1,0 +1,95 @@
+import { DomainError } from '@scheduling/runtime';
+import { createTestDatabase, testLogger } from '@scheduling/testing';
+import { type Kysely, sql } from 'kysely';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createDatabase, isUniqueViolation, migrateDatabase, translatePostgresError } from '../src/index.ts';
+
+interface Schema {
+  thing: { name: string };
+}
+
+const logger = testLogger('postgres-test');
+const sets = [
+  {
+    name: 'test',
+    migrations: {
+      '1-things': {
+        up: async (db: Kysely<unknown>) => {
+          await sql`CREATE TABLE thing (name text, CONSTRAINT thing_name_key UNIQUE (name))`.execute(db);
+        },
+      },
+    },
+  },
+];
+const open = (url: string) => createDatabase<Schema>({ url, applicationName: 'test', logger });
+
+describe('a database', () => {
+  let url: string;
+  beforeAll(async () => {
+    url = await createTestDatabase();
+    // Two replicas that migrate at once: one does it, the other waits.
+    await Promise.all([migrateDatabase({ url, sets, logger }), migrateDatabase({ url, sets, logger })]);
+  });
+
+  it('keeps a transaction whole and tells of its commit', async () => {
+    await using database = open(url);
+    let commits = 0;
+    database.onCommit(() => {
+      commits += 1;
+    });
+    const failing = database.transaction(async (tx) => {
+      await tx.insertInto('thing').values({ name: 'rolled back' }).execute();
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(commits).toBe(0);
+    await database.transaction((tx) => tx.insertInto('thing').values({ name: 'kept' }).execute());
+    expect(commits).toBe(1);
+    expect(await database.kysely.selectFrom('thing').selectAll().execute()).toEqual([{ name: 'kept' }]);
+  });
+
+  it('names the constraint that a write violates', async () => {
+    await using database = open(url);
+    const insert = () => database.kysely.insertInto('thing').values({ name: 'once' }).execute();
+    await insert();
+    const error = await insert().catch((failure: unknown) => failure);
+    expect(isUniqueViolation(error, 'thing_name_key')).toBe(true);
+    expect(isUniqueViolation(error, 'another_key')).toBe(false);
+    expect(translatePostgresError(error)).toBe(error);
+  });
+
+  it('is unavailable when it cannot be reached, and when a lock is not to be had', async () => {
+    await using away = open('postgres://user:secret@127.0.0.1:1/nothing');
+    const refused = await away.ping().catch((failure: unknown) => failure);
+    expect(translatePostgresError(refused)).toMatchObject({ category: 'unavailable', code: 'database.unavailable' });
+
+    await using database = open(url);
+    await database.transaction(async (tx) => {
+      await sql`LOCK TABLE thing`.execute(tx);
+      const waiting = await database.kysely.insertInto('thing').values({ name: 'late' }).execute().catch((failure: unknown) => failure);
+      expect(translatePostgresError(waiting)).toBeInstanceOf(DomainError);
+    });
+  });
+
+  it('cannot hold a NUL character, which is the fault of the caller', async () => {
+    await using database = open(url);
+    const nul = await database.kysely.insertInto('thing').values({ name: 'a\0b' }).execute().catch((failure: unknown) => failure);
+    expect(translatePostgresError(nul)).toMatchObject({ category: 'invalid', code: 'text.invalid' });
+  });
+
+  it('survives the loss of its idle connections', async () => {
+    await using database = open(url);
+    await database.ping();
+    await using other = open(url);
+    await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`.execute(
+      other.kysely,
+    );
+    await expect.poll(() => database.ping().then(() => 'answers', () => 'lost')).toBe('answers');
+  });
+
+  it('reads int8 as a number, and refuses one that a number cannot hold', async () => {
+    await using database = open(url);
+    expect((await database.pool.query('SELECT 9007199254740991::int8 AS value')).rows).toEqual([{ value: Number.MAX_SAFE_INTEGER }]);
+    await expect(database.pool.query('SELECT 9007199254740992::int8 AS value')).rejects.toThrow(RangeError);
+  });
+});

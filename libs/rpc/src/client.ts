@@ -1,0 +1,182 @@
+import {
+  type CallOptions,
+  ChannelCredentials,
+  type Client,
+  connectivityState,
+  makeGenericClientConstructor,
+  Metadata,
+  type ServiceDefinition,
+  type ServiceError,
+  status as Status,
+} from '@grpc/grpc-js';
+import { currentContext, currentTraceparent, DomainError, inSpan, type Metrics, startSpan } from '@scheduling/runtime';
+import type { RpcCredentials } from './credentials.ts';
+import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
+import { fromServiceError } from './errors.ts';
+import { measureMadeCalls } from './rpc-metrics.ts';
+
+/** Every method of a service: a promise for a single answer, an async iterable for a stream of them. */
+export type ClientOf<D extends Definition> = {
+  [Name in keyof D]: D[Name]['responseStream'] extends true ? StreamingCall<D[Name]> : UnaryCall<D[Name]>;
+};
+
+type UnaryCall<M extends MethodDefinition> = (request: RequestOf<M>) => Promise<ResponseOf<M>>;
+type StreamingCall<M extends MethodDefinition> = (request: RequestOf<M>, signal?: AbortSignal) => AsyncIterable<ResponseOf<M>>;
+
+export type RpcClient<D extends Definition> = ClientOf<D> & Disposable;
+
+export interface ClientOptions {
+  /** Plain text when not given. */
+  credentials?: RpcCredentials | undefined;
+  /** Where the calls are counted. */
+  metrics?: Metrics;
+}
+
+/** How long a single call may take, in milliseconds, when the request itself sets no nearer end; and how long each message of a stream. */
+const callTimeoutMs = 2_000;
+/** How much of it a call may wait for a connection that was there not long ago, in milliseconds: a service that restarts is back by then. */
+const connectTimeoutMs = 1_000;
+/** A service that has not been seen for this long is down: calls of it fail at once. */
+const restartMs = 10_000;
+
+const channelOptions = {
+  'grpc.keepalive_time_ms': 20_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  // With no retry policy, this repeats only what a server has never taken on, such as calls that meet a connection closing because of its age.
+  'grpc.enable_retries': 1,
+  // A list without a limit is complete; the default is 4 MiB.
+  'grpc.max_receive_message_length': 64 * 1024 * 1024,
+  'grpc.max_reconnect_backoff_ms': 500,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  // The name is looked up again when a connection ends. The default, not before 30 s have passed, leaves a client without any address when all
+  // replicas were replaced within that time, or with one that by then belongs to another service.
+  'grpc.dns_min_time_between_resolutions_ms': 500,
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+};
+
+/**
+ * HTTP/2 sends the streams of one connection one after the other, by age (RFC 9218, not incremental): a long one would hold up every call
+ * that comes after it. So each stream has a connection of its own.
+ */
+const streamChannelOptions = { ...channelOptions, 'grpc.use_local_subchannel_pool': 1 };
+
+/**
+ * A client of one service. Every call has a deadline: what is left of the request's time, at most 2 s. Methods that only read
+ * (`get…`, `list…`, `authenticate…`) are tried once more when the service was unavailable. A stream may take as long as its reader does,
+ * but a message that is asked for must come within 2 s. Rejects with a DomainError; when the service does not answer, with
+ * `service.unavailable`.
+ *
+ * @param service its name, which its certificate must have under mutual TLS, whatever the address
+ * @param address `host:port`, or `dns:///host:port` to spread calls over all replicas behind the name
+ */
+export function createClient<D extends Definition>(definition: D, service: string, address: string, options: ClientOptions = {}): RpcClient<D> {
+  const GenericClient = makeGenericClientConstructor(definition as unknown as ServiceDefinition, service);
+  const credentials = options.credentials?.channel ?? ChannelCredentials.createInsecure();
+  const clientOptions = { 'grpc.ssl_target_name_override': service, interceptors: options.metrics ? [measureMadeCalls(options.metrics)] : [] };
+  const client = new GenericClient(address, credentials, { ...channelOptions, ...clientOptions });
+  const openStreamClient = (): Client => new GenericClient(address, credentials, { ...streamChannelOptions, ...clientOptions });
+  const connection: Connection = { client, seenMs: Date.now() };
+  const methods: Record<string, unknown> = {};
+  for (const [name, method] of Object.entries(definition)) {
+    methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service) : unaryCall(connection, name, method, service);
+  }
+  return Object.assign(methods as ClientOf<D>, { [Symbol.dispose]: () => client.close() });
+}
+
+interface Connection {
+  client: Client;
+  /** When a call last found the connection there, in epoch milliseconds; at first, when the client was made. */
+  seenMs: number;
+}
+
+function unaryCall(connection: Connection, name: string, method: MethodDefinition, service: string): (request: never) => Promise<unknown> {
+  const { client } = connection;
+  const idempotent = /^(get|list|authenticate)/.test(name);
+  const attempt = (request: never): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        request,
+        requestMetadata(),
+        callOptions(),
+        (error: ServiceError | null, response?: unknown) => (error ? reject(error) : resolve(response)),
+      );
+    });
+  return (request) =>
+    inSpan(spanName(method), { kind: 'CLIENT', attributes: spanAttributes(method) }, async () => {
+      try {
+        await waitForConnection(connection);
+        return await attempt(request).catch((error: ServiceError) => {
+          if (idempotent && error.code === Status.UNAVAILABLE) return attempt(request);
+          throw error;
+        });
+      } catch (error) {
+        throw fromServiceError(error as ServiceError, service);
+      }
+    });
+}
+
+/** A call on a channel that has just lost its server would fail at once. Whether there is a connection in the end, the call itself finds out. */
+async function waitForConnection(connection: Connection): Promise<void> {
+  const { client } = connection;
+  const nowMs = Date.now();
+  if (client.getChannel().getConnectivityState(true) === connectivityState.READY) {
+    connection.seenMs = nowMs;
+    return;
+  }
+  if (nowMs - connection.seenMs > restartMs) return;
+  const deadlineMs = Math.min(currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY, nowMs + connectTimeoutMs);
+  await new Promise<void>((resolve) => client.waitForReady(deadlineMs, () => resolve()));
+}
+
+function streamingCall(openClient: () => Client, method: MethodDefinition, service: string) {
+  return async function* call(request: never, signal?: AbortSignal): AsyncGenerator {
+    const client = openClient();
+    const span = startSpan(spanName(method), { kind: 'CLIENT', attributes: spanAttributes(method) });
+    const stream = client.makeServerStreamRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      span.run(requestMetadata),
+    );
+    const cancel = (): void => stream.cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    const messages = (stream as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const timer = setTimeout(cancel, callTimeoutMs);
+        const next = await messages.next().finally(() => clearTimeout(timer));
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } catch (error) {
+      const failure = fromServiceError(error as ServiceError, service);
+      span.fail(failure);
+      throw failure;
+    } finally {
+      span.end();
+      signal?.removeEventListener('abort', cancel);
+      stream.cancel();
+      client.close();
+    }
+  };
+}
+
+function requestMetadata(): Metadata {
+  const metadata = new Metadata();
+  const context = currentContext();
+  if (context) metadata.set('x-request-id', context.requestId);
+  const traceparent = currentTraceparent();
+  if (traceparent !== undefined) metadata.set('traceparent', traceparent);
+  if (context?.idempotencyKey !== undefined) metadata.set('idempotency-key', context.idempotencyKey);
+  return metadata;
+}
+
+function callOptions(): CallOptions {
+  const deadlineMs = Math.min(currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + callTimeoutMs);
+  if (deadlineMs <= Date.now()) throw DomainError.unavailable('service.unavailable', 'the time for this request is used up');
+  return { deadline: deadlineMs };
+}

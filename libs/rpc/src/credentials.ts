@@ -1,0 +1,123 @@
+import { ChannelCredentials, experimental, ServerCredentials } from '@grpc/grpc-js';
+import { FatalError, type Logger, type Metrics } from '@scheduling/runtime';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { Gauge } from 'prom-client';
+import type { TlsFiles } from './tls-files.ts';
+
+/** How a process proves who it is, and checks who calls and who answers. Disposal ends the watch over the files. */
+export interface RpcCredentials extends Disposable {
+  server: ServerCredentials;
+  channel: ChannelCredentials;
+}
+
+export interface CredentialsOptions {
+  /** Undefined: plain text in both directions. */
+  files: TlsFiles | undefined;
+  logger: Logger;
+  /** Where the end of the certificate's validity is shown. */
+  metrics?: Metrics;
+  /** How often the files are read again; 10 s when not given. */
+  refreshMs?: number;
+}
+
+/**
+ * Opens the credentials of a process. With files every call is mutual TLS: a server takes only clients with a certificate of the authorities,
+ * and a client only servers whose certificate is of theirs and has the name in the address. Files that change are used for new connections,
+ * as soon as they fit together.
+ *
+ * @throws FatalError when a file cannot be read or the files do not fit together
+ */
+export function openCredentials({ files, logger, metrics, refreshMs = 10_000 }: CredentialsOptions): RpcCredentials {
+  if (files === undefined) {
+    if (metrics) showExpiry(metrics, () => Number.POSITIVE_INFINITY);
+    return { server: ServerCredentials.createInsecure(), channel: ChannelCredentials.createInsecure(), [Symbol.dispose]: () => undefined };
+  }
+  const provider = createProvider(readMaterial(files));
+  const timer = setInterval(() => refresh(provider, files, logger), refreshMs).unref();
+  if (metrics) showExpiry(metrics, () => expiryOf(provider.material).getTime() / 1_000);
+  return {
+    server: experimental.createCertificateProviderServerCredentials(provider, provider, true),
+    channel: experimental.createCertificateProviderChannelCredentials(provider, provider),
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}
+
+interface Material {
+  certificate: Buffer;
+  privateKey: Buffer;
+  caCertificate: Buffer;
+}
+
+/** Throws unless the files fit together: one half of a renewal must not be used. */
+function readMaterial(files: TlsFiles): Material {
+  try {
+    const [certificate, privateKey, caCertificate] = [files.certificate, files.key, files.authorities].map((file) => readFileSync(file)) as [Buffer, Buffer, Buffer];
+    createSecureContext({ cert: certificate, key: privateKey, ca: caCertificate });
+    return { certificate, privateKey, caCertificate };
+  } catch (error) {
+    throw new FatalError(`the files of GRPC_TLS_* cannot be used: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+interface Provider extends experimental.CertificateProvider {
+  material: Material;
+  replace(material: Material): void;
+}
+
+/** grpc-js brings a provider of its own for files, but that one refuses all connections while the files are half renewed. */
+function createProvider(material: Material): Provider {
+  const authorityListeners = new Set<experimental.CaCertificateUpdateListener>();
+  const identityListeners = new Set<experimental.IdentityCertificateUpdateListener>();
+  const provider: Provider = {
+    material,
+    replace: (next) => {
+      provider.material = next;
+      for (const listener of authorityListeners) listener(next);
+      for (const listener of identityListeners) listener(next);
+    },
+    // grpc-js listens for the answer only after it has asked.
+    addCaCertificateListener: (listener) => {
+      authorityListeners.add(listener);
+      process.nextTick(() => listener(provider.material));
+    },
+    removeCaCertificateListener: (listener) => void authorityListeners.delete(listener),
+    addIdentityCertificateListener: (listener) => {
+      identityListeners.add(listener);
+      process.nextTick(() => listener(provider.material));
+    },
+    removeIdentityCertificateListener: (listener) => void identityListeners.delete(listener),
+  };
+  return provider;
+}
+
+function refresh(provider: Provider, files: TlsFiles, logger: Logger): void {
+  try {
+    const material = readMaterial(files);
+    if (isSame(material, provider.material)) return;
+    provider.replace(material);
+    logger.info({ expiresAt: expiryOf(material) }, 'the certificate for gRPC was replaced');
+  } catch (error) {
+    logger.warn({ err: error }, 'the renewed certificate for gRPC is not used yet, the one from before still is');
+  }
+}
+
+function isSame(left: Material, right: Material): boolean {
+  return left.certificate.equals(right.certificate) && left.privateKey.equals(right.privateKey) && left.caCertificate.equals(right.caCertificate);
+}
+
+function showExpiry(metrics: Metrics, readSeconds: () => number): void {
+  new Gauge({
+    name: 'scheduling_grpc_certificate_expiry_timestamp_seconds',
+    help: "When this process's own certificate for gRPC ends, in seconds since 1970; +Inf without mutual TLS",
+    registers: [metrics],
+    collect() {
+      this.set(readSeconds());
+    },
+  });
+}
+
+function expiryOf({ certificate }: Material): Date {
+  return new Date(new X509Certificate(certificate).validTo);
+}

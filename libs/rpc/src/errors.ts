@@ -1,0 +1,48 @@
+import { Metadata, type ServiceError, status as Status, type StatusObject } from '@grpc/grpc-js';
+import { type DomainCategory, DomainError, type FieldError } from '@scheduling/runtime';
+
+/** Where the code and the fields of a DomainError travel; the status and the message are gRPC's own. */
+const detailsKey = 'domain-error-bin';
+
+const statusOf: Record<DomainCategory, Status> = {
+  invalid: Status.INVALID_ARGUMENT,
+  unauthenticated: Status.UNAUTHENTICATED,
+  forbidden: Status.PERMISSION_DENIED,
+  not_found: Status.NOT_FOUND,
+  conflict: Status.FAILED_PRECONDITION,
+  unprocessable: Status.ALREADY_EXISTS,
+  unavailable: Status.UNAVAILABLE,
+};
+
+const categories = new Map(Object.entries(statusOf).map(([category, status]) => [status, category as DomainCategory]));
+
+/** The only place where a domain error becomes a gRPC status. */
+export function toStatus(error: DomainError): StatusObject {
+  const metadata = new Metadata();
+  metadata.set(detailsKey, Buffer.from(JSON.stringify({ code: error.code, errors: error.errors })));
+  return { code: statusOf[error.category], details: error.message, metadata };
+}
+
+/** An error that no rule knows: the caller learns nothing of it. */
+export function internalStatus(): StatusObject {
+  return { code: Status.INTERNAL, details: 'internal error', metadata: new Metadata() };
+}
+
+/** The only place where a gRPC status becomes a domain error. Everything that is not one of ours says that the service does not answer, or stays what it was. */
+export function fromServiceError(error: ServiceError, service: string): Error {
+  const category = categories.get(error.code);
+  const details = error.metadata?.get(detailsKey)[0];
+  if (category !== undefined && details !== undefined) {
+    const { code, errors } = JSON.parse(details.toString()) as { code: string; errors: FieldError[] };
+    return new DomainError(category, code, error.details, { errors, cause: error });
+  }
+  switch (error.code) {
+    case Status.UNAVAILABLE:
+    case Status.DEADLINE_EXCEEDED:
+    case Status.CANCELLED:
+    case Status.RESOURCE_EXHAUSTED:
+      return DomainError.unavailable('service.unavailable', `the ${service} service does not answer`, error);
+    default:
+      return error;
+  }
+}

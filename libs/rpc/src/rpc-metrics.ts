@@ -1,0 +1,82 @@
+import {
+  InterceptingCall,
+  type Interceptor,
+  ListenerBuilder,
+  RequesterBuilder,
+  ResponderBuilder,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  ServerListenerBuilder,
+  status as Status,
+} from '@grpc/grpc-js';
+import type { Metrics } from '@scheduling/runtime';
+import { Histogram } from 'prom-client';
+
+type Durations = Histogram<'rpc_service' | 'rpc_method' | 'rpc_status'>;
+
+const labelNames = ['rpc_service', 'rpc_method', 'rpc_status'] as const;
+const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5];
+
+/** Measures every call that is served, a stream until its end. The server's own, such as the health check, count too. */
+export function measureServedCalls(metrics: Metrics): ServerInterceptor {
+  const durations: Durations = new Histogram({
+    name: 'rpc_server_duration_seconds',
+    help: 'Time from the arrival of a gRPC call to its status; CANCELLED when the caller went away or its time was over',
+    labelNames,
+    buckets,
+    registers: [metrics],
+  });
+  return ({ path }, nextCall) => {
+    const finish = startCall(durations, path);
+    const listener = new ServerListenerBuilder().withOnCancel(() => finish(Status.CANCELLED)).build();
+    const responder = new ResponderBuilder()
+      .withStart((next) => next(listener))
+      .withSendStatus((status, next) => {
+        finish(status.code);
+        next(status);
+      })
+      .build();
+    return new ServerInterceptingCall(nextCall, responder);
+  };
+}
+
+/** Measures every attempt to call another service: what the caller sees of it, also when nobody answers. */
+export function measureMadeCalls(metrics: Metrics): Interceptor {
+  // All clients of a process share one histogram.
+  const durations =
+    (metrics.getSingleMetric('rpc_client_duration_seconds') as Durations | undefined) ??
+    new Histogram({
+      name: 'rpc_client_duration_seconds',
+      help: 'Time from a gRPC call of another service to its status, every attempt by itself',
+      labelNames,
+      buckets,
+      registers: [metrics],
+    });
+  return (options, nextCall) => {
+    const finish = startCall(durations, options.method_definition.path);
+    const requester = new RequesterBuilder()
+      .withStart((metadata, _listener, next) => {
+        const listener = new ListenerBuilder()
+          .withOnReceiveStatus((status, nextStatus) => {
+            finish(status.code);
+            nextStatus(status);
+          })
+          .build();
+        next(metadata, listener);
+      })
+      .build();
+    return new InterceptingCall(nextCall(options), requester);
+  };
+}
+
+/** The returned function counts the call the first time it is called: a call that has its status may be cancelled all the same. */
+function startCall(durations: Durations, path: string): (status: Status) => void {
+  const startedMs = performance.now();
+  const [, service = '', method = ''] = path.split('/');
+  let finished = false;
+  return (status) => {
+    if (finished) return;
+    finished = true;
+    durations.observe({ rpc_service: service, rpc_method: method, rpc_status: Status[status] }, (performance.now() - startedMs) / 1_000);
+  };
+}

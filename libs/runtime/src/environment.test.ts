@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { describeEnvironment, readEnvironment } from './environment.ts';
+
+const read = (environment: NodeJS.ProcessEnv) =>
+  readEnvironment(environment, (reader) => ({
+    port: reader.port('PORT', 8080),
+    level: reader.oneOf('LEVEL', ['debug', 'info'], 'info'),
+    database: reader.url('DATABASE_URL', ['postgres:']),
+    days: reader.integer('DAYS', { min: 1, max: 10 }, 3),
+    name: reader.text('NAME', 'nobody'),
+  }));
+
+describe('the environment', () => {
+  it('is read with defaults for what is absent or empty', () => {
+    expect(read({ DATABASE_URL: 'postgres://host/db', NAME: '' })).toEqual({
+      port: 8080,
+      level: 'info',
+      database: 'postgres://host/db',
+      days: 3,
+      name: 'nobody',
+    });
+  });
+
+  it('is read as given', () => {
+    expect(read({ DATABASE_URL: 'postgres://host/db', PORT: '0', LEVEL: 'debug', DAYS: '10', NAME: 'x' })).toEqual({
+      port: 0,
+      level: 'debug',
+      database: 'postgres://host/db',
+      days: 10,
+      name: 'x',
+    });
+  });
+
+  it('reports every fault at once, and no secret', () => {
+    const faulty = () => read({ DATABASE_URL: 'mysql://user:secret@host', PORT: '65536', LEVEL: 'loud', DAYS: '1.5' });
+    expect(faulty).toThrow(/PORT .*\n.*LEVEL .*\n.*DATABASE_URL .*\n.*DAYS /);
+    expect(faulty).not.toThrow(/secret/);
+    expect(() => read({})).toThrow('DATABASE_URL is required');
+  });
+
+  it('is described by what reads it', () => {
+    expect(describeEnvironment(read)).toEqual([
+      { name: 'PORT', allowed: 'a whole number from 0 to 65535', fallback: '8080' },
+      { name: 'LEVEL', allowed: 'one of debug, info', fallback: 'info' },
+      { name: 'DATABASE_URL', allowed: 'a URL that begins with postgres://', fallback: undefined },
+      { name: 'DAYS', allowed: 'a whole number from 1 to 10', fallback: '3' },
+      { name: 'NAME', allowed: undefined, fallback: 'nobody' },
+    ]);
+  });
+});

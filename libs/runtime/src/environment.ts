@@ -1,0 +1,97 @@
+/** All faults of a process's environment at once, one line each. */
+export class EnvironmentError extends Error {
+  override readonly name = 'EnvironmentError';
+
+  constructor(faults: string[]) {
+    super(`The environment is not right:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+  }
+}
+
+/** Reads single variables and remembers what is wrong with them. Each reader takes the default of an absent variable; without one the variable is required. */
+export interface EnvironmentReader {
+  text(name: string, fallback?: string): string;
+  integer(name: string, range: { min: number; max: number }, fallback?: number): number;
+  /** A TCP port; 0 takes a free one. */
+  port(name: string, fallback?: number): number;
+  oneOf<T extends string>(name: string, values: readonly T[], fallback?: T): T;
+  /** A URL with one of the given protocols, such as `postgres:`. */
+  url(name: string, protocols: readonly string[], fallback?: string): string;
+}
+
+/** One variable that a configuration reads. */
+export interface EnvironmentVariable {
+  name: string;
+  /** What it may be, in words; undefined for any text. */
+  allowed: string | undefined;
+  /** Undefined: it is required. An empty text: it may be absent. */
+  fallback: string | undefined;
+}
+
+const recordings = new WeakMap<NodeJS.ProcessEnv, EnvironmentVariable[]>();
+
+/** Every variable that a configuration reads, in its order: for its documentation, and for checks of what sets them. */
+export function describeEnvironment(readConfig: (environment: NodeJS.ProcessEnv) => unknown): EnvironmentVariable[] {
+  const [environment, variables]: [NodeJS.ProcessEnv, EnvironmentVariable[]] = [{}, []];
+  recordings.set(environment, variables);
+  try {
+    readConfig(environment);
+  } catch (error) {
+    // The required ones are missing: it has read all of them before it says so.
+    if (!(error instanceof EnvironmentError)) throw error;
+  }
+  return variables;
+}
+
+/** Builds a configuration from environment variables. Throws {@link EnvironmentError} with every fault, not only the first. */
+export function readEnvironment<T>(environment: NodeJS.ProcessEnv, build: (read: EnvironmentReader) => T): T {
+  const faults: string[] = [];
+  const config = build(createReader(environment, faults));
+  if (faults.length > 0) throw new EnvironmentError(faults);
+  return config;
+}
+
+function createReader(environment: NodeJS.ProcessEnv, faults: string[]): EnvironmentReader {
+  /** Returns the fallback's stand-in for a faulty value: it is never used, because the faults are thrown. */
+  function read<T>(name: string, fallback: T | undefined, standIn: T, parse: (raw: string) => T | string, allowed?: string): T {
+    recordings.get(environment)?.push({ name, allowed, fallback: fallback === undefined ? undefined : String(fallback) });
+    const raw = environment[name];
+    if (raw === undefined || raw === '') {
+      if (fallback !== undefined) return fallback;
+      faults.push(`${name} is required`);
+      return standIn;
+    }
+    return parse(raw) as T;
+  }
+
+  const reader: EnvironmentReader = {
+    text: (name, fallback) => read(name, fallback, '', (raw) => raw),
+    integer: (name, { min, max }, fallback) => {
+      const allowed = `a whole number from ${min} to ${max}`;
+      const parse = (raw: string): number => {
+        const value = Number(raw);
+        if (!Number.isInteger(value) || value < min || value > max) faults.push(`${name} must be ${allowed}, not "${raw}"`);
+        return value;
+      };
+      return read(name, fallback, min, parse, allowed);
+    },
+    port: (name, fallback) => reader.integer(name, { min: 0, max: 65_535 }, fallback),
+    oneOf: (name, values, fallback) => {
+      const allowed = `one of ${values.join(', ')}`;
+      const parse = (raw: string): string => {
+        if (!values.some((value) => value === raw)) faults.push(`${name} must be ${allowed}, not "${raw}"`);
+        return raw;
+      };
+      return read(name, fallback, values[0]!, parse, allowed);
+    },
+    url: (name, protocols, fallback) => {
+      const allowed = `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+      const parse = (raw: string): string => {
+        // The value is not repeated: it may hold a password.
+        if (!protocols.includes(URL.parse(raw)?.protocol ?? '')) faults.push(`${name} must be ${allowed}`);
+        return raw;
+      };
+      return read(name, fallback, '', parse, allowed);
+    },
+  };
+  return reader;
+}

@@ -1,0 +1,37 @@
+import { context, propagation, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import { randomUUID } from 'node:crypto';
+import type { TracingOptions } from './tracing.ts';
+import { within } from './within.ts';
+
+const exportTimeoutMs = 2_000;
+const batchEveryMs = 1_000;
+/** Behind the 8 s that running work may take, and within the 10 s of a stop. */
+const lastExportMs = 1_000;
+
+/** Registers OpenTelemetry's SDK for this process. A collector that is away costs spans, never a request. */
+export function exportSpans({ service, endpoint, logger }: TracingOptions): AsyncDisposable {
+  setGlobalErrorHandler((error) => logger.warn({ reason: error instanceof Error ? error.message : 'unknown' }, 'spans could not be sent'));
+  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces`, timeoutMillis: exportTimeoutMs });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.namespace': 'scheduling', 'service.name': service, 'service.instance.id': randomUUID() }),
+    // Whoever called us with a trace has decided whether it is recorded.
+    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: batchEveryMs, exportTimeoutMillis: exportTimeoutMs })],
+  });
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  trace.setGlobalTracerProvider(provider);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await within(provider.shutdown(), lastExportMs).catch(() => logger.warn('the last spans could not be sent'));
+      trace.disable();
+      propagation.disable();
+      context.disable();
+    },
+  };
+}

@@ -1,0 +1,10 @@
+export { type Bell, createBell } from './bell.ts';
+export { type DomainCategory, DomainError, type FieldError } from './domain-error.ts';
+export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
+export { createLogger, describeError, type Logger } from './logger.ts';
+export { type GaugeDescription, measureAtScrape, type Sample } from './measure-at-scrape.ts';
+export { createMetrics, type Metrics } from './metrics.ts';
+export { type OperationsServer, type ReadinessCheck, failedChecks, startOperationsServer } from './operations-server.ts';
+export { FatalError, runProcess } from './process.ts';
+export { currentContext, type Idempotency, newRequestId, type RequestContext, runWithContext } from './request-context.ts';
+export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, type SpanOptions, startSpan, startTracing } from './tracing.ts';

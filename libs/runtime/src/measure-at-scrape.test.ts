@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { measureAtScrape, type Sample } from './measure-at-scrape.ts';
+import { createMetrics } from './metrics.ts';
+import { startOperationsServer } from './operations-server.ts';
+
+/** Generous: it is bounded by 1.5 s, and otherwise has no end. */
+const answerMs = 10_000;
+
+it('a gauge has the value that was measured for this scrape', async () => {
+  const metrics = createMetrics('test');
+  let value = 0;
+  measureAtScrape(metrics, { depth: { help: 'of a queue', labelNames: ['queue'] } }, async () => ({ depth: [{ labels: { queue: 'mail' }, value: (value += 1) }] }));
+  expect(await metrics.metrics()).toContain('depth{queue="mail",service="test"} 1');
+  expect(await metrics.metrics()).toContain('depth{queue="mail",service="test"} 2');
+});
+
+it('a gauge that cannot be measured is missing from the answer, which comes all the same', { timeout: answerMs }, async () => {
+  const metrics = createMetrics('test');
+  const answers: (() => Promise<Record<'depth', Sample[]>>)[] = [
+    () => Promise.resolve({ depth: [{ value: 1 }] }),
+    () => Promise.reject(new Error('away')),
+    // A server that hangs.
+    () => new Promise(() => undefined),
+  ];
+  measureAtScrape(metrics, { depth: { help: 'of a queue' } }, () => answers.shift()!());
+  await using operations = await startOperationsServer({ host: '127.0.0.1', port: 0, metrics, readiness: {} });
+  const scrape = async (): Promise<{ status: number; text: string }> => {
+    const response = await fetch(`http://127.0.0.1:${operations.port}/metrics`);
+    return { status: response.status, text: await response.text() };
+  };
+  expect((await scrape()).text).toContain('\ndepth{service="test"} 1');
+  for (let round = 0; round < 2; round += 1) {
+    const { status, text } = await scrape();
+    expect(status).toBe(200);
+    expect(text).not.toContain('\ndepth{');
+    expect(text).toContain('process_start_time_seconds');
+  }
+});
+
+it('scrapes at the same time, and after one that still hangs, share one measurement', async () => {
+  const metrics = createMetrics('test');
+  const answer = Promise.withResolvers<Record<'depth' | 'age', Sample[]>>();
+  let measured = 0;
+  measureAtScrape(metrics, { depth: { help: 'of a queue' }, age: { help: 'of its oldest' } }, () => {
+    measured += 1;
+    return answer.promise;
+  });
+  expect(await metrics.metrics()).not.toContain('\ndepth{');
+  const scrapes = [metrics.metrics(), metrics.metrics()];
+  answer.resolve({ depth: [{ value: 3 }], age: [{ value: 4 }] });
+  for (const text of await Promise.all(scrapes)) expect(text).toMatch(/\ndepth\{service="test"\} 3[^]*\nage\{service="test"\} 4/);
+  expect(measured).toBe(1);
+});
+
+it('says whether it is ready', async () => {
+  const metrics = createMetrics('test');
+  let works = true;
+  const check = async (): Promise<void> => {
+    if (!works) throw new Error('away');
+  };
+  await using operations = await startOperationsServer({ host: '127.0.0.1', port: 0, metrics, readiness: { check } });
+  const ready = async (): Promise<string | undefined> => /scheduling_ready\{service="test"\} (\d)/.exec(await metrics.metrics())?.[1];
+  expect(await ready()).toBe('0');
+  operations.serve();
+  expect(await ready()).toBe('1');
+  works = false;
+  expect(await ready()).toBe('0');
+});

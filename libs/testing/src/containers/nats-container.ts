@@ -1,0 +1,37 @@
+import { freePort } from '@scheduling/embedded';
+import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer, Wait } from 'testcontainers';
+import type { TestNats } from '../nats.ts';
+
+const clientPort = 4222;
+const stopTimeoutMs = 5_000;
+
+/** NATS from the image that production runs. A container keeps its data while it is stopped, and a new one begins without any. */
+export async function startNatsContainer(): Promise<TestNats> {
+  // Not one that the engine picks: it would pick another at the next start.
+  const port = await freePort();
+  let container = await runContainer(port);
+  return {
+    url: `nats://${container.getHost()}:${port}`,
+    // The container's own stop() may be called only once.
+    stop: async () => {
+      const { container: engine } = await getContainerRuntimeClient();
+      await engine.stop(engine.getById(container.getId()), { timeout: stopTimeoutMs });
+    },
+    start: () => container.restart(),
+    startEmpty: async () => {
+      await container.stop();
+      container = await runContainer(port);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await container.stop();
+    },
+  };
+}
+
+function runContainer(port: number): Promise<StartedTestContainer> {
+  return new GenericContainer('nats:2.12-alpine')
+    .withCommand(['--jetstream', '--store_dir', '/data'])
+    .withExposedPorts({ container: clientPort, host: port })
+    .withWaitStrategy(Wait.forLogMessage(/Server is ready/))
+    .start();
+}

@@ -1,0 +1,10 @@
+export { type Certificate, type CertificateAuthority, createCertificateAuthority, storeCertificate } from './certificates.ts';
+export { chooseServers } from './choose-servers.ts';
+export { createTestDatabase } from './database.ts';
+export { eventually } from './eventually.ts';
+export { testLogger } from './logger.ts';
+export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts';
+export { startTestNats } from './nats.ts';
+export { repeatable, type RepeatableOperation, testRepeatableOperations, withKey } from './repeatable-operations.ts';
+export { type ServiceProcess, startServiceProcess } from './service-process.ts';
+export { type ReceivedMail, type SmtpTrouble, startTestSmtp, type TestSmtp } from './smtp.ts';

@@ -1,0 +1,122 @@
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { SMTPServer, type SMTPServerSession } from 'smtp-server';
+
+export interface ReceivedMail {
+  /** The envelope's recipients. */
+  recipients: string[];
+  parsed: ParsedMail;
+  raw: string;
+}
+
+/** What the server does with one mail instead of taking it; at the recipient (`rcpt`), or when all of the mail is there (`data`). */
+export type SmtpTrouble =
+  | { at: 'rcpt' | 'data'; code: number }
+  /** Answers late, and then as if nothing had been. */
+  | { at: 'rcpt' | 'data'; hangMs: number }
+  /** Takes the mail, and is gone before it says so. */
+  | { at: 'data'; dies: true };
+
+export interface TestSmtp extends AsyncDisposable {
+  url: string;
+  /** In the order of their arrival. */
+  mails: ReceivedMail[];
+  /** Asked for every recipient and again for the mail; undefined takes it. `attempt` counts the mails to this recipient from 1. */
+  trouble: (recipient: string, attempt: number) => SmtpTrouble | undefined;
+  /** Ends every connection and refuses new ones, until it is started again on the same port. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** A real SMTP server that keeps what it takes, and makes trouble when it is told to. */
+export async function startTestSmtp(): Promise<TestSmtp> {
+  let server: SMTPServer | undefined;
+  let port = 0;
+  const attempts = new Map<string, number>();
+  const smtp: TestSmtp = {
+    url: '',
+    mails: [],
+    trouble: () => undefined,
+    stop: async () => {
+      const stopped = server;
+      server = undefined;
+      if (!stopped) return;
+      for (const socket of socketsOf(stopped)) socket.destroy();
+      await new Promise<void>((resolve) => stopped.close(resolve));
+    },
+    start: async () => {
+      server = createServer(smtp, attempts);
+      server.listen(port, '127.0.0.1');
+      await once(server.server, 'listening');
+      ({ port } = server.server.address() as AddressInfo);
+    },
+    [Symbol.asyncDispose]: () => smtp.stop(),
+  };
+  await smtp.start();
+  smtp.url = `smtp://127.0.0.1:${port}`;
+  return smtp;
+}
+
+function createServer(smtp: TestSmtp, attempts: Map<string, number>): SMTPServer {
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    logger: false,
+    closeTimeout: 100,
+    onRcptTo: ({ address }, _session, callback) => {
+      const attempt = (attempts.get(address) ?? 0) + 1;
+      attempts.set(address, attempt);
+      const trouble = smtp.trouble(address, attempt);
+      answer(trouble?.at === 'rcpt' ? trouble : undefined, callback);
+    },
+    onData: (stream, session, callback) => {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        const recipients = recipientsOf(session);
+        const trouble = smtp.trouble(recipients[0]!, attempts.get(recipients[0]!)!);
+        if (trouble?.at === 'data' && 'code' in trouble) return answer(trouble, callback);
+        void keep(smtp, recipients, Buffer.concat(chunks).toString()).then(() => {
+          if (trouble && 'dies' in trouble) socketOf(server, session)?.destroy();
+          else answer(trouble?.at === 'data' ? trouble : undefined, callback);
+        }, callback);
+      });
+    },
+  });
+  // A client that ends its connection in the middle is part of the tests.
+  server.on('error', () => undefined);
+  return server;
+}
+
+function answer(trouble: SmtpTrouble | undefined, callback: (error?: Error | null) => void): void {
+  if (trouble && 'code' in trouble) callback(Object.assign(new Error('trouble'), { responseCode: trouble.code }));
+  else if (trouble && 'hangMs' in trouble) setTimeout(callback, trouble.hangMs).unref();
+  else callback();
+}
+
+async function keep(smtp: TestSmtp, recipients: string[], raw: string): Promise<void> {
+  smtp.mails.push({ recipients, parsed: await simpleParser(raw), raw });
+}
+
+function recipientsOf(session: SMTPServerSession): string[] {
+  return session.envelope.rcptTo.map((recipient) => recipient.address);
+}
+
+/** smtp-server keeps its connections in a set that its types do not show. */
+interface Connection {
+  id: string;
+  _socket: Socket;
+}
+
+function connectionsOf(server: SMTPServer): Connection[] {
+  return [...(server as unknown as { connections: Set<Connection> }).connections];
+}
+
+function socketsOf(server: SMTPServer): Socket[] {
+  return connectionsOf(server).map((connection) => connection._socket);
+}
+
+function socketOf(server: SMTPServer, session: SMTPServerSession): Socket | undefined {
+  return connectionsOf(server).find(({ id }) => id === session.id)?._socket;
+}
