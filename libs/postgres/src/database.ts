@@ -1,7 +1,7 @@
 import type { Logger, Metrics } from '@scheduling/runtime';
 import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import { Pool, types } from 'pg';
-import type { MigrationSet } from './migrate.ts';
+import type { MigrationSet } from './migration-set.ts';
 import { measurePool } from './pool-metrics.ts';
 import { createSchemaGate, SchemaOutdated } from './schema-gate.ts';
 

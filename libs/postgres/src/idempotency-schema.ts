@@ -1,5 +1,5 @@
 import { type Generated, type Kysely, sql } from 'kysely';
-import type { MigrationSet } from './migrate.ts';
+import type { MigrationSet } from './migration-set.ts';
 
 /** The table of the `Idempotency-Key`s, in the database of every service that the gateway asks to create something. */
 export interface IdempotencySchema {

@@ -2,24 +2,8 @@ import { FatalError, type Logger } from '@scheduling/runtime';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { Pool } from 'pg';
+import type { MigrationSet, SchemaMigration } from './migration-set.ts';
 import { describeBreaking, readSchemaState } from './schema-state.ts';
-
-/** Migrations with a history table of their own, so that a library's and a service's are numbered independently. */
-export interface MigrationSet {
-  /** Prefix of the history table, such as `messaging`. */
-  name: string;
-  /** By name; run in the order of the names, never edited once landed. */
-  migrations: Record<string, SchemaMigration>;
-}
-
-export interface SchemaMigration extends Migration {
-  /**
-   * `export const breaking = true` in a migration that older code cannot live with, such as one that drops what it reads. First expand in one
-   * migration, run the code that needs only the new form everywhere, and contract in a later one that says this. From then on every process
-   * that does not know the migration ends at its start.
-   */
-  breaking?: boolean;
-}
 
 /**
  * Brings a database up to date. Safe when two start at once: the second waits for the first. Migrations of a newer version stay as they are,

@@ -1,6 +1,6 @@
 import { DomainError, FatalError, type Logger } from '@scheduling/runtime';
 import type { PoolClient } from 'pg';
-import type { MigrationSet } from './migrate.ts';
+import type { MigrationSet } from './migration-set.ts';
 import { describeBreaking, describeMissing, readSchemaState } from './schema-state.ts';
 
 /** Lets connections through once the schema is one that this code can work on; from then on it stays open. */

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { MigrationSet } from './migrate.ts';
+import type { MigrationSet } from './migration-set.ts';
 
 /** How a database's schema differs from the one that this code was written for. Migrations are named `set/name`. */
 export interface SchemaState {

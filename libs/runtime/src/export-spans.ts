@@ -5,8 +5,16 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import { randomUUID } from 'node:crypto';
-import type { TracingOptions } from './tracing.ts';
+import type { Logger } from './logger.ts';
 import { within } from './within.ts';
+
+export interface TracingOptions {
+  /** The name of the service in its spans. */
+  service: string;
+  /** The base address of an OTLP/HTTP collector; empty: nothing is traced and nothing is loaded for it. */
+  endpoint: string;
+  logger: Logger;
+}
 
 const exportTimeoutMs = 2_000;
 const batchEveryMs = 1_000;

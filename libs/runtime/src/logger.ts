@@ -1,6 +1,5 @@
 import { type Logger, pino } from 'pino';
-import { currentContext } from './request-context.ts';
-import { currentTraceId } from './tracing.ts';
+import { currentContext, currentTraceId } from './request-context.ts';
 
 export type { Logger };
 

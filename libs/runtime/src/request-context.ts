@@ -1,3 +1,4 @@
+import { trace } from '@opentelemetry/api';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 
@@ -27,6 +28,11 @@ export function runWithContext<T>(context: RequestContext, work: () => T): T {
 /** The context of the request being served, undefined outside of one. */
 export function currentContext(): RequestContext | undefined {
   return storage.getStore();
+}
+
+/** The trace that the running code is part of; undefined while nothing is traced. */
+export function currentTraceId(): string | undefined {
+  return trace.getActiveSpan()?.spanContext().traceId;
 }
 
 export function newRequestId(): string {

@@ -1,14 +1,6 @@
 import { type Attributes, context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { DomainError } from './domain-error.ts';
-import type { Logger } from './logger.ts';
-
-export interface TracingOptions {
-  /** The name of the service in its spans. */
-  service: string;
-  /** The base address of an OTLP/HTTP collector; empty: nothing is traced and nothing is loaded for it. */
-  endpoint: string;
-  logger: Logger;
-}
+import type { TracingOptions } from './export-spans.ts';
 
 /** What spans say must not be personal: route patterns, ids, states and the CRM, never an address, a reference or a text. */
 export interface SpanOptions {
@@ -74,11 +66,6 @@ export function currentTraceparent(): string | undefined {
   const carrier: { traceparent?: string } = {};
   propagation.inject(context.active(), carrier);
   return carrier.traceparent;
-}
-
-/** Undefined while nothing is traced. */
-export function currentTraceId(): string | undefined {
-  return trace.getActiveSpan()?.spanContext().traceId;
 }
 
 /** Its text is left out: it may quote what somebody entered. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { ServerKind } from './choose-servers.ts';
+import type { TestNats } from './test-nats.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -47,13 +48,4 @@ async function startEmbeddedNats(): Promise<TestNats> {
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-export interface TestNats extends AsyncDisposable {
-  url: string;
-  stop(): Promise<void>;
-  /** Starts the stopped server on the same port. */
-  start(): Promise<void>;
-  /** The same, but everything JetStream had on its disk is gone. */
-  startEmpty(): Promise<void>;
 }

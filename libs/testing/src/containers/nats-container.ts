@@ -1,6 +1,6 @@
 import { freePort } from '@scheduling/embedded';
 import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer, Wait } from 'testcontainers';
-import type { TestNats } from '../nats.ts';
+import type { TestNats } from '../test-nats.ts';
 
 const clientPort = 4222;
 const stopTimeoutMs = 5_000;

@@ -1,0 +1,102 @@
+import {
+  type Broker,
+  connectBroker,
+  hostConsumerService,
+  hostDeadLetterService,
+  type MessagingSchema,
+  startConsumers,
+  startRelay,
+  type Subscription,
+} from '@scheduling/messaging';
+import { createDatabase, type Database, type MigrationSet, translatePostgresError } from '@scheduling/postgres';
+import { createClient, type Definition, type HostedService, openCredentials, type RpcClient, startRpcServer } from '@scheduling/rpc';
+import { createMetrics, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
+import type { ServiceSettings } from './settings.ts';
+
+export interface RunningService extends AsyncDisposable {
+  grpcPort: number;
+  metricsPort: number;
+}
+
+/** What a service stands on. */
+export interface Foundation<Schema> {
+  database: Database<Schema>;
+  broker: Broker;
+  metrics: Metrics;
+  logger: Logger;
+  /** Keeps something until the stop: after the last call has been answered, before the connections are closed. */
+  use<T extends AsyncDisposable | Disposable>(resource: T): T;
+  /** A client of another service; see `createClient`. */
+  connect<D extends Definition>(definition: D, service: string, address: string): RpcClient<D>;
+}
+
+/** What a service adds to it. */
+export interface Composition<Schema> {
+  /** The RPCs that it answers. */
+  hosted: HostedService[];
+  /** The events that it consumes; it then also answers operators about its consumers and dead letters. */
+  subscriptions?: Subscription<Schema>[];
+  /** After so many failures an event is put aside. */
+  maxAttempts?: number;
+}
+
+export interface ServiceOptions<Schema> {
+  name: string;
+  settings: ServiceSettings;
+  migrations: readonly MigrationSet[];
+  logger: Logger;
+  compose: (foundation: Foundation<Schema>) => Composition<Schema>;
+}
+
+/**
+ * Starts a service: its database, the relay of its outbox, its consumers, its RPCs, and `/readyz` when it answers. Tests and the process use the
+ * same. Disposal drains first and closes the connections last. NATS is no condition for readiness: without it events wait in the outbox, and
+ * the service goes on.
+ */
+export async function createService<Schema extends MessagingSchema>(options: ServiceOptions<Schema>): Promise<RunningService> {
+  const { name, settings, migrations, logger } = options;
+  await using starting = new AsyncDisposableStack();
+  starting.use(await startTracing({ service: name, endpoint: settings.otlpEndpoint, logger }));
+  const metrics = createMetrics(name);
+  const credentials = starting.use(openCredentials({ files: settings.tlsFiles, logger, metrics }));
+  const database = starting.use(createDatabase<Schema>({ url: settings.databaseUrl, applicationName: name, migrations, logger, metrics }));
+  const operations = starting.use(
+    await startOperationsServer({
+      host: settings.listenHost,
+      port: settings.metricsPort,
+      metrics,
+      readiness: { postgres: database.ping, schema: database.checkSchema },
+    }),
+  );
+  const broker = starting.use(connectBroker({ url: settings.natsUrl, name, logger, streamReplicas: settings.natsStreamReplicas, metrics }));
+  const { hosted, subscriptions, maxAttempts } = options.compose({
+    database,
+    broker,
+    metrics,
+    logger,
+    use: (resource) => starting.use(resource),
+    connect: (definition, service, address) => starting.use(createClient(definition, service, address, { credentials, metrics })),
+  });
+  starting.use(startRelay({ service: name, database, broker, logger, metrics }));
+  const services = [...hosted];
+  if (subscriptions) {
+    starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
+    services.push(hostDeadLetterService({ database, broker }), hostConsumerService({ service: name, subscriptions }));
+  }
+  const rpcServer = starting.use(
+    await startRpcServer({
+      host: settings.listenHost,
+      port: settings.grpcPort,
+      credentials,
+      services,
+      logger,
+      translateError: translatePostgresError,
+      metrics,
+    }),
+  );
+  operations.serve();
+  starting.defer(() => operations.drain());
+
+  const started = starting.move();
+  return { grpcPort: rpcServer.port, metricsPort: operations.port, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
