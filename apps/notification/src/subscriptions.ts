@@ -19,7 +19,11 @@ const nothing: Effect = () => Promise.resolve();
 /** Which events become mails, and which unmake them. */
 export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
   return [
-    subscription(events.participationChanged, (change, { eventId }) => mailAboutChange(dependencies, change, eventId)),
+    subscription(
+      events.participationChanged,
+      (change, { eventId }) => mailAboutChange(dependencies, change, eventId),
+      ({ participationId }) => participationId,
+    ),
     subscription(events.emailVerificationRequested, (request, { eventId }) => mailForVerification(dependencies, request, eventId)),
     subscription(events.customerErasureRequested, (request) => eraseCustomer(dependencies, request)),
   ];

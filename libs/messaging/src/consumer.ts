@@ -1,6 +1,6 @@
 import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import type { Database } from '@scheduling/postgres';
+import { type Database, translatePostgresError } from '@scheduling/postgres';
 import { describeError, DomainError, inSpan, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions } from '@scheduling/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,13 +25,19 @@ export interface Subscription<Schema> {
    * inbox makes the effect happen once, and an effect must not let an older version overwrite a newer one.
    */
   handle(data: unknown, context: EventContext): Promise<Effect<Schema>>;
+  /**
+   * What the event is about. Events about the same thing that come together are handled one after the other, in the order of the stream; when
+   * one has to be tried again, those after it are not held up. Not given: every event at once.
+   */
+  subjectOf?(data: unknown): string;
 }
 
 export function subscription<Schema, Data>(
   definition: EventDefinition<Data>,
   handle: (data: Data, context: EventContext) => Promise<Effect<Schema>>,
+  subjectOf?: (data: Data) => string,
 ): Subscription<Schema> {
-  return { definition, handle };
+  return { definition, handle, subjectOf };
 }
 
 export interface ConsumersOptions<Schema extends MessagingSchema> {
@@ -41,7 +47,7 @@ export interface ConsumersOptions<Schema extends MessagingSchema> {
   database: Database<Schema>;
   broker: Broker;
   logger: Logger;
-  /** An event that fails this often is poison and goes to the dead letters; 10 when not given. */
+  /** An event that fails, and was delivered this often by then, is poison and goes to the dead letters; 10 when not given. */
   maxAttempts?: number;
   /** Where the events are counted. */
   metrics?: Metrics;
@@ -133,14 +139,28 @@ async function consumeBatch<Schema extends MessagingSchema>(
   const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchExpiresMs });
   const stop = (): void => messages.stop();
   signal.addEventListener('abort', stop, { once: true });
-  const running: Promise<void>[] = [];
+  /** The last piece of work about each thing. */
+  const running = new Map<string, Promise<void>>();
   try {
-    for await (const message of messages) running.push(processMessage(options, each, name, message));
+    for await (const message of messages) {
+      const subject = subjectOf(each, message);
+      const before = running.get(subject) ?? Promise.resolve();
+      running.set(subject, before.then(() => processMessage(options, each, name, message)));
+    }
   } finally {
     signal.removeEventListener('abort', stop);
-    await Promise.all(running);
+    await Promise.all(running.values());
   }
-  if (running.length === 0 && !signal.aborted) await restartWhenSilent(consumer);
+  if (running.size === 0 && !signal.aborted) await restartWhenSilent(consumer);
+}
+
+function subjectOf<Schema>({ definition, subjectOf: of }: Subscription<Schema>, message: JsMsg): string {
+  try {
+    if (of) return of(definition.decode(message.data));
+  } catch {
+    // What cannot be read fails when it is handled, and is put aside there.
+  }
+  return `message ${message.seq}`;
 }
 
 /** Messages wait, none is in delivery, and yet a whole fetch brought nothing: the consumer is stuck, so it is deleted and made again. */
@@ -194,7 +214,7 @@ async function applyOnce<Schema extends MessagingSchema>(
   });
 }
 
-/** A dependency that is away is waited for as long as it takes; any other error is tried a few times and then put aside. */
+/** A dependency that is away, the own database too, is waited for as long as it takes; after any other error the event is tried a few times and then put aside. */
 async function fail<Schema extends MessagingSchema>(
   { database, logger, maxAttempts = defaultMaxAttempts }: ConsumersOptions<Schema>,
   consumer: string,
@@ -203,7 +223,8 @@ async function fail<Schema extends MessagingSchema>(
   error: unknown,
 ): Promise<Consumption> {
   const attempts = message.info.deliveryCount;
-  const waiting = error instanceof DomainError && error.category === 'unavailable';
+  const translated = translatePostgresError(error);
+  const waiting = translated instanceof DomainError && translated.category === 'unavailable';
   if (waiting || attempts < maxAttempts) {
     const delayMs = Math.min(maxDelayMs, 100 * 2 ** Math.min(attempts, waiting ? 5 : 10));
     logger.warn({ err: error, consumer, attempts, delayMs }, 'the event could not be processed yet');
@@ -223,7 +244,13 @@ async function fail<Schema extends MessagingSchema>(
           error: textOf(error),
           attempts,
         })
-        .onConflict((conflict) => conflict.doNothing())
+        .onConflict((conflict) =>
+          conflict.columns(['consumer', 'event_id']).doUpdateSet((row) => ({
+            error: row.ref('excluded.error'),
+            attempts: row.ref('excluded.attempts'),
+            failed_at: row.ref('excluded.failed_at'),
+          })),
+        )
         .execute(),
     );
     message.term();

@@ -3,7 +3,7 @@ import { type DeadLetter, DeadLetterServiceService } from '@scheduling/contracts
 import type { Database } from '@scheduling/postgres';
 import { type HostedService, hostService } from '@scheduling/rpc';
 import { DomainError } from '@scheduling/runtime';
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { Broker } from './broker.ts';
 import { events } from './events.ts';
@@ -37,13 +37,13 @@ export function hostDeadLetterService<Schema extends MessagingSchema>(options: D
       return { deadLetter: toMessage(row), data: readData(row) };
     },
     retryDeadLetter: async (key) => {
-      await publishAgain(options.broker, await findDeadLetter(db, key));
-      await deleteDeadLetter(db, key);
+      const row = await findDeadLetter(db, key);
+      await publishAgain(options.broker, row);
+      await deleteDeadLetter(db, row);
       return {};
     },
     dropDeadLetter: async (key) => {
-      await findDeadLetter(db, key);
-      await deleteDeadLetter(db, key);
+      await deleteDeadLetter(db, await findDeadLetter(db, key));
       return {};
     },
   });
@@ -60,8 +60,14 @@ async function findDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): 
     .executeTakeFirstOrThrow(notFound);
 }
 
-async function deleteDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<void> {
-  await db.deleteFrom('dead_letter').where('consumer', '=', key.consumer).where('event_id', '=', key.eventId).execute();
+/** Not one that has failed again in the meantime: a Date has milliseconds, the table has more. */
+async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow): Promise<void> {
+  await db
+    .deleteFrom('dead_letter')
+    .where('consumer', '=', row.consumer)
+    .where('event_id', '=', row.event_id)
+    .where(sql<Date>`date_trunc('milliseconds', failed_at)`, '=', row.failed_at)
+    .execute();
 }
 
 /**

@@ -100,7 +100,7 @@ async function relay<Schema extends MessagingSchema>(options: Relaying<Schema>, 
 async function publishBatch<Schema extends MessagingSchema>(
   db: Kysely<MessagingSchema>,
   stream: JetStream,
-  { service, count }: Relaying<Schema>,
+  { service, count, logger }: Relaying<Schema>,
 ): Promise<number> {
   const rows = await db.selectFrom('outbox').selectAll().where('sent_at', 'is', null).orderBy('id').limit(batchSize).execute();
   if (rows.length === 0) return 0;
@@ -113,8 +113,8 @@ async function publishBatch<Schema extends MessagingSchema>(
   );
   const sent = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   if (sent.length > 0) {
-    await db.updateTable('outbox').set({ sent_at: sql<Date>`now()` }).where('id', 'in', sent.map((event) => event.id)).execute();
-    await rememberPosition(db, stream.manager, sent.reduce((last, event) => (event.sequence > last.sequence ? event : last)));
+    await refillLostEvents(db, stream.manager, logger);
+    await noteSent(db, stream.manager, sent);
   }
   const failure = results.find((result) => result.status === 'rejected');
   if (failure) throw failure.reason;
@@ -135,14 +135,22 @@ function publish(stream: JetStream, row: Selectable<OutboxTable>, service: strin
   return stream.client.publish(row.subject, row.payload, { msgID: row.id, headers });
 }
 
-async function rememberPosition(db: Kysely<MessagingSchema>, manager: JetStreamManager, last: { id: string; sequence: number }): Promise<void> {
+/**
+ * Nothing counts as sent without the position that tells whether the stream still holds it. Who calls this has looked whether it holds the
+ * position before: past that, what it lost there would never be missed.
+ */
+async function noteSent(db: Kysely<MessagingSchema>, manager: JetStreamManager, sent: { id: string; sequence: number }[]): Promise<void> {
   const { created } = await manager.streams.info(streamName);
+  const last = sent.reduce((one, other) => (other.sequence > one.sequence ? other : one));
   const position = { stream_created: created, sequence: last.sequence, event_id: last.id };
-  await db
-    .insertInto('outbox_position')
-    .values(position)
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(position))
-    .execute();
+  await db.transaction().execute(async (tx) => {
+    await tx.updateTable('outbox').set({ sent_at: sql<Date>`now()` }).where('id', 'in', sent.map((event) => event.id)).execute();
+    await tx
+      .insertInto('outbox_position')
+      .values(position)
+      .onConflict((conflict) => conflict.column('id').doUpdateSet(position))
+      .execute();
+  });
 }
 
 /** Sends the last 7 days again when the stream is not the one that held our last event. Consumers skip what they have had. */

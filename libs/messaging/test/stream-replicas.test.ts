@@ -30,9 +30,9 @@ async function serve(streamReplicas: number): Promise<void> {
 
 it('a service gives the stream the replicas that it lacks, and takes none away', async () => {
   await serve(1);
-  expect(await inspectStream(url)).toMatchObject({ clustered: true, config: { num_replicas: 1 } });
+  await eventually(async () => expect(await inspectStream(url)).toMatchObject({ clustered: true, config: { num_replicas: 1 } }));
   await serve(3);
   await eventually(async () => expect(await inspectStream(url)).toMatchObject({ config: { num_replicas: 3 }, laggingReplicas: [] }));
   await serve(1);
-  expect(await inspectStream(url)).toMatchObject({ config: { num_replicas: 3 } });
+  await eventually(async () => expect(await inspectStream(url)).toMatchObject({ config: { num_replicas: 3 } }));
 });

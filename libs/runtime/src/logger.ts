@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import { type Logger, type LoggerOptions, pino } from 'pino';
 import { currentContext, currentTraceId } from './request-context.ts';
 
 export type { Logger };
@@ -8,7 +8,7 @@ export type { Logger };
  * never personal data; ERROR means that a human must act.
  */
 export function createLogger(options: { service: string; level: string }): Logger {
-  return pino({
+  const settings: LoggerOptions = {
     level: options.level,
     base: { service: options.service },
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -19,7 +19,9 @@ export function createLogger(options: { service: string; level: string }): Logge
       const traceId = currentTraceId();
       return { ...(context && { requestId: context.requestId }), ...(traceId !== undefined && { traceId }) };
     },
-  });
+  };
+  // Written before the call returns: a line that explains the end of the process is there when it ends, and is its last.
+  return pino(settings, pino.destination({ dest: 1, sync: true }));
 }
 
 interface ErrorDescription {
