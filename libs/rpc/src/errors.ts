@@ -23,9 +23,11 @@ export function toStatus(error: DomainError): StatusObject {
   return { code: statusOf[error.category], details: error.message, metadata };
 }
 
+const internalDetails = 'internal error';
+
 /** An error that no rule knows: the caller learns nothing of it. */
 export function internalStatus(): StatusObject {
-  return { code: Status.INTERNAL, details: 'internal error', metadata: new Metadata() };
+  return { code: Status.INTERNAL, details: internalDetails, metadata: new Metadata() };
 }
 
 /** The only place where a gRPC status becomes a domain error. Everything that is not one of ours says that the service does not answer, or stays what it was. */
@@ -41,8 +43,15 @@ export function fromServiceError(error: ServiceError, service: string): Error {
     case Status.DEADLINE_EXCEEDED:
     case Status.CANCELLED:
     case Status.RESOURCE_EXHAUSTED:
-      return DomainError.unavailable('service.unavailable', `the ${service} service does not answer`, error);
+      return unanswered(error, service);
+    case Status.INTERNAL:
+      // Not what the service answered, but the end of the connection: Node closes one on which very many calls were given up in a short time.
+      return error.details === internalDetails ? error : unanswered(error, service);
     default:
       return error;
   }
+}
+
+function unanswered(error: ServiceError, service: string): DomainError {
+  return DomainError.unavailable('service.unavailable', `the ${service} service does not answer`, error);
 }

@@ -137,8 +137,9 @@ function streaming(method: MethodDefinition, handler: AnyHandler, options: RpcSe
         }
         call.end();
       } catch (error) {
-        const status = fail(span, error, method, options);
-        if (!controller.signal.aborted) call.emit('error', status);
+        // Nobody waits for the rest: the wait for the reader ended because of that, or the handler did.
+        if (controller.signal.aborted) return;
+        call.emit('error', fail(span, error, method, options));
       }
     });
   };

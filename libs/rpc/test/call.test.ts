@@ -2,6 +2,9 @@ import { type Customer, CustomerServiceService } from '@scheduling/contracts/cus
 import { AppointmentServiceService } from '@scheduling/contracts/calendar/v1';
 import { currentContext, DomainError, runWithContext } from '@scheduling/runtime';
 import { eventually, testLogger } from '@scheduling/testing';
+import { once } from 'node:events';
+import { constants, createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
 
@@ -91,11 +94,14 @@ describe('a call', () => {
   });
 
   it('ends with the time of its request', async () => {
-    const client = await connect(() => new Promise(() => undefined));
+    let calls = 0;
+    const client = await connect(() => ((calls += 1) === 1 ? Promise.resolve({}) : new Promise(() => undefined)));
+    await client.getCustomer(request);
     const startedMs = Date.now();
-    const failing = runWithContext({ requestId: 'r', deadlineMs: startedMs + 300 }, () => client.getCustomer(request));
+    const failing = runWithContext({ requestId: 'r', deadlineMs: startedMs + 100 }, () => client.getCustomer(request));
     await expect(failing).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
-    expect(Date.now() - startedMs).toBeLessThan(1_500);
+    // Without the request's time it would be the 2 s of a call.
+    expect(Date.now() - startedMs).toBeLessThan(1_900);
   });
 
   it('passes the time that is left on to the next service', async () => {
@@ -104,9 +110,21 @@ describe('a call', () => {
       deadlines.push(currentContext()?.deadlineMs);
       return {};
     });
-    const deadlineMs = Date.now() + 500;
-    await runWithContext({ requestId: 'r', deadlineMs }, () => client.getCustomer(request));
-    expect(deadlines[0]).toBeLessThanOrEqual(deadlineMs + 50);
+    await client.getCustomer(request);
+    const startedMs = Date.now();
+    await runWithContext({ requestId: 'r', deadlineMs: startedMs + 1_000 }, () => client.getCustomer(request));
+    // Without the request's time it would be the 2 s of a call, from when it arrives.
+    expect(deadlines[1]).toBeLessThan(startedMs + 2_000);
+  });
+
+  it('is unavailable when its connection ends with an error, as when its server has seen too many calls given up', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    stack.defer(() => void server.close());
+    server.on('stream', ({ session }) => session?.goaway(constants.NGHTTP2_INTERNAL_ERROR));
+    server.on('sessionError', () => undefined);
+    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${(server.address() as AddressInfo).port}`));
+    await expect(client.createCustomer(newCustomer)).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
   });
 
   it('does not fail while its server restarts', async () => {
@@ -117,6 +135,7 @@ describe('a call', () => {
     await client.createCustomer(newCustomer);
     await first[Symbol.asyncDispose]();
     const answer = client.createCustomer(newCustomer);
+    answer.catch(() => undefined);
     stack.use(await startRpcServer({ host: '127.0.0.1', port: first.port, logger, services }));
     await expect(answer).resolves.toMatchObject({ created: true });
   });
