@@ -1,8 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 const workspaces = [...['libs', 'apps'].flatMap((folder) => readdirSync(new URL(folder, import.meta.url)).map((name) => `${folder}/${name}`)), 'deploy'];
+
+/** Files of these start the whole stack, or share one: they come alone, one after the other. */
+const alone = { fileParallelism: false, sequence: { groupOrder: 1 } };
 
 /** Every workspace with tests is a project of its own name: `vitest run --project calendar`. */
 const projects = workspaces
@@ -10,10 +14,16 @@ const projects = workspaces
   .map((workspace) => ({
     extends: true as const,
     root: new URL(workspace, import.meta.url).pathname,
-    test: { name: basename(workspace), include: ['src/**/*.test.ts', 'test/**/*.test.ts'], exclude: ['test/http/**', 'test/containers/**', 'test/upgrade/**'] },
+    test: {
+      name: basename(workspace),
+      include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+      exclude: ['test/http/**', 'test/containers/**', 'test/upgrade/**'],
+      // They wait for servers most of the time: two at once even on a small machine.
+      ...(workspace === 'apps/local' ? alone : { maxWorkers: Math.max(2, availableParallelism() - 1) }),
+    },
   }));
 
-/** The tests of the whole contract over HTTP share one running stack, so they come alone and one file after the other. */
+/** The tests of the whole contract over HTTP. */
 const http = {
   extends: true as const,
   root: new URL('apps/local', import.meta.url).pathname,
@@ -21,10 +31,9 @@ const http = {
     name: 'http',
     include: ['test/http/**/*.test.ts'],
     globalSetup: [new URL('apps/local/test/http/global-setup.ts', import.meta.url).pathname],
-    fileParallelism: false,
-    sequence: { groupOrder: 1 },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    ...alone,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 };
 

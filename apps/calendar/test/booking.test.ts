@@ -9,6 +9,7 @@ import {
   freshReference,
   newParticipation,
   owned,
+  patiently,
   refusal,
   seatsOf,
   startCalendar,
@@ -18,8 +19,8 @@ let calendar: CalendarUnderTest;
 
 beforeAll(async () => {
   calendar = await startCalendar();
-});
-afterAll(() => calendar[Symbol.asyncDispose]());
+}, 180_000);
+afterAll(() => calendar?.[Symbol.asyncDispose]());
 
 describe('a booking', () => {
   it('takes a seat and tells about it, with a customer made a moment ago', async () => {
@@ -81,12 +82,13 @@ describe('a booking', () => {
     const reference = freshReference('participation');
     const appointments = await Promise.all(Array.from({ length: 20 }, () => createAppointment(calendar)));
     const answers = await Promise.all(
-      appointments.map((appointmentReference) =>
-        calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }, { reference })).then(
+      appointments.map((appointmentReference) => {
+        const request = newParticipation({ appointmentReference, customerReference }, { reference });
+        return patiently(() => calendar.participations.createParticipation(request)).then(
           () => 'created',
           (error: { code: string }) => error.code,
-        ),
-      ),
+        );
+      }),
     );
     expect(answers.toSorted()).toEqual(['created', ...Array.from({ length: 19 }, () => 'participation.reference_taken')]);
     const seats = await Promise.all(appointments.map((appointment) => seatsOf(calendar, appointment)));
@@ -185,4 +187,8 @@ describe('the copies of customers', () => {
     const unknown = newParticipation({ appointmentReference, customerReference: freshReference('customer') });
     expect(await refusal(calendar.participations.createParticipation(unknown))).toMatchObject({ category: 'unavailable' });
   });
+});
+
+it('leaves no deadlock behind', async () => {
+  expect(await calendar.countDeadlocks()).toBe(0);
 });

@@ -11,11 +11,13 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { events } from '@scheduling/messaging';
-import { createDatabase, type Database } from '@scheduling/postgres';
+import { createDatabase, type Database, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type RpcClient } from '@scheduling/rpc';
 import { DomainError } from '@scheduling/runtime';
-import { createTestDatabase, type ServiceProcess, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, type ServiceProcess, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
@@ -38,8 +40,10 @@ export interface CalendarUnderTest extends Calendar {
   database: Database<CalendarSchema>;
   /** Another replica on the same database. Settings override those of the environment. */
   startReplica(settings?: Record<string, string>): Promise<Calendar>;
-  /** Moves the database's clock, for sessions that begin from now on: for replicas started after it. */
-  moveClock(offset: string): Promise<void>;
+  /** Another replica whose clock is `offset` (`181 seconds`) later than that of the others. */
+  startReplicaAt(offset: string, settings?: Record<string, string>): Promise<Calendar>;
+  /** How many deadlocks the database has seen. Ends everything but the other replicas, which must have ended. */
+  countDeadlocks(): Promise<number>;
 }
 
 /** Provider p1 (Europe/Berlin) of CRM one, where nothing else is said. */
@@ -88,11 +92,27 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
   const customers = starting.use(createClient(CustomerServiceService, 'customer', customerProcess.address));
   await setUpProviders(identityProcess.address);
   const database = starting.use(createDatabase<CalendarSchema>({ url, applicationName: 'test', logger }));
-  const moveClock = async (offset: string): Promise<void> => {
-    const name = sql.id(new URL(url).pathname.slice(1));
-    await sql`ALTER DATABASE ${name} SET scheduling.clock_offset = ${sql.lit(offset)}`.execute(database.kysely);
+  const startReplicaAt = (offset: string, overrides: Record<string, string> = {}): Promise<Calendar> => {
+    const later = new URL(url);
+    // A space would end the value.
+    later.searchParams.set('options', `-c scheduling.clock_offset=${offset.replaceAll(' ', '\\ ')}`);
+    return startReplica({ DATABASE_URL: later.href, ...overrides });
   };
   const started = starting.move();
+  const countDeadlocks = async (): Promise<number> => {
+    await started.disposeAsync();
+    await using afterwards = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
+    // A session tells of its deadlocks at its end at the latest, and the end of a pool does not wait for that of its sessions.
+    await eventually(async () => {
+      const { rows } = await sql<{ count: number }>`
+        SELECT count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`.execute(afterwards.kysely);
+      expect(rows).toEqual([{ count: 0 }]);
+    });
+    const { rows } = await sql<{ deadlocks: number }>`
+      SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`.execute(afterwards.kysely);
+    return rows[0]!.deadlocks;
+  };
   return {
     ...calendar,
     identity,
@@ -100,7 +120,8 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
     customerProcess,
     database,
     startReplica,
-    moveClock,
+    startReplicaAt,
+    countDeadlocks,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
@@ -133,7 +154,8 @@ export function freshReference(kind: string): string {
 
 export async function createCustomer({ customers }: CalendarUnderTest, owner = owned): Promise<string> {
   const customerReference = freshReference('customer');
-  await customers.createCustomer({ ...owner, customerReference, userName: `Name of ${customerReference}`, email: 'person@example.com' });
+  const request = { ...owner, customerReference, userName: `Name of ${customerReference}`, email: 'person@example.com' };
+  await patiently(() => customers.createCustomer(request));
   return customerReference;
 }
 
@@ -155,7 +177,7 @@ export function newAppointment(overrides: Partial<CreateAppointmentRequest> = {}
 /** An appointment of provider p1; answers its reference. */
 export async function createAppointment(calendar: Calendar, overrides: Partial<CreateAppointmentRequest> = {}): Promise<string> {
   const request = newAppointment(overrides);
-  await calendar.appointments.createAppointment(request);
+  await patiently(() => calendar.appointments.createAppointment(request));
   return request.reference;
 }
 
@@ -173,6 +195,38 @@ export function newParticipation(
     ...required,
     ...overrides,
   };
+}
+
+const patienceMs = 30_000;
+const tooSlow = new Set(['service.unavailable', 'database.unavailable']);
+
+/** Whether a call, or a query, failed because the service or its database took too long. */
+export function isTooSlow(error: unknown): boolean {
+  const failure = translatePostgresError(error);
+  return failure instanceof DomainError && tooSlow.has(failure.code);
+}
+
+/**
+ * Calls again, for 30 s, while the service or its database was too slow: a call has 2 s and a connection 1.5 s, and here client and service
+ * share one thread. A call that was given up may still be carried out, even after its repetition: only for one that then changes nothing. A
+ * deadlock is repeated as well, so a test that could meet one counts them at its end.
+ */
+export async function patiently<T>(call: () => Promise<T>): Promise<T> {
+  const givesUpMs = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isTooSlow(error) || performance.now() > givesUpMs) throw error;
+    }
+    await delay(100);
+  }
+}
+
+/** Waits for the end of all of them, so that none still runs when the test has failed; then rejects as the first one that was rejected. */
+export async function allEnded<T>(calls: Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(calls);
+  return Promise.all(calls);
 }
 
 /** The domain error that a call is rejected with, without its stack. */

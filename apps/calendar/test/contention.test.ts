@@ -3,12 +3,15 @@ import { DomainError } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  allEnded,
   type Calendar,
   type CalendarUnderTest,
   createAppointment,
   createCustomer,
+  isTooSlow,
   newParticipation,
   owned,
+  patiently,
   startCalendar,
 } from './calendar-under-test.ts';
 
@@ -21,7 +24,7 @@ beforeAll(async () => {
   calendar = stack.use(await startCalendar());
   replicas = [calendar, stack.use(await calendar.startReplica())];
   customerReference = await createCustomer(calendar);
-});
+}, 180_000);
 afterAll(() => stack.disposeAsync());
 
 const callers = 200;
@@ -29,20 +32,21 @@ const capacities = [1, 5, 50];
 const firstSeed = Number(process.env['CONTENTION_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 const seeds = Array.from({ length: Number(process.env['CONTENTION_SEEDS'] ?? 10) }, (_, index) => firstSeed + index);
 
-/** What one caller knows of its participation: the last state that it was told. */
+/**
+ * What one caller knows of its participation: the last state that it was told. Nothing once a call was given up: it may still be carried out, at
+ * any time.
+ */
 interface Belief {
   appointmentReference: string;
   reference: string;
-  state: keyof typeof ParticipationState | 'GONE';
+  state: keyof typeof ParticipationState | 'GONE' | 'UNKNOWN';
 }
 
-// Every call has 2 s: a machine that stalls for so long is not the service's fault, so each is tried once more.
-describe(`${callers} callers at once`, { timeout: 120_000, retry: 1 }, () => {
+describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
   it.each(capacities)('get the %i seats of an appointment, and no more', async (capacity) => {
     const appointmentReference = await createAppointment(calendar, { capacity });
-    const answers = await Promise.all(
-      Array.from({ length: callers }, (_, index) => create(index, newParticipation({ appointmentReference, customerReference }))),
-    );
+    const requests = Array.from({ length: callers }, () => newParticipation({ appointmentReference, customerReference }));
+    const answers = await allEnded(requests.map((request, index) => patiently(() => create(index, request))));
     expect(answers.filter((answer) => answer === 'ok')).toHaveLength(capacity);
     expect(answers.filter((answer) => answer === 'participation.capacity_exhausted')).toHaveLength(callers - capacity);
     await expectTrueSeats([appointmentReference]);
@@ -53,24 +57,22 @@ describe(`${callers} callers at once`, { timeout: 120_000, retry: 1 }, () => {
     const requests = Array.from({ length: callers }, () =>
       newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED }),
     );
-    await Promise.all(requests.map((request, index) => create(index, request)));
-    const answers = await Promise.all(requests.map((request, index) => update(index, request.reference, 'BOOKED')));
+    await allEnded(requests.map((request, index) => patiently(() => create(index, request))));
+    const answers = await allEnded(requests.map((request, index) => patiently(() => update(index, request.reference, 'BOOKED'))));
     expect(answers.filter((answer) => answer === 'ok')).toHaveLength(capacity);
     await expectTrueSeats([appointmentReference]);
   });
 
   it.each(seeds)('book, reserve, request, confirm, cancel and let reservations end at random: seed %i', async (seed) => {
     const appointments = await Promise.all(capacities.map((capacity) => createAppointment(calendar, { capacity })));
-    const beliefs = await Promise.all(Array.from({ length: callers }, (_, index) => playCaller(index, appointments, randomOf(seed * callers + index))));
+    const beliefs = await allEnded(Array.from({ length: callers }, (_, index) => playCaller(index, appointments, randomOf(seed * callers + index))));
     await expectTrueSeats(appointments);
     await expectBeliefs(beliefs.flat());
   });
 
   it('leave no deadlock behind', async () => {
-    await sql`SELECT pg_stat_force_next_flush()`.execute(calendar.database.kysely);
-    const { rows } = await sql<{ deadlocks: number }>`
-      SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`.execute(calendar.database.kysely);
-    expect(rows).toEqual([{ deadlocks: 0 }]);
+    await stack.disposeAsync();
+    expect(await calendar.countDeadlocks()).toBe(0);
   });
 });
 
@@ -85,16 +87,24 @@ async function playCaller(index: number, appointments: string[], random: () => n
     );
     const belief: Belief = { appointmentReference: request.appointmentReference, reference: request.reference, state: 'GONE' };
     beliefs.push(belief);
-    if ((await create(index, request)) !== 'ok') continue;
+    const created = await outcomeOrUnknown(create(index, request));
+    if (created === 'unknown') belief.state = 'UNKNOWN';
+    if (created !== 'ok') continue;
     belief.state = stateName(request.state);
     for (const to of [pick(['BOOKED', 'CANCELED', 'STAY', 'END'] as const), pick(['BOOKED', 'CANCELED', 'DELETED', 'STAY'] as const)]) {
       if (to === 'STAY') continue;
       if (to === 'END') {
-        if (await endReservation(request.reference)) belief.state = 'GONE';
-      } else if ((await update(index, request.reference, to)) === 'ok') belief.state = to;
+        if (await patiently(() => endReservation(request.reference))) belief.state = 'GONE';
+        continue;
+      }
+      const moved = await outcomeOrUnknown(update(index, request.reference, to));
+      if (moved === 'ok') belief.state = to;
+      if (moved !== 'unknown') continue;
+      belief.state = 'UNKNOWN';
+      break;
     }
     // The same caller repeats itself, as after a lost answer.
-    if (belief.state === 'BOOKED' && random() < 0.3) await create(index, { ...request, state: ParticipationState.BOOKED });
+    if (belief.state === 'BOOKED' && random() < 0.3) await outcomeOrUnknown(create(index, { ...request, state: ParticipationState.BOOKED }));
   }
   return beliefs;
 }
@@ -122,7 +132,7 @@ function update(index: number, participationReference: string, state: 'BOOKED' |
 
 const expectedRefusals = new Set(['participation.capacity_exhausted', 'participation.move_not_allowed', 'participation.not_found']);
 
-/** "ok", or the code of a refusal that the rules know. Everything else, such as a deadlock, fails the test. */
+/** "ok", or the code of a refusal that the rules know. Rejects with everything else. */
 async function outcomeOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -131,6 +141,14 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
     if (error instanceof DomainError && expectedRefusals.has(error.code)) return error.code;
     throw error;
   }
+}
+
+/** Not tried again: in between somebody may have given a seat back, which the first call then takes although the second was refused. */
+async function outcomeOrUnknown(call: Promise<string>): Promise<string> {
+  return call.catch((error: unknown) => {
+    if (isTooSlow(error)) return 'unknown';
+    throw error;
+  });
 }
 
 async function expectTrueSeats(appointments: string[]): Promise<void> {
@@ -150,12 +168,15 @@ async function expectTrueSeats(appointments: string[]): Promise<void> {
 
 async function expectBeliefs(beliefs: Belief[]): Promise<void> {
   const shown = new Map<string, string>();
-  for await (const { appointments } of calendar.appointments.listAppointments({ ...owned, includeArchived: true })) {
+  const parts = await patiently(() => Array.fromAsync(calendar.appointments.listAppointments({ ...owned, includeArchived: true })));
+  for (const { appointments } of parts) {
     for (const participation of appointments.flatMap((appointment) => appointment.participations)) {
       shown.set(participation.reference, stateName(participation.state));
     }
   }
-  for (const belief of beliefs) expect(shown.get(belief.reference) ?? 'GONE', belief.reference).toBe(belief.state);
+  const told = beliefs.filter((belief) => belief.state !== 'UNKNOWN');
+  expect(told).not.toEqual([]);
+  for (const belief of told) expect(shown.get(belief.reference) ?? 'GONE', belief.reference).toBe(belief.state);
 }
 
 function stateName(state: ParticipationState): keyof typeof ParticipationState {

@@ -29,8 +29,8 @@ let calendar: CalendarUnderTest;
 
 beforeAll(async () => {
   calendar = await startCalendar();
-});
-afterAll(() => calendar[Symbol.asyncDispose]());
+}, 180_000);
+afterAll(() => calendar?.[Symbol.asyncDispose]());
 
 const ownedBy = (crmId: string) => ({ crmId, providerReference: 'p1' });
 

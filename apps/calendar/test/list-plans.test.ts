@@ -25,8 +25,8 @@ beforeAll(async () => {
   await migrateCalendarDatabase(url, logger);
   database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
   await fill();
-}, 180_000);
-afterAll(() => database[Symbol.asyncDispose]());
+}, 600_000);
+afterAll(() => database?.[Symbol.asyncDispose]());
 
 /** 10 providers of 2 CRMs with 20 resources and 50 products each; a fifth of the appointments, those of providers 1 and 2, have a participation. */
 async function fill(): Promise<void> {

@@ -7,7 +7,7 @@ import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts'
 let calendar: CalendarUnderTest;
 beforeAll(async () => {
   calendar = await startCalendar();
-});
+}, 180_000);
 afterAll(() => calendar?.[Symbol.asyncDispose]());
 
 const copyOf = (id: string, version: number) => Provider.fromPartial({ id, reference: `provider-${id}`, timeZone: 'Europe/Berlin', version });

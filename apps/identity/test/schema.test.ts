@@ -16,7 +16,7 @@ it('waits for a schema that is older, and is ready when the migrations have run'
   const url = await createTestDatabase();
   await using service = await startProcess(url);
   await eventually(async () => expect(await service.readyz()).toBe('not ready: schema\n'));
-  expect(service.output()).toContain('run migrate');
+  await eventually(() => expect(service.output()).toContain('run migrate'));
   await migrateIdentityDatabase(url, logger);
   await eventually(async () => expect(await service.readyz()).toBe('ok\n'));
 });

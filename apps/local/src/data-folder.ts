@@ -68,8 +68,8 @@ function ownedFolder(path: string, file: string, record: RunRecord): DataFolder 
       for (const entry of ownEntries) await rm(join(path, entry), { recursive: true, force: true });
     },
     record: async (unit, pid) => {
-      if (record.stopping) return signalProcess(-pid, 'SIGKILL');
       const startTime = await processStartTime(pid);
+      if (record.stopping) return signalProcess(-pid, 'SIGKILL');
       if (startTime === undefined) return;
       record.processes[unit] = { pid, startTime };
       await save();
@@ -152,9 +152,12 @@ async function readRecord(file: string): Promise<RunRecord | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as RunRecord;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    return unlessMissing(error);
   }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
 
 /** A link appears whole and only once: of two commands that start at the same time, one takes the folder. */
@@ -172,10 +175,13 @@ async function createRecord(file: string, record: RunRecord): Promise<boolean> {
   }
 }
 
-/** Removes the record of a command that is gone, unless another command did so and put its own there in the meantime. */
+/** Removes the record of a command that is gone. Another command may have done so and put its own there in the meantime: that one is put back. */
 async function removeRecord(file: string, expected: RunRecord): Promise<void> {
-  const current = await readRecord(file);
-  if (current?.command.pid === expected.command.pid && current.command.startTime === expected.command.startTime) await rm(file, { force: true });
+  const removed = `${file}.${process.pid}.old`;
+  await rename(file, removed).catch(unlessMissing);
+  const { command } = (await readRecord(removed)) ?? expected;
+  if (command.pid !== expected.command.pid || command.startTime !== expected.command.startTime) await link(removed, file);
+  await rm(removed, { force: true });
 }
 
 export async function writeAtomically(file: string, text: string): Promise<void> {

@@ -16,7 +16,7 @@ export interface Command {
   ended: Promise<number | string>;
 }
 
-const readyTimeoutMs = 120_000;
+const readyTimeoutMs = 300_000;
 
 export function startCommand(dataDir: string, args: string[] = [], environment: NodeJS.ProcessEnv = {}): Command {
   const child = spawn(process.execPath, [join(repositoryRoot, 'apps/local/src/main.ts'), ...args], {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mutual-tls-'));
   certificates = await renew();
   stack = await startTestStack(certificates);
-}, 180_000);
+}, 400_000);
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });

@@ -30,10 +30,12 @@ interface TraceExport {
 export async function startSpanCollector(): Promise<SpanCollector> {
   const spans: CollectedSpan[] = [];
   const server = createServer((request, response) => {
-    void json(request).then((body) => {
+    const taken = json(request).then((body) => {
       if (request.url === '/v1/traces') spans.push(...spansOf(body as TraceExport));
       response.writeHead(request.url === '/v1/traces' ? 200 : 404, { 'content-type': 'application/json' }).end('{}');
     });
+    // The process that sent it was killed in the middle.
+    taken.catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -13,7 +13,7 @@ let names = 0;
 
 beforeAll(async () => {
   stack = await startStack({ timings: { firstRetryMs: 50, pollMs: 50, longestRetryMs: 100, firstPauseMs: 20, longestPauseMs: 50 } });
-}, 60_000);
+}, 180_000);
 beforeEach(() => {
   stack.smtp.trouble = () => undefined;
 });
@@ -72,6 +72,9 @@ async function confirmations(): Promise<string[]> {
   return rows.map(({ payload }) => CustomerErasureConfirmed.decode(payload).erasureId);
 }
 
+/** The customer service asks again for what takes long, and is then answered again. */
+const confirmed = async () => new Set(await confirmations()).size;
+
 const contentFor = (email: string): MailContent => ({
   from: { name: 'Studio', address: 'hello@studio.example' },
   to: { name: 'Somebody', address: email },
@@ -93,7 +96,7 @@ describe('a customer who is deleted from future appointments', () => {
     await book(person, 'first');
     await book(person, 'second');
     await eventually(() => expect(mailsTo(person)).toHaveLength(2));
-    const before = (await confirmations()).length;
+    const before = await confirmed();
     await remove(person);
     await eventually(() => expect(mailsTo(person)).toHaveLength(3));
     const { parsed } = mailsTo(person)[2]!;
@@ -104,7 +107,7 @@ describe('a customer who is deleted from future appointments', () => {
     const cancelled = new Set(parsed.attachments.map(({ content }) => uids(content.toString())));
     expect([...cancelled].sort()).toEqual(invited.sort());
     for (const { content } of parsed.attachments) expect(content.toString()).toMatch(/METHOD:CANCEL[\s\S]+SEQUENCE:[2-9]/);
-    await eventually(async () => expect(await confirmations()).toHaveLength(before + 1));
+    await eventually(async () => expect(await confirmed()).toBe(before + 1));
     expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'sent', content: null, recipient: null }]);
   });
 
@@ -113,15 +116,15 @@ describe('a customer who is deleted from future appointments', () => {
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
     await book(person, 'waiting');
     await eventually(async () => expect(await rowsOf(person)).toHaveLength(1));
-    const before = (await confirmations()).length;
+    const before = await confirmed();
     await remove(person);
     await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'pending' }]));
-    expect(await confirmations()).toHaveLength(before);
+    expect(await confirmed()).toBe(before);
     const [waiting] = await rowsOf(person);
     expect(waiting!.expires_at!.getTime() - waiting!.created_at.getTime()).toBeLessThanOrEqual(600_000);
     await stack.database.kysely.updateTable('mail').set({ expires_at: new Date() }).where('id', '=', waiting!.id).execute();
     await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ state: 'failed', content: null, recipient: null }]));
-    expect(await confirmations()).toHaveLength(before + 1);
+    expect(await confirmed()).toBe(before + 1);
     expect(mailsTo(person)).toEqual([]);
   });
 });

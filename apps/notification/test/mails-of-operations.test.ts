@@ -1,6 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { runWithContext } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
 
@@ -19,7 +20,7 @@ beforeAll(async () => {
     await stack.customers.createCustomer({ crmId, providerReference, customerReference, userName: customerReference, email, language });
   }
   await stack.customers.createCustomer({ crmId, providerReference, customerReference: 'nobody', userName: 'No address' });
-}, 60_000);
+}, 180_000);
 afterAll(() => stack[Symbol.asyncDispose]());
 
 /** An appointment of its own, so that its mails can be told from others by the subject. */
@@ -90,9 +91,12 @@ async function expectMails(about: string, expected: string[]): Promise<void> {
   await create(marker, 'bill', BOOKED);
   await eventually(() => expect(arrived(marker)).toHaveLength(1));
   await eventually(() => expect(arrived(about)).toEqual(expected));
-  await eventually(async () => expect(await stack.database.kysely.selectFrom('mail').select('id').where('state', '=', 'pending').execute()).toEqual([]));
+  await eventually(async () => expect(await unsentAbout(about)).toEqual([]));
   expect(arrived(about)).toEqual(expected);
 }
+
+const unsentAbout = (about: string) =>
+  stack.database.kysely.selectFrom('mail').select('id').where(sql`content ->> 'subject'`, 'like', `%${about}%`).execute();
 
 const anna = 'anna@example.com';
 const bill = 'bill@example.com';
@@ -235,7 +239,7 @@ describe('which mail goes to whom', () => {
     const about = await createAppointment();
     await act(about);
     await expectMails(about, mails);
-  }, 30_000);
+  });
 
   it('sends none for the participations of a new appointment, and one to each when it is cancelled', async () => {
     const about = await createAppointment([
@@ -255,7 +259,7 @@ describe('which mail goes to whom', () => {
     const { user } = await stack.identity.createUser({ crmId, reference: 'ida-2@crm', email: person.email, username: 'ida-2', lastName: 'Ida' });
     expect(user!.email).not.toBe(person.email);
     const mails = () => stack.smtp.mails.filter(({ parsed }) => parsed.subject?.includes('confirm your e-mail address'));
-    await expect.poll(() => mails().length, { timeout: 15_000 }).toBe(1);
+    await eventually(() => expect(mails()).toHaveLength(1));
     expect(mails()[0]!.recipients).toEqual([person.email]);
     const token = /https:\/\/booking\.example\/verify-email\?token=([\w-]+)/.exec(mails()[0]!.parsed.text!)![1]!;
     expect(await stack.identity.confirmVerification({ token })).toMatchObject({ language: 'en' });
@@ -282,8 +286,7 @@ describe('a mail', () => {
   });
 
   it('is not kept once it is sent', async () => {
-    const rest = await stack.database.kysely.selectFrom('mail').select(['state', 'content', 'recipient']).execute();
-    expect(rest.length).toBeGreaterThan(0);
-    expect(new Set(rest.map((row) => JSON.stringify(row)))).toEqual(new Set([JSON.stringify({ state: 'sent', content: null, recipient: null })]));
+    const rest = stack.database.kysely.selectFrom('mail').select(['state', 'content', 'recipient']).distinct();
+    await eventually(async () => expect(await rest.execute()).toEqual([{ state: 'sent', content: null, recipient: null }]));
   });
 });

@@ -8,12 +8,16 @@ import { createServer } from 'node:net';
  */
 const range = { min: 20_000, max: 32_768 };
 const attempts = 100;
+/** Nobody may listen yet on a port that was given out, but somebody will. */
+const given = new Set<number>();
 
-/** A TCP port of 127.0.0.1 on which nothing listens. */
+/** A TCP port of 127.0.0.1 on which nothing listens, and another one each time. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     const port = randomInt(range.min, range.max);
-    if (await canListen(port)) return port;
+    if (given.has(port) || !(await canListen(port))) continue;
+    given.add(port);
+    return port;
   }
   throw new Error(`no free port found between ${range.min} and ${range.max}`);
 }

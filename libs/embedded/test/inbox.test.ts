@@ -46,7 +46,7 @@ function firstSubject(server: InboxServer): Promise<string> {
       const mails = (await (await fetch(`${server.webUrl}/api/email`)).json()) as { subject: string }[];
       return mails[0]?.subject;
     },
-    { what: 'a mail in the inbox', timeoutMs: 5_000 },
+    { what: 'a mail in the inbox', timeoutMs: 30_000 },
   );
 }
 

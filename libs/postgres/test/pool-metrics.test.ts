@@ -16,6 +16,7 @@ describe('what is measured of a pool', () => {
     const holding = database.transaction(() => gate.promise);
     await eventually(async () => expect(await value('connections', { state: 'used' })).toBe(1));
     const waiting = sql`SELECT 1`.execute(database.kysely);
+    for (const work of [holding, waiting]) work.catch(() => undefined);
     await eventually(async () => expect(await value('waiting')).toBe(1));
     expect(await value('connections_max')).toBe(1);
     gate.resolve();

@@ -13,7 +13,7 @@ export interface ServiceProcess extends AsyncDisposable {
   pid: number;
 }
 
-const readyTimeoutMs = 20_000;
+const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 10_000;
 
 /** Migrates and starts another team's service as the process it is in production, for tests that call it. */

@@ -1,6 +1,7 @@
+import { freePort } from '@scheduling/embedded';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { once } from 'node:events';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { SMTPServer, type SMTPServerSession } from 'smtp-server';
 
 export interface ReceivedMail {
@@ -15,6 +16,7 @@ export type SmtpTrouble =
   | { at: 'rcpt' | 'data'; code: number }
   /** Answers late, and then as if nothing had been. */
   | { at: 'rcpt' | 'data'; hangMs: number }
+  | { at: 'rcpt' | 'data'; hangUntil: Promise<void> }
   /** Takes the mail, and is gone before it says so. */
   | { at: 'data'; dies: true };
 
@@ -32,10 +34,10 @@ export interface TestSmtp extends AsyncDisposable {
 /** A real SMTP server that keeps what it takes, and makes trouble when it is told to. */
 export async function startTestSmtp(): Promise<TestSmtp> {
   let server: SMTPServer | undefined;
-  let port = 0;
+  const port = await freePort();
   const attempts = new Map<string, number>();
   const smtp: TestSmtp = {
-    url: '',
+    url: `smtp://127.0.0.1:${port}`,
     mails: [],
     trouble: () => undefined,
     stop: async () => {
@@ -49,12 +51,10 @@ export async function startTestSmtp(): Promise<TestSmtp> {
       server = createServer(smtp, attempts);
       server.listen(port, '127.0.0.1');
       await once(server.server, 'listening');
-      ({ port } = server.server.address() as AddressInfo);
     },
     [Symbol.asyncDispose]: () => smtp.stop(),
   };
   await smtp.start();
-  smtp.url = `smtp://127.0.0.1:${port}`;
   return smtp;
 }
 
@@ -92,6 +92,7 @@ function createServer(smtp: TestSmtp, attempts: Map<string, number>): SMTPServer
 function answer(trouble: SmtpTrouble | undefined, callback: (error?: Error | null) => void): void {
   if (trouble && 'code' in trouble) callback(Object.assign(new Error('trouble'), { responseCode: trouble.code }));
   else if (trouble && 'hangMs' in trouble) setTimeout(callback, trouble.hangMs).unref();
+  else if (trouble && 'hangUntil' in trouble) void trouble.hangUntil.then(() => callback());
   else callback();
 }
 

@@ -8,6 +8,8 @@ import { anonymiseParticipations } from './anonymise-participations.ts';
 
 /** Days count, not minutes. */
 const pauseMs = 60 * 60 * 1_000;
+/** The pause after a failure: a database that was away for a moment must not cost an hour. */
+const retryMs = 10_000;
 const batchSize = 500;
 
 /**
@@ -30,12 +32,14 @@ async function anonymiseForever(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
+    let waitMs = pauseMs;
     try {
       if ((await anonymiseBatch(database, anonymiseAfterDays)) === batchSize) continue;
     } catch (error) {
       logger.warn({ err: error }, 'old participations could not be anonymised, trying again');
+      waitMs = retryMs;
     }
-    await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+    await delay(waitMs, undefined, { signal }).catch(() => undefined);
   }
 }
 

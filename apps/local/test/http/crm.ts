@@ -60,6 +60,12 @@ export async function createPractice(crm: TestCrm, settings: { timeZone?: string
   return { crm, owner, account, provider, at, resource: `room-${name}@test`, product: `cut-${name}@test`, customer, customerEmail };
 }
 
+/** A user that nobody has created yet. */
+export function newUser(fields: Record<string, unknown> = {}) {
+  const name = unique('user');
+  return { reference: `${name}@test`, email: `${name}@test.example`, username: name, lastName: 'Hopper', ...fields };
+}
+
 /** Creates an appointment an hour long on a day of the far future and returns its reference. */
 export async function createAppointment(practice: Practice, fields: Record<string, unknown> = {}): Promise<string> {
   const reference = `${unique('appointment')}@test`;

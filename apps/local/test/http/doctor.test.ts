@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createCertificateAuthority, createTestDatabase, startServiceProcess, startTestNats, startTestSmtp, storeCertificate } from '@scheduling/testing';
+import { createCertificateAuthority, createTestDatabase, eventually, startServiceProcess, startTestNats, startTestSmtp, storeCertificate } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { databaseServices, type Unit } from '../../src/service-table.ts';
 import { runAdmin } from '../command.ts';
@@ -15,7 +15,7 @@ import { startTestStack, type TestStack } from './start-test-stack.ts';
 let stack: TestStack;
 beforeAll(async () => {
   stack = await startTestStack();
-}, 180_000);
+}, 400_000);
 afterAll(() => stack?.[Symbol.asyncDispose](), 60_000);
 
 const examine = () => runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'doctor');
@@ -36,10 +36,15 @@ function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line
   expect(code).toBe(1);
 }
 
-describe('the doctor', { timeout: 120_000 }, () => {
+/** Tried once more: it waits 3 s for each answer, and that may be too short on a machine that stalls. */
+describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
   it('finds nothing on a system that is well, and checks everything', async () => {
-    const { code, output } = await examine();
-    expect(output).toMatch(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
+    // The consumers are made behind the start.
+    const { code, output } = await eventually(async () => {
+      const report = await examine();
+      expect(report.output).toMatch(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
+      return report;
+    });
     for (const check of ['gateway', ...databaseServices, ...databaseServices.map((service) => `schema of ${service}`), 'stream', 'erasures', 'mail server']) {
       expect(output).toMatch(new RegExp(`^${check} +ok `, 'm'));
     }
@@ -67,23 +72,30 @@ describe('the doctor', { timeout: 120_000 }, () => {
       [],
       stack.info,
     );
-    expectFault(await examine(), /dead letters of calendar +FAULT +1, the newest: Error: poison/, /dead-letters list/);
-    await query('calendar', 'DELETE FROM dead_letter', [], stack.info);
+    try {
+      expectFault(await examine(), /dead letters of calendar +FAULT +1, the newest: Error: poison/, /dead-letters list/);
+    } finally {
+      await query('calendar', 'DELETE FROM dead_letter', [], stack.info);
+    }
   });
 
   it('finds a migration that is missing, one that this version does not know, and one that it cannot work with', async () => {
     const rename = (from: string, to: string) => query('customer', 'UPDATE customer_migration SET name = $2 WHERE name = $1', [from, to], stack.info);
     const [known, unknown] = ['2026-11-21-customers', '2999-01-01-of-the-future'];
-    await rename(known, unknown);
-    expectFault(await examine(), /schema of customer +FAULT +lacks customer\/2026-11-21-customers/, /run the migrations of customer/);
-    await query('customer', 'INSERT INTO customer_migration SELECT $1, timestamp FROM customer_migration', [known], stack.info);
-    const { code, output } = await examine();
-    expect(output).toMatch(/^schema of customer +warning +has customer\/2999-01-01-of-the-future/m);
-    expect(code).toBe(0);
-    await query('customer', 'CREATE TABLE breaking_migration AS SELECT $1::text AS set_name, $2::text AS name', ['customer', unknown], stack.info);
-    expectFault(await examine(), /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, with which/, /run the version that is installed/);
-    await query('customer', 'DROP TABLE breaking_migration', [], stack.info);
-    await query('customer', 'DELETE FROM customer_migration WHERE name = $1', [unknown], stack.info);
+    try {
+      await rename(known, unknown);
+      expectFault(await examine(), /schema of customer +FAULT +lacks customer\/2026-11-21-customers/, /run the migrations of customer/);
+      await query('customer', 'INSERT INTO customer_migration SELECT $1, timestamp FROM customer_migration', [known], stack.info);
+      const { code, output } = await examine();
+      expect(output).toMatch(/^schema of customer +warning +has customer\/2999-01-01-of-the-future/m);
+      expect(code).toBe(0);
+      await query('customer', 'CREATE TABLE breaking_migration AS SELECT $1::text AS set_name, $2::text AS name', ['customer', unknown], stack.info);
+      expectFault(await examine(), /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, with which/, /run the version that is installed/);
+    } finally {
+      await query('customer', 'DROP TABLE IF EXISTS breaking_migration', [], stack.info);
+      await query('customer', 'INSERT INTO customer_migration SELECT $1, timestamp FROM customer_migration ON CONFLICT DO NOTHING', [known], stack.info);
+      await query('customer', 'DELETE FROM customer_migration WHERE name = $1', [unknown], stack.info);
+    }
   });
 
   it('finds events that nobody publishes, and an erasure that is not confirmed', async () => {
@@ -97,9 +109,9 @@ describe('the doctor', { timeout: 120_000 }, () => {
         [],
         stack.info,
       );
-      expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for 3 min/, /look whether NATS and customer run/);
-      await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
+      expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /look whether NATS and customer run/);
     } finally {
+      await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
       process.kill(pids.customer!, 'SIGCONT');
     }
     const pid = (await stack.currentInfo()).pids.calendar!;
@@ -112,7 +124,7 @@ describe('the doctor', { timeout: 120_000 }, () => {
         [],
         stack.info,
       );
-      expectFault(await examine(), /erasures +FAULT +1 open, the oldest for 5 min, owed by calendar/, /look whether calendar/);
+      expectFault(await examine(), /erasures +FAULT +1 open, the oldest for [56] min, owed by calendar/, /look whether calendar/);
     } finally {
       process.kill(pid, 'SIGCONT');
     }

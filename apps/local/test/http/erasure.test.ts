@@ -25,7 +25,7 @@ beforeAll(async () => {
   stack = resources.use(await startTestStack({ SMTP_URL: smtp.url, LOG_LEVEL: 'debug' }));
   crm = await createCrm({}, stack.info);
   probe = await createPractice(crm);
-}, 120_000);
+}, 400_000);
 afterAll(() => resources.disposeAsync());
 
 /** What an earlier test killed is back. */
@@ -34,7 +34,7 @@ beforeEach(async () => {
     const answers = await Promise.all([crm.get(`${probe.at}/appointments`), crm.get(path`/provider/${probe.provider}/customers/${probe.customer}`)]);
     return answers.every(({ status }) => status === 200);
   };
-  await waitUntil(works, { what: 'the services to answer', timeoutMs: 30_000, intervalMs: 100 });
+  await waitUntil(works, { what: 'the services to answer', timeoutMs: 60_000, intervalMs: 100 });
 });
 
 /** A person in whose every field one word stands that stands nowhere else. */
@@ -98,15 +98,15 @@ describe('a deleted customer', () => {
       ],
     });
     await book(bygone);
-    await waitUntil(() => mailsTo(email).length === 1, { what: 'the first mail', timeoutMs: 20_000 });
+    await waitUntil(() => mailsTo(email).length === 1, { what: 'the first mail', timeoutMs: 60_000 });
     const mails = (state: string) =>
       query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND state = $2`, [crm.crmId, state], stack.info).then((rows) => rows.length);
     smtp.trouble = (recipient) => (recipient === email ? { at: 'rcpt', code: 550 } : undefined);
     await book(coming);
-    await waitUntil(async () => (await mails('failed')) === 1, { what: 'a refused mail', timeoutMs: 20_000 });
+    await waitUntil(async () => (await mails('failed')) === 1, { what: 'a refused mail', timeoutMs: 60_000 });
     smtp.trouble = (recipient) => (recipient === email ? { at: 'rcpt', code: 451 } : undefined);
     await book(requested, { state: 'REQUESTED' });
-    await waitUntil(async () => (await mails('pending')) === 1, { what: 'a pending mail', timeoutMs: 20_000 });
+    await waitUntil(async () => (await mails('pending')) === 1, { what: 'a pending mail', timeoutMs: 60_000 });
     expect(await findWord(stack, word)).not.toEqual([]);
 
     expect((await crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`)).status).toBe(409);
@@ -114,6 +114,9 @@ describe('a deleted customer', () => {
     expect(deletion.status).toBe(204);
     expect(await everyRead(practice, customerReference)).not.toContain(word);
 
+    // The mail that waits goes with the erasure; only then may the server take mails again.
+    const waiting = () => query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND state = 'pending' AND erasure_id IS NULL`, [crm.crmId], stack.info);
+    await waitUntil(async () => (await waiting()).length === 0, { what: 'the pending mail to be erased', timeoutMs: 60_000 });
     smtp.trouble = () => undefined;
     await waitForCompletion();
     expect(await findWord(stack, word)).toEqual([]);
@@ -138,13 +141,13 @@ describe('a deleted customer', () => {
     ] as const) {
       const practice = await createPractice(owner);
       await createParticipation(practice, await createAppointment(practice, appointment), { sendMails: false });
-      await waitUntil(() => mailsTo(practice.customerEmail).length === 1, { what: 'the confirmation', timeoutMs: 20_000 });
+      await waitUntil(() => mailsTo(practice.customerEmail).length === 1, { what: 'the confirmation', timeoutMs: 60_000 });
       const answer = await owner.delete(path`/provider/${practice.provider}/customers/${practice.customer}`, undefined, { query: { ignoreFutureAppointments: true } });
       expect(answer.status).toBe(204);
       await waitForCompletion();
       expect(mailsTo(practice.customerEmail)).toHaveLength(1);
     }
-  }, 60_000);
+  }, 120_000);
 
   it('can be created anew under the same reference, as somebody else', async () => {
     const practice = await createPractice(crm);
@@ -180,7 +183,7 @@ describe('an erasure', () => {
       const before = (await query('customer', reached, [], stack.info)).length;
       const first = remove();
       const isReached = async () => (await query('customer', reached, [], stack.info)).length > before;
-      await waitUntil(isReached, { what: 'the step', timeoutMs: 10_000, intervalMs: 1 });
+      await waitUntil(isReached, { what: 'the step', timeoutMs: 60_000, intervalMs: 1 });
       process.kill((await stack.currentInfo()).pids[victim]!, 'SIGKILL');
       expect([204, 503]).toContain((await first).status);
       // Whoever got a 503 asks again, as one does; 404 says that it is done.
@@ -197,12 +200,16 @@ describe('an erasure', () => {
     const { word, reference: customerReference } = await createCanary(practice);
     await createParticipation(practice, await createAppointment(practice, past), { customerReference, message: word });
     const pid = (await stack.currentInfo()).pids[victim]!;
-    process.kill(pid, 'SIGSTOP');
     const remove = () => crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`);
-    const first = await remove();
-    expect([204, 503]).toContain(first.status);
-    expect(first.durationMs).toBeLessThan(3_000);
-    process.kill(pid, 'SIGCONT');
+    process.kill(pid, 'SIGSTOP');
+    try {
+      const first = await remove();
+      expect([204, 503]).toContain(first.status);
+      // The gateway answers after 2 s at the latest; the rest is for a busy machine.
+      expect(first.durationMs).toBeLessThan(5_000);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
     await waitUntil(async () => [204, 404].includes((await remove()).status), { what: 'the deletion', timeoutMs: completionMs, intervalMs: 200 });
     await waitForCompletion();
     expect(await findWord(stack, word)).toEqual([]);
@@ -225,7 +232,7 @@ describe('an erasure', () => {
     expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ 1 erasures are repeated, 0 of them known from events only/) });
     await waitForCompletion();
     expect(await findWord(stack, word)).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   it('leaves no live booking when bookings run against it', async () => {
     const practice = await createPractice(crm);

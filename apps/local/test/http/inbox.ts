@@ -11,16 +11,16 @@ export interface Mail {
   headers: Record<string, string>;
 }
 
-const deliveryTimeoutMs = 20_000;
+const deliveryTimeoutMs = 60_000;
 
 /** The mails to an address, in the order of their arrival, as soon as there are `count` of them. */
-export async function waitForMails(address: string, count: number, stack: StackInfo = inject('stack'), timeoutMs = deliveryTimeoutMs): Promise<Mail[]> {
+export async function waitForMails(address: string, count: number, stack: StackInfo = inject('stack')): Promise<Mail[]> {
   return waitUntil(
     async () => {
       const mails = await readMails(address, stack);
       return mails.length >= count ? mails : undefined;
     },
-    { what: `${count} mails to ${address}`, timeoutMs, intervalMs: 100 },
+    { what: `${count} mails to ${address}`, timeoutMs: deliveryTimeoutMs, intervalMs: 100 },
   );
 }
 

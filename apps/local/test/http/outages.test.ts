@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { waitUntil } from '@scheduling/embedded';
+import { processIsAlive, waitUntil } from '@scheduling/embedded';
 import { sumSamples } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAdminClient } from '../../src/demo-crm.ts';
@@ -10,10 +10,10 @@ import { waitForMails } from './inbox.ts';
 import { startTestStack, type TestStack } from './start-test-stack.ts';
 
 /** Tried once more: a machine that stalls for half a second is not the service's fault. */
-const timed = { timeout: 90_000, retry: 1 };
+const timed = { timeout: 240_000, retry: 1 };
 /** interface 7: answered within 2 seconds, and what the way to the client takes on a busy machine. */
-const answerMs = 2_000 + 500;
-const healMs = 20_000;
+const answerMs = 2_000 + 1_000;
+const healMs = 60_000;
 /** A scrape waits 1.5 s for what does not answer. */
 const scrapeMs = 5_000;
 const workers = 4;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   stack = await startTestStack();
   crm = await createCrm({}, stack.info);
   practice = await createPractice(crm);
-}, 180_000);
+}, 400_000);
 afterAll(() => stack?.[Symbol.asyncDispose](), 60_000);
 
 /** What clients were told while something was down. */
@@ -53,7 +53,7 @@ async function whileClientsWork(happen: (record: Observations) => Promise<void>)
   const work = async (): Promise<void> => {
     while (!working.signal.aborted) await playRound(record, appointment);
   };
-  const running = Array.from({ length: workers }, work);
+  const running = Promise.allSettled(Array.from({ length: workers }, work));
   try {
     await waitUntil(() => record.streak >= workers * 3, { what: 'the clients to be at work', timeoutMs: healMs });
     await happen(record);
@@ -61,8 +61,9 @@ async function whileClientsWork(happen: (record: Observations) => Promise<void>)
     await waitUntil(() => record.streak >= workers * 5, { what: 'all requests to go through again', timeoutMs: healMs });
   } finally {
     working.abort();
-    await Promise.all(running);
+    await running;
   }
+  for (const worker of await running) if (worker.status === 'rejected') throw worker.reason;
   return record;
 }
 
@@ -115,10 +116,15 @@ async function expectNothingLost(record: Observations): Promise<void> {
 }
 
 async function signal(unit: Unit, name: NodeJS.Signals): Promise<void> {
-  const { pids } = await stack.currentInfo();
-  const [parent, ...children] = await withChildren(pids[unit]!);
+  const [parent, ...children] = await withChildren(await waitUntil(() => livePid(unit), { what: `${unit} to be there`, timeoutMs: healMs }));
   process.kill(parent!, name);
   for (const child of children) signalUnlessGone(child, name);
+}
+
+/** Undefined while it is being started again. */
+async function livePid(unit: Unit): Promise<number | undefined> {
+  const pid = (await stack.currentInfo()).pids[unit];
+  return pid !== null && (await processIsAlive(pid)) ? pid : undefined;
 }
 
 /** A session of Postgres may end at any moment. */
@@ -197,7 +203,8 @@ describe('whoever scrapes the metrics', timed, () => {
       return response.text();
     };
     const measured = { postgres: 'scheduling_outbox_unsent_events', nats: 'scheduling_consumer_lag_events' }[unit];
-    expect(sumSamples(await scrape('calendar'), measured)).toBeDefined();
+    const isKnown = async (): Promise<boolean> => sumSamples(await scrape('calendar'), measured) !== undefined;
+    await waitUntil(isKnown, { what: `${measured} to be known`, timeoutMs: healMs });
     await signal(unit, 'SIGSTOP');
     try {
       const texts = await Promise.all(services.map(scrape));
@@ -207,7 +214,7 @@ describe('whoever scrapes the metrics', timed, () => {
     } finally {
       await signal(unit, 'SIGCONT');
     }
-    await waitUntil(async () => sumSamples(await scrape('calendar'), measured) !== undefined, { what: `${measured} to be known again`, timeoutMs: healMs });
+    await waitUntil(isKnown, { what: `${measured} to be known again`, timeoutMs: healMs });
   });
 });
 
@@ -218,7 +225,7 @@ describe('a booking made while something behind it is down', timed, () => {
     const appointment = await createAppointment(own);
     await signal(unit, 'SIGKILL');
     await createParticipation(own, appointment);
-    expect(await waitForMails(own.customerEmail, 1, stack.info, 45_000)).toHaveLength(1);
+    expect(await waitForMails(own.customerEmail, 1, stack.info)).toHaveLength(1);
   });
 
   it.each(['nats', 'notification', 'inbox'] as const)('is mailed when %s wakes up', async (unit) => {

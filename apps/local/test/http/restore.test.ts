@@ -86,4 +86,4 @@ it('a person who was erased after the backup is erased again after all databases
   const { body } = await restored.get<{ participations: unknown[] }[]>(`${practice.at}/appointments`);
   expect(body).toMatchObject([{ participations: [] }]);
   expect(await keys()).toEqual([]);
-}, 240_000);
+}, 900_000);

@@ -1,5 +1,6 @@
 import { waitUntil } from '@scheduling/embedded';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { sumSamples } from '@scheduling/testing';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { databaseServices } from '../../src/service-table.ts';
 import { type Answer, apiDocument } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
@@ -382,11 +383,20 @@ async function waitUntilQuiet(): Promise<void> {
         [crm.crmId, foreignCrm.crmId],
       ])) as [{ mails: number }];
       const unsent = await Promise.all(databaseServices.map((service) => query(service, 'SELECT id FROM outbox WHERE sent_at IS NULL')));
+      const lags = await Promise.all(consumingServices.map(readLag));
       const now = JSON.stringify(await snapshot([crm, foreignCrm]));
-      const quiet = mails === 3 && unsent.every((rows) => rows.length === 0) && now === last;
+      const quiet = mails === 3 && unsent.every((rows) => rows.length === 0) && lags.every((lag) => lag === 0) && now === last;
       last = now;
       return quiet;
     },
-    { what: 'the events of the setup to be dealt with', timeoutMs: 20_000, intervalMs: 500 },
+    { what: 'the events of the setup to be dealt with', timeoutMs: 60_000, intervalMs: 500 },
   );
+}
+
+const consumingServices = ['calendar', 'customer', 'notification'] as const;
+
+/** How many events a service has not dealt with. */
+async function readLag(service: (typeof consumingServices)[number]): Promise<number | undefined> {
+  const response = await fetch(`${inject('stack').operations[service]}/metrics`);
+  return sumSamples(await response.text(), 'scheduling_consumer_lag_events');
 }

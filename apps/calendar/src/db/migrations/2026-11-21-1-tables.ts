@@ -8,7 +8,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await createParticipations(db);
 }
 
-/** The one clock of reservations and archiving. The offset exists for tests, as a setting of their database. */
+/** The one clock of reservations and archiving. The offset exists for tests, as a setting of their sessions. */
 async function createClock(db: Kysely<unknown>): Promise<void> {
   await sql`
     CREATE FUNCTION scheduling_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
