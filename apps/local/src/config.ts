@@ -41,6 +41,7 @@ const inheritedNames = [
   'TZ',
   'LANG',
   'LC_ALL',
+  'NODE_COMPILE_CACHE',
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',

@@ -20,7 +20,7 @@ const readyTimeoutMs = 300_000;
 
 export function startCommand(dataDir: string, args: string[] = [], environment: NodeJS.ProcessEnv = {}): Command {
   const child = spawn(process.execPath, [join(repositoryRoot, 'apps/local/src/main.ts'), ...args], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, ...environment },
+    env: { ...inherited(), HOME: process.env.HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -42,11 +42,17 @@ export function startCommand(dataDir: string, args: string[] = [], environment: 
 /** Runs the admin command to its end, as an operator does. `output` is what it printed on both streams. */
 export function runAdmin(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
-    const env = { PATH: process.env.PATH, NO_COLOR: '1', ...environment };
+    const env = { ...inherited(), NO_COLOR: '1', ...environment };
     const child = execFile(process.execPath, [join(repositoryRoot, 'apps/local/src/admin.ts'), ...args], { env }, (_error, stdout, stderr) => {
       resolve({ code: child.exitCode ?? -1, output: stdout + stderr });
     });
   });
+}
+
+/** What every command gets that `npm` runs. */
+function inherited(): NodeJS.ProcessEnv {
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, NODE_COMPILE_CACHE };
 }
 
 /** The names of those processes of a stack that are alive. */
