@@ -52,17 +52,18 @@ describe('a reservation', () => {
     expect(participation.expiresAt!.getTime()).toBeLessThanOrEqual(after + 180_000);
   });
 
-  it('holds its seat at 120 s and not at 181 s, with no sweeper', async () => {
+  // Tried once more: at 175 s there are 5 s left for what is done then.
+  it('holds its seat at 175 s and not at 181 s, with no sweeper', { retry: 1 }, async () => {
+    await using early = await replicaAt('175 seconds');
+    await using late = await replicaAt('181 seconds');
     const appointmentReference = await createAppointment(calendar, { capacity: 3 });
     const [first, second, third] = [await reserve(appointmentReference), await reserve(appointmentReference), await reserve(appointmentReference)];
     const booking = newParticipation({ appointmentReference, customerReference });
 
-    await using early = await replicaAt('120 seconds');
     expect((await refusal(early.participations.createParticipation(booking))).code).toBe('participation.capacity_exhausted');
     expect((await shown(early, appointmentReference)).participations).toHaveLength(3);
     await update(early, first.request.reference, ParticipationState.BOOKED);
 
-    await using late = await replicaAt('181 seconds');
     expect((await shown(late, appointmentReference)).participations.map(({ reference }) => reference)).toEqual([first.request.reference]);
     expect((await refusal(update(late, second.request.reference, ParticipationState.BOOKED))).code).toBe('participation.not_found');
     expect(await late.participations.createParticipation(booking)).toMatchObject({ created: true });

@@ -100,11 +100,11 @@ describe('the request id', () => {
 });
 
 describe('while the services are down', () => {
-  // A request has 2 s in all; the rest is for a machine that is busy, and so is the second try.
+  // Tried once more: a machine that stalls is no breach of the rule.
   it('answers 503 with Retry-After within 2 s, and names nothing inside', { retry: 1 }, async () => {
     const startedAtMs = performance.now();
     const response = await fetch(`${gateway.url}/crms/one/user/x`, { headers: { 'x-service-client-id': 'a key' } });
-    expect(performance.now() - startedAtMs).toBeLessThan(2_500);
+    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('1');
     const text = await response.text();

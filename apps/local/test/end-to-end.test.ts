@@ -38,9 +38,7 @@ afterAll(async () => {
 describe('the whole stack', { timeout: 120_000 }, () => {
   it('books an appointment over HTTP and delivers the confirmation', async () => {
     const { answers, mail } = await play('first');
-    // The demo asks again after a 503; what that had done all the same is then answered with 200.
-    for (const { status } of answers) expect([200, 201]).toContain(status);
-    expect(answers).toHaveLength(8);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201, 201, 200]);
     expect(answers.at(-1)?.body).toMatchObject([
       { reference: 'haircut-first@demo', state: 'ACTIVE', capacity: 1, participations: [{ reference: 'booking-first@demo', state: 'BOOKED', name: 'Grace Hopper' }] },
     ]);

@@ -16,7 +16,7 @@ import { notificationSubscriptions } from './subscriptions.ts';
 
 export interface Overrides {
   timings?: Partial<DeliveryTimings>;
-  /** After so many failures an event is put aside. */
+  /** At which delivery an event that fails is put aside. */
   maxAttempts?: number;
 }
 

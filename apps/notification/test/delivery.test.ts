@@ -141,8 +141,8 @@ describe('a server that hangs', () => {
     await eventually(() => expect(attempts).toBe(1));
     const startMs = performance.now();
     await delivery[Symbol.asyncDispose]();
-    // It does not wait for the answer.
-    expect(performance.now() - startMs).toBeLessThan(30_000);
+    // It does not wait for the answer: every process stops within 10 s.
+    expect(performance.now() - startMs).toBeLessThan(10_000);
     expect(await pending()).toMatchObject([{ lease: null, attempts: 0, last_error: 'stopped' }]);
     await using _next = deliver();
     await untilFinished();

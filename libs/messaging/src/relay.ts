@@ -1,4 +1,4 @@
-import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
+import { JetStreamApiError, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { headers as createHeaders } from '@nats-io/transport-node';
 import type { Database } from '@scheduling/postgres';
 import { type Bell, createBell, type Logger, type Metrics } from '@scheduling/runtime';
@@ -85,7 +85,7 @@ async function relay<Schema extends MessagingSchema>(options: Relaying<Schema>, 
   let cleanedMs = 0;
   while (!signal.aborted) {
     if (Date.now() - positionCheckedMs > positionCheckMs) {
-      await refillLostEvents(db, stream.manager, options.logger);
+      await refillLostEvents(db, stream.manager, await stream.manager.streams.info(streamName), options.logger);
       positionCheckedMs = Date.now();
     }
     if (Date.now() - cleanedMs > cleanUpMs) {
@@ -113,8 +113,9 @@ async function publishBatch<Schema extends MessagingSchema>(
   );
   const sent = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   if (sent.length > 0) {
-    await refillLostEvents(db, stream.manager, logger);
-    await noteSent(db, stream.manager, sent);
+    const info = await stream.manager.streams.info(streamName);
+    await refillLostEvents(db, stream.manager, info, logger);
+    await noteSent(db, info, sent);
   }
   const failure = results.find((result) => result.status === 'rejected');
   if (failure) throw failure.reason;
@@ -139,8 +140,7 @@ function publish(stream: JetStream, row: Selectable<OutboxTable>, service: strin
  * Nothing counts as sent without the position that tells whether the stream still holds it. Who calls this has looked whether it holds the
  * position before: past that, what it lost there would never be missed.
  */
-async function noteSent(db: Kysely<MessagingSchema>, manager: JetStreamManager, sent: { id: string; sequence: number }[]): Promise<void> {
-  const { created } = await manager.streams.info(streamName);
+async function noteSent(db: Kysely<MessagingSchema>, { created }: StreamInfo, sent: { id: string; sequence: number }[]): Promise<void> {
   const last = sent.reduce((one, other) => (other.sequence > one.sequence ? other : one));
   const position = { stream_created: created, sequence: last.sequence, event_id: last.id };
   await db.transaction().execute(async (tx) => {
@@ -154,9 +154,9 @@ async function noteSent(db: Kysely<MessagingSchema>, manager: JetStreamManager, 
 }
 
 /** Sends the last 7 days again when the stream is not the one that held our last event. Consumers skip what they have had. */
-async function refillLostEvents(db: Kysely<MessagingSchema>, manager: JetStreamManager, logger: Logger): Promise<void> {
+async function refillLostEvents(db: Kysely<MessagingSchema>, manager: JetStreamManager, info: StreamInfo, logger: Logger): Promise<void> {
   const position = await db.selectFrom('outbox_position').selectAll().executeTakeFirst();
-  if (position === undefined || (await holdsPosition(manager, position))) return;
+  if (position === undefined || (await holdsPosition(manager, info, position))) return;
   const { numUpdatedRows } = await db
     .updateTable('outbox')
     .set({ sent_at: null })
@@ -168,9 +168,9 @@ async function refillLostEvents(db: Kysely<MessagingSchema>, manager: JetStreamM
 
 async function holdsPosition(
   manager: JetStreamManager,
+  { created, state }: StreamInfo,
   position: { stream_created: string; sequence: number; event_id: string },
 ): Promise<boolean> {
-  const { created, state } = await manager.streams.info(streamName);
   if (created !== position.stream_created || state.last_seq < position.sequence) return false;
   // An event that has aged out of the stream cannot be compared any more.
   if (position.sequence < state.first_seq) return true;

@@ -23,7 +23,6 @@ export interface Foundation<Schema> {
   database: Database<Schema>;
   broker: Broker;
   metrics: Metrics;
-  logger: Logger;
   /** Keeps something until the stop: after the last call has been answered, before the connections are closed. */
   use<T extends AsyncDisposable | Disposable>(resource: T): T;
   /** A client of another service; see `createClient`. */
@@ -36,7 +35,7 @@ export interface Composition<Schema> {
   hosted: HostedService[];
   /** The events that it consumes; it then also answers operators about its consumers and dead letters. */
   subscriptions?: Subscription<Schema>[];
-  /** After so many failures an event is put aside. */
+  /** Handed to {@link startConsumers}. */
   maxAttempts?: number;
 }
 
@@ -73,7 +72,6 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
     database,
     broker,
     metrics,
-    logger,
     use: (resource) => starting.use(resource),
     connect: (definition, service, address) => starting.use(createClient(definition, service, address, { credentials, metrics })),
   });

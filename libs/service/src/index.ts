@@ -1,2 +1,2 @@
-export { type Composition, createService, type Foundation, type RunningService } from './create-service.ts';
-export { readServiceSettings, type ServiceSettings } from './settings.ts';
+export { createService, type RunningService } from './create-service.ts';
+export { readServiceSettings } from './settings.ts';

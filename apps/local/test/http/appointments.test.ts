@@ -7,7 +7,6 @@ let crm: TestCrm;
 let practice: Practice;
 beforeAll(async () => {
   crm = await createCrm();
-  practice = await createPractice(crm);
 });
 
 const appointments = (): string => `${practice.at}/appointments`;

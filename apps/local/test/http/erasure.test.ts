@@ -195,7 +195,8 @@ describe('an erasure', () => {
     120_000,
   );
 
-  it.each(victims)('is complete although %s hangs for a while', async (victim) => {
+  // Tried once more: the gateway has 2 s for its answer, and the machine may stall for longer than the rest.
+  it.each(victims)('is complete although %s hangs for a while', { timeout: 120_000, retry: 1 }, async (victim) => {
     const practice = await createPractice(crm);
     const { word, reference: customerReference } = await createCanary(practice);
     await createParticipation(practice, await createAppointment(practice, past), { customerReference, message: word });
@@ -205,15 +206,14 @@ describe('an erasure', () => {
     try {
       const first = await remove();
       expect([204, 503]).toContain(first.status);
-      // The gateway answers after 2 s at the latest; the rest is for a busy machine.
-      expect(first.durationMs).toBeLessThan(5_000);
+      expect(first.durationMs).toBeLessThan(3_000);
     } finally {
       process.kill(pid, 'SIGCONT');
     }
     await waitUntil(async () => [204, 404].includes((await remove()).status), { what: 'the deletion', timeoutMs: completionMs, intervalMs: 200 });
     await waitForCompletion();
     expect(await findWord(stack, word)).toEqual([]);
-  }, 120_000);
+  });
 
   it('is repeated when it is asked for again, after a restore of calendar brought the person back', async () => {
     const practice = await createPractice(crm);

@@ -15,10 +15,6 @@ beforeAll(async () => {
 const participations = (): string => `${practice.at}/participations`;
 
 describe('participations (interface 4.3)', () => {
-  beforeAll(async () => {
-    practice = await createPractice(crm);
-  });
-
   const body = (appointmentReference: string, fields: Record<string, unknown> = {}) => ({
     reference: `${unique('participation')}@test`,
     appointmentReference,

@@ -13,10 +13,6 @@ beforeAll(async () => {
 const appointments = (): string => `${practice.at}/appointments`;
 
 describe('series and sequences (interface 4.2)', () => {
-  beforeAll(async () => {
-    practice = await createPractice(crm);
-  });
-
   const newSeries = (fields: Record<string, unknown> = {}) => {
     const { reference: _reference, start: _start, end: _end, ...rest } = newAppointment(practice);
     return { ...rest, ...fields };

@@ -14,10 +14,6 @@ describe('timeslots (interface 4.1)', () => {
   const day = { from: '2031-03-03T00:00', to: '2031-03-04T00:00' };
   const timeslots = (): string => `${practice.at}/timeslots`;
   const ofResource = (resource: string): string => practice.at + path`/resource/${resource}/timeslots`;
-  beforeAll(async () => {
-    practice = await createPractice(crm);
-  });
-
   it('are created together, answered as full records in the order of the request, and safe to send again', async () => {
     const address = { city: 'Berlin', zip: '10115', country: 'DE', street: 'Ufer', number: '1' };
     const [first, second] = [newTimeslot(practice, { start: '2031-03-03T10:00', address }), newTimeslot(practice, { address: 'https://video.example/1', state: 'CREATED' })];
