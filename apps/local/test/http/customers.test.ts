@@ -155,7 +155,8 @@ describe('deleting a customer (interface 4.4)', () => {
     const { body, text } = await crm.get<{ reference: string; participations: unknown[] }[]>(`${own.at}/appointments`, { query: { includeArchived: true } });
     expect(body.find(({ reference }) => reference === future)!.participations).toEqual([]);
     expect(body.find(({ reference }) => reference === past)!.participations).toHaveLength(1);
-    expect(text).not.toMatch(/Grace|secret|999/);
+    // The whole number: the references hold digits of their own.
+    expect(text).not.toMatch(/Grace|secret|\+49 170 999/);
     expect(text).not.toContain(own.customer);
     expect(text).not.toContain(own.customerEmail);
     expect(await crm.post(`${own.at}/participations`, { reference: unique('p'), appointmentReference: future, customerReference: own.customer, state: 'BOOKED' })).toMatchObject({
