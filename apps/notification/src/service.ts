@@ -9,8 +9,8 @@ import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
 import { hostMailService } from './grpc.ts';
 import { startDelivery } from './mail/deliver-mails.ts';
-import { startForgettingFinishedMails } from './mail/forget-finished-mails.ts';
 import { registerMailMetrics } from './mail/mail-metrics.ts';
+import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
 import { type DeliveryTimings, defaultTimings } from './mail/timings.ts';
 import { notificationSubscriptions } from './subscriptions.ts';
 
@@ -39,7 +39,7 @@ export function createNotificationService(config: Config, logger: Logger, overri
       };
       const timings = { ...defaultTimings, ...overrides.timings };
       const onOutcome = registerMailMetrics(metrics, database);
-      use(startForgettingFinishedMails({ database, logger }));
+      use(startMailCleanUp({ database, logger }));
       use(startDelivery({ database, smtpUrl, connections, timings, onOutcome, logger }));
       return {
         hosted: [hostMailService(database)],

@@ -49,6 +49,9 @@ export interface Broker extends AsyncDisposable {
   jetStream(signal: AbortSignal): Promise<JetStream>;
   /** Calls back for every event of this kind that is published while this process is connected: for caches, not for effects. */
   listen<Data>(definition: EventDefinition<Data>, onEvent: (data: Data) => void): void;
+  /** Tells every process that is connected at this moment that something is to be done; lost for all others, so each has to look by itself now and then. */
+  nudge(topic: string): void;
+  onNudge(topic: string, listener: () => void): void;
   /** Called when the connection was lost and is back. */
   onReconnect(listener: () => void): void;
 }
@@ -110,6 +113,14 @@ export function connectBroker(options: BrokerOptions): Broker {
         });
       }, () => undefined);
     },
+    nudge: (topic) => {
+      if (connected) established?.publish(nudgeSubject(topic));
+    },
+    onNudge: (topic, listener) => {
+      void connecting.then((connection) => {
+        connection.subscribe(nudgeSubject(topic), { callback: listener });
+      }, () => undefined);
+    },
     onReconnect: (listener) => {
       reconnectListeners.push(listener);
     },
@@ -118,6 +129,11 @@ export function connectBroker(options: BrokerOptions): Broker {
       await established?.close();
     },
   };
+}
+
+/** Outside of the stream's subjects. */
+function nudgeSubject(topic: string): string {
+  return `scheduling-nudge.${topic}`;
 }
 
 function showConnection(metrics: Metrics, isConnected: () => boolean): void {

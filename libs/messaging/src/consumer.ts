@@ -1,12 +1,12 @@
 import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { type Database, translatePostgresError } from '@scheduling/postgres';
-import { describeError, DomainError, inSpan, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions } from '@scheduling/runtime';
+import { describeError, DomainError, inSpan, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely, Transaction } from 'kysely';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Broker, streamName } from './broker.ts';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
 import type { EventDefinition } from './events.ts';
+import { isRepeated } from './publish-event.ts';
 import type { MessagingSchema } from './schema.ts';
 
 /** What a handler knows of an event besides its data. */
@@ -61,19 +61,16 @@ const maxInFlight = 20;
 const fetchExpiresMs = 5_000;
 /** Longer than a handler and its effect may take; a process that was killed keeps its messages from the others for this long. */
 const ackWaitMs = 15_000;
-const retryMs = 1_000;
 const maxDelayMs = 30_000;
 const defaultMaxAttempts = 10;
 
 /** Consumes every subscription with a durable pull consumer of its own, until disposed of. */
 export function startConsumers<Schema extends MessagingSchema>(options: ConsumersOptions<Schema>): AsyncDisposable {
-  const stopping = new AbortController();
   const consuming = { ...options, count: counterOf(options) };
-  const running = options.subscriptions.map((each) => consumeForever(consuming, each, stopping.signal));
+  const loops = options.subscriptions.map((each) => startConsumer(consuming, each));
   return {
     [Symbol.asyncDispose]: async () => {
-      stopping.abort();
-      await Promise.all(running);
+      await Promise.all(loops.map((loop) => loop[Symbol.asyncDispose]()));
     },
   };
 }
@@ -90,23 +87,24 @@ export function consumerName(service: string, definition: EventDefinition<unknow
   return `${service}-${definition.name}`;
 }
 
-/** A stream or consumer that vanished, or a lost connection, ends in an error here, and the next round makes it again. */
-async function consumeForever<Schema extends MessagingSchema>(
-  options: Consuming<Schema>,
-  each: Subscription<Schema>,
-  signal: AbortSignal,
-): Promise<void> {
+/** A stream or consumer that vanished, or a lost connection, is a failure here, and the next round looks for them anew. */
+function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema>, each: Subscription<Schema>): AsyncDisposable {
   const name = consumerName(options.service, each.definition);
-  while (!signal.aborted) {
-    try {
-      const consumer = await ensureConsumer(options.broker, name, each.definition.subject, signal);
-      while (!signal.aborted) await consumeBatch(options, each, name, consumer, signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      options.logger.warn({ err: error, consumer: name }, 'the consumer failed, trying again');
-      await delay(retryMs, undefined, { signal }).catch(() => undefined);
-    }
-  }
+  let consumer: Consumer | undefined;
+  return startLoop({
+    name: `the consumer ${name}`,
+    logger: options.logger,
+    everyMs: 0,
+    run: async (_limit, signal) => {
+      try {
+        consumer ??= await ensureConsumer(options.broker, name, each.definition.subject, signal);
+        return await consumeBatch(options, each, name, consumer, signal);
+      } catch (error) {
+        consumer = undefined;
+        throw error;
+      }
+    },
+  });
 }
 
 async function ensureConsumer(broker: Broker, name: string, subject: string, signal: AbortSignal): Promise<Consumer> {
@@ -128,14 +126,14 @@ async function ensureConsumer(broker: Broker, name: string, subject: string, sig
   return client.consumers.get(streamName, name);
 }
 
-/** Takes what is there, or waits for something to come; every batch is a new request, so a consumer that fell silent is asked again. */
+/** Takes what is there, or waits for something to come; every batch is a new request, so a consumer that fell silent is asked again. Returns how many things it was about. */
 async function consumeBatch<Schema extends MessagingSchema>(
   options: Consuming<Schema>,
   each: Subscription<Schema>,
   name: string,
   consumer: Consumer,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchExpiresMs });
   const stop = (): void => messages.stop();
   signal.addEventListener('abort', stop, { once: true });
@@ -152,6 +150,7 @@ async function consumeBatch<Schema extends MessagingSchema>(
     await Promise.all(running.values());
   }
   if (running.size === 0 && !signal.aborted) await restartWhenSilent(consumer);
+  return running.size;
 }
 
 function subjectOf<Schema>({ definition, subjectOf: of }: Subscription<Schema>, message: JsMsg): string {
@@ -201,6 +200,7 @@ async function applyOnce<Schema extends MessagingSchema>(
   message: JsMsg,
 ): Promise<boolean> {
   const eventId = eventIdOf(message);
+  if (mayBeRepeated(message) && (await isProcessed(options.database, consumer, eventId))) return false;
   const effect = await each.handle(each.definition.decode(message.data), { eventId });
   return options.database.transaction(async (tx) => {
     const { numInsertedOrUpdatedRows } = await asMessaging(tx)
@@ -212,6 +212,16 @@ async function applyOnce<Schema extends MessagingSchema>(
     await effect(tx);
     return true;
   });
+}
+
+function mayBeRepeated({ headers, info }: JsMsg): boolean {
+  return info.deliveryCount > 1 || isRepeated(headers);
+}
+
+async function isProcessed<Schema extends MessagingSchema>(database: Database<Schema>, consumer: string, eventId: string): Promise<boolean> {
+  const db = database.kysely as unknown as Kysely<MessagingSchema>;
+  const row = await db.selectFrom('inbox').select('event_id').where('consumer', '=', consumer).where('event_id', '=', eventId).executeTakeFirst();
+  return row !== undefined;
 }
 
 /** A dependency that is away, the own database too, is waited for as long as it takes; after any other error the event is tried a few times and then put aside. */

@@ -1,4 +1,3 @@
-import { headers as createHeaders } from '@nats-io/transport-node';
 import { type DeadLetter, DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import type { Database } from '@scheduling/postgres';
 import { type HostedService, hostService } from '@scheduling/rpc';
@@ -7,6 +6,7 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { Broker } from './broker.ts';
 import { events } from './events.ts';
+import { eventHeaders } from './publish-event.ts';
 import type { DeadLetterTable, MessagingSchema } from './schema.ts';
 
 export interface DeadLetterOptions<Schema extends MessagingSchema> {
@@ -75,14 +75,14 @@ async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow)
  * process end before the dead letter is deleted, the event is there twice, and the inbox takes one.
  */
 async function publishAgain(broker: Broker, row: DeadLetterRow): Promise<void> {
-  const headers = createHeaders();
-  headers.set('ce-specversion', '1.0');
-  headers.set('ce-id', row.event_id);
-  headers.set('ce-source', `scheduling/${row.subject.split('.')[1]}`);
-  headers.set('ce-type', definitionOf(row)?.type ?? '');
-  headers.set('ce-time', row.failed_at.toISOString());
-  headers.set('content-type', 'application/protobuf');
-  headers.set('x-request-id', row.request_id);
+  const headers = eventHeaders({
+    id: row.event_id,
+    service: row.subject.split('.')[1] ?? '',
+    type: definitionOf(row)?.type ?? '',
+    time: row.failed_at,
+    requestId: row.request_id,
+    repeated: true,
+  });
   try {
     const { client } = await broker.jetStream(AbortSignal.timeout(publishMs));
     await client.publish(row.subject, row.payload, { msgID: randomUUID(), headers, timeout: publishMs });

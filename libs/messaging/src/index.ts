@@ -9,3 +9,4 @@ export { appendEvent, outboxRow } from './outbox.ts';
 export { readPublished } from './read-published.ts';
 export { startRelay } from './relay.ts';
 export type { MessagingSchema } from './schema.ts';
+export { startCleanUp } from './start-clean-up.ts';

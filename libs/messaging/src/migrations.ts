@@ -25,7 +25,10 @@ export const messagingMigrations: { name: string; migrations: Record<string, Mig
             id boolean PRIMARY KEY DEFAULT true CHECK (id),
             stream_created text NOT NULL,
             sequence bigint NOT NULL,
-            event_id uuid NOT NULL
+            event_id uuid NOT NULL,
+            refill_after uuid,
+            refill_until timestamptz,
+            CHECK ((refill_after IS NULL) = (refill_until IS NULL))
           )`.execute(db);
         await sql`
           CREATE TABLE inbox (

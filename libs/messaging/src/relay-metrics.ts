@@ -13,10 +13,15 @@ export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (su
     {
       scheduling_outbox_unsent_events: { help: `Events that are committed and not yet published, of all replicas; ${maxCounted} when there are more` },
       scheduling_outbox_oldest_unsent_seconds: { help: 'Age of the oldest event that is committed and not yet published; 0 when there is none' },
+      scheduling_outbox_refilling: { help: 'Whether events that the stream lost are being published again: 1 or 0' },
     },
     async () => {
-      const { events, seconds } = await readUnsent(db);
-      return { scheduling_outbox_unsent_events: [{ value: events }], scheduling_outbox_oldest_unsent_seconds: [{ value: seconds }] };
+      const { events, seconds, refilling } = await readUnsent(db);
+      return {
+        scheduling_outbox_unsent_events: [{ value: events }],
+        scheduling_outbox_oldest_unsent_seconds: [{ value: seconds }],
+        scheduling_outbox_refilling: [{ value: Number(refilling) }],
+      };
     },
   );
   const published = new Counter({
@@ -29,12 +34,13 @@ export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (su
 }
 
 /** By the index on what is unsent. */
-function readUnsent(db: Kysely<MessagingSchema>): Promise<{ events: number; seconds: number }> {
+function readUnsent(db: Kysely<MessagingSchema>): Promise<{ events: number; seconds: number; refilling: boolean }> {
   return db
     .selectFrom((from) => from.selectFrom('outbox').select('created_at').where('sent_at', 'is', null).orderBy('id').limit(maxCounted).as('unsent'))
     .select((select) => [
       select.fn.countAll<number>().as('events'),
       sql<number>`coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8`.as('seconds'),
+      sql<boolean>`EXISTS (SELECT FROM outbox_position WHERE refill_after IS NOT NULL)`.as('refilling'),
     ])
     .executeTakeFirstOrThrow();
 }

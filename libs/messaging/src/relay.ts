@@ -1,10 +1,9 @@
-import { JetStreamApiError, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
-import { headers as createHeaders } from '@nats-io/transport-node';
-import type { Database } from '@scheduling/postgres';
-import { type Bell, createBell, type Logger, type Metrics } from '@scheduling/runtime';
-import { type Kysely, type Selectable, sql } from 'kysely';
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Broker, type JetStream, retentionMs, streamName } from './broker.ts';
+import { createLeadership, type Database, type Leadership } from '@scheduling/postgres';
+import { type Logger, type Metrics, startLoop } from '@scheduling/runtime';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { type Broker, type JetStream, streamName } from './broker.ts';
+import { eventHeaders } from './publish-event.ts';
+import { advanceRefill, consumersHaveCaughtUp, detectLoss, finishRefill, notePosition, selectLostEvents, type SentEvent } from './refill.ts';
 import { measureRelay } from './relay-metrics.ts';
 import type { MessagingSchema, OutboxTable } from './schema.ts';
 
@@ -18,173 +17,141 @@ export interface RelayOptions<Schema extends MessagingSchema> {
   metrics?: Metrics;
 }
 
-interface Relaying<Schema extends MessagingSchema> extends RelayOptions<Schema> {
+interface Relay {
+  service: string;
+  db: Kysely<MessagingSchema>;
+  broker: Broker;
+  logger: Logger;
+  leadership: Leadership;
   count: (subject: string) => void;
+  /** Kept until something fails. */
+  stream: JetStream | undefined;
+  /** What the stream lost is being published again. */
+  refilling: boolean;
+  /** When the last of it was published, on the clock of {@link performance}. */
+  refilledMs: number;
 }
 
 const batchSize = 200;
-/** Commits wake the relay; the poll finds what another replica committed. */
-const pollMs = 250;
-const retryMs = 1_000;
-const positionCheckMs = 5_000;
-const cleanUpMs = 60 * 60 * 1_000;
+/** Commits wake the relay, in its own process directly and in others over NATS. This finds what a wake-up that was lost has left. */
+const pollMs = 2_000;
+const refillPollMs = 100;
+/** However far behind consumers are, one batch a second is published again: a service that is down for hours must not keep it from ending. */
+const slowestRefillMs = 1_000;
 /** Any number, as long as nothing else in the service's database takes the same advisory lock. */
 const relayLock = 7_236_001;
 
 /**
  * Publishes the outbox to JetStream, in order of commit as far as one relay can know it, at least once. One replica's relay works at a
- * time; when it goes away another takes over. What was published stays in the outbox for 7 days, and goes out again when the stream was made
- * anew or lost its end: JetStream may lose what it acknowledged, Postgres is the truth.
+ * time; when it goes away another takes over within 2 s. What was published stays in the outbox for 7 days, and is published again when the stream
+ * was recreated or lost its end: JetStream may lose what it acknowledged, Postgres is the truth. New events come first while that goes on.
  */
 export function startRelay<Schema extends MessagingSchema>(options: RelayOptions<Schema>): AsyncDisposable {
-  const stopping = new AbortController();
-  const bell = createBell();
-  options.database.onCommit(bell.ring);
-  const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
-  const count = options.metrics ? measureRelay(db, options.metrics) : () => undefined;
-  const running = runForever({ ...options, count }, bell, stopping.signal);
+  const { service, database, broker, logger, metrics } = options;
+  const db = database.kysely as unknown as Kysely<MessagingSchema>;
+  const leadership = createLeadership(database.pool, relayLock);
+  const count = metrics ? measureRelay(db, metrics) : () => undefined;
+  const relay: Relay = { service, db, broker, logger, leadership, count, stream: undefined, refilling: false, refilledMs: 0 };
+  const loop = startLoop({
+    name: 'the outbox relay',
+    logger,
+    everyMs: () => (relay.refilling ? refillPollMs : pollMs),
+    batch: batchSize,
+    run: (limit, signal) => relayEvents(relay, limit, signal),
+  });
+  database.onCommit(() => (leadership.held ? loop.wake() : broker.nudge(service)));
+  broker.onNudge(service, () => {
+    if (leadership.held) loop.wake();
+  });
   return {
     [Symbol.asyncDispose]: async () => {
-      stopping.abort();
-      bell.ring();
-      await running;
+      await loop[Symbol.asyncDispose]();
+      await leadership[Symbol.asyncDispose]();
     },
   };
 }
 
-async function runForever<Schema extends MessagingSchema>(options: Relaying<Schema>, bell: Bell, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await relayWhileLeader(options, bell, signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      options.logger.warn({ err: error }, 'the outbox relay failed, trying again');
-    }
-    await delay(retryMs, undefined, { signal }).catch(() => undefined);
-  }
-}
-
-/** The lock lives as long as its session, so a relay whose process or connection dies frees it. */
-async function relayWhileLeader<Schema extends MessagingSchema>(options: Relaying<Schema>, bell: Bell, signal: AbortSignal): Promise<void> {
-  const session = await options.database.pool.connect();
-  const lost = new AbortController();
-  session.on('error', (error) => lost.abort(error));
+async function relayEvents(relay: Relay, limit: number, signal: AbortSignal): Promise<number> {
+  if (!(await relay.leadership.acquire())) return 0;
   try {
-    const { rows } = await session.query<{ leader: boolean }>('SELECT pg_try_advisory_lock($1) AS leader', [relayLock]);
-    if (rows[0]?.leader === true) await relay(options, bell, AbortSignal.any([signal, lost.signal]));
-  } finally {
-    // Destroys the connection, and with it the lock.
-    session.release(true);
-  }
-}
-
-async function relay<Schema extends MessagingSchema>(options: Relaying<Schema>, bell: Bell, signal: AbortSignal): Promise<void> {
-  const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
-  const stream = await options.broker.jetStream(signal);
-  let positionCheckedMs = 0;
-  let cleanedMs = 0;
-  while (!signal.aborted) {
-    if (Date.now() - positionCheckedMs > positionCheckMs) {
-      await refillLostEvents(db, stream.manager, await stream.manager.streams.info(streamName), options.logger);
-      positionCheckedMs = Date.now();
-    }
-    if (Date.now() - cleanedMs > cleanUpMs) {
-      await cleanUp(db);
-      cleanedMs = Date.now();
-    }
-    const published = await publishBatch(db, stream, options);
-    if (published < batchSize) await bell.wait(pollMs);
-  }
-}
-
-async function publishBatch<Schema extends MessagingSchema>(
-  db: Kysely<MessagingSchema>,
-  stream: JetStream,
-  { service, count, logger }: Relaying<Schema>,
-): Promise<number> {
-  const rows = await db.selectFrom('outbox').selectAll().where('sent_at', 'is', null).orderBy('id').limit(batchSize).execute();
-  if (rows.length === 0) return 0;
-  const results = await Promise.allSettled(
-    rows.map(async (row) => {
-      const { seq: sequence } = await publish(stream, row, service);
-      count(row.subject);
-      return { id: row.id, sequence };
-    }),
-  );
-  const sent = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  if (sent.length > 0) {
-    const info = await stream.manager.streams.info(streamName);
-    await refillLostEvents(db, stream.manager, info, logger);
-    await noteSent(db, info, sent);
-  }
-  const failure = results.find((result) => result.status === 'rejected');
-  if (failure) throw failure.reason;
-  return rows.length;
-}
-
-/** A CloudEvent in binary mode: the attributes are headers, the body is the data. */
-function publish(stream: JetStream, row: Selectable<OutboxTable>, service: string): Promise<{ seq: number }> {
-  const headers = createHeaders();
-  headers.set('ce-specversion', '1.0');
-  headers.set('ce-id', row.id);
-  headers.set('ce-source', `scheduling/${service}`);
-  headers.set('ce-type', row.type);
-  headers.set('ce-time', row.created_at.toISOString());
-  headers.set('content-type', 'application/protobuf');
-  headers.set('x-request-id', row.request_id);
-  if (row.traceparent !== null) headers.set('traceparent', row.traceparent);
-  return stream.client.publish(row.subject, row.payload, { msgID: row.id, headers });
-}
-
-/**
- * Nothing counts as sent without the position that tells whether the stream still holds it. Who calls this has looked whether it holds the
- * position before: past that, what it lost there would never be missed.
- */
-async function noteSent(db: Kysely<MessagingSchema>, { created }: StreamInfo, sent: { id: string; sequence: number }[]): Promise<void> {
-  const last = sent.reduce((one, other) => (other.sequence > one.sequence ? other : one));
-  const position = { stream_created: created, sequence: last.sequence, event_id: last.id };
-  await db.transaction().execute(async (tx) => {
-    await tx.updateTable('outbox').set({ sent_at: sql<Date>`now()` }).where('id', 'in', sent.map((event) => event.id)).execute();
-    await tx
-      .insertInto('outbox_position')
-      .values(position)
-      .onConflict((conflict) => conflict.column('id').doUpdateSet(position))
-      .execute();
-  });
-}
-
-/** Sends the last 7 days again when the stream is not the one that held our last event. Consumers skip what they have had. */
-async function refillLostEvents(db: Kysely<MessagingSchema>, manager: JetStreamManager, info: StreamInfo, logger: Logger): Promise<void> {
-  const position = await db.selectFrom('outbox_position').selectAll().executeTakeFirst();
-  if (position === undefined || (await holdsPosition(manager, info, position))) return;
-  const { numUpdatedRows } = await db
-    .updateTable('outbox')
-    .set({ sent_at: null })
-    .where('sent_at', '>', new Date(Date.now() - retentionMs))
-    .executeTakeFirst();
-  await db.deleteFrom('outbox_position').execute();
-  logger.warn({ events: Number(numUpdatedRows) }, 'the stream lost events, the outbox sends them again');
-}
-
-async function holdsPosition(
-  manager: JetStreamManager,
-  { created, state }: StreamInfo,
-  position: { stream_created: string; sequence: number; event_id: string },
-): Promise<boolean> {
-  if (created !== position.stream_created || state.last_seq < position.sequence) return false;
-  // An event that has aged out of the stream cannot be compared any more.
-  if (position.sequence < state.first_seq) return true;
-  try {
-    const message = await manager.streams.getMessage(streamName, { seq: position.sequence });
-    return message?.header.get('ce-id') === position.event_id;
+    const stream = (relay.stream ??= await relay.broker.jetStream(signal));
+    const published = await publishUnsent(relay, stream, limit);
+    const refilled = await refill(relay, stream, limit);
+    return Math.max(published, refilled);
   } catch (error) {
-    if (error instanceof JetStreamApiError) return false;
+    relay.stream = undefined;
     throw error;
   }
 }
 
-/** Sent events are kept as long as the stream keeps them; an inbox row must outlive every redelivery and refill. */
-async function cleanUp(db: Kysely<MessagingSchema>): Promise<void> {
-  await db.deleteFrom('outbox').where('sent_at', '<', new Date(Date.now() - retentionMs)).execute();
-  await db.deleteFrom('inbox').where('processed_at', '<', new Date(Date.now() - 2 * retentionMs)).execute();
+async function publishUnsent(relay: Relay, stream: JetStream, limit: number): Promise<number> {
+  const rows = await relay.db.selectFrom('outbox').selectAll().where('sent_at', 'is', null).orderBy('id').limit(limit).execute();
+  const { sent, failure } = await publishAll(relay, stream, rows, { repeated: false });
+  await noteSent(relay, stream, sent, async (tx) => {
+    await tx.updateTable('outbox').set({ sent_at: sql<Date>`clock_timestamp()` }).where('id', 'in', sent.map(({ id }) => id)).execute();
+  });
+  if (failure) throw failure.reason;
+  return rows.length;
+}
+
+/** The next batch of what the stream lost, no faster than the consumers take it: a new event must not wait behind a million old ones. */
+async function refill(relay: Relay, stream: JetStream, limit: number): Promise<number> {
+  if (!relay.refilling) return 0;
+  const isOverdue = performance.now() - relay.refilledMs >= slowestRefillMs;
+  if (!isOverdue && !(await consumersHaveCaughtUp(stream.manager, relay.service))) return 0;
+  const rows = await selectLostEvents(relay.db, limit);
+  if (rows.length === 0) {
+    await finishRefill(relay.db, relay.logger);
+    relay.refilling = false;
+    return 0;
+  }
+  const { sent, failure } = await publishAll(relay, stream, rows, { repeated: true });
+  if (failure) throw failure.reason;
+  await noteSent(relay, stream, sent, (tx) => advanceRefill(tx, rows.at(-1)!.id));
+  relay.refilledMs = performance.now();
+  return rows.length;
+}
+
+/** Writes the effect of a batch and the position in one transaction. After a loss nobody knows which stream took the batch, and it is published again. */
+async function noteSent(
+  relay: Relay,
+  { manager }: JetStream,
+  sent: SentEvent[],
+  effect: (tx: Transaction<MessagingSchema>) => Promise<void>,
+): Promise<void> {
+  const info = await manager.streams.info(streamName);
+  // First: once the position has moved on, an earlier loss cannot be detected any more.
+  const { lost, refilling } = await detectLoss(relay.db, manager, info, relay.logger);
+  relay.refilling = refilling;
+  if (lost || sent.length === 0) return;
+  await relay.db.transaction().execute(async (tx) => {
+    await effect(tx);
+    await notePosition(tx, info, sent);
+  });
+}
+
+interface PublishedBatch {
+  sent: SentEvent[];
+  /** The first of those that were not acknowledged. */
+  failure: PromiseRejectedResult | undefined;
+}
+
+async function publishAll(
+  { service, count }: Relay,
+  stream: JetStream,
+  rows: Selectable<OutboxTable>[],
+  { repeated }: { repeated: boolean },
+): Promise<PublishedBatch> {
+  const results = await Promise.allSettled(
+    rows.map(async ({ id, type, created_at: time, request_id: requestId, traceparent, subject, payload }) => {
+      const headers = eventHeaders({ id, service, type, time, requestId, traceparent, repeated });
+      const { seq: sequence } = await stream.client.publish(subject, payload, { msgID: id, headers });
+      count(subject);
+      return { id, sequence };
+    }),
+  );
+  return {
+    sent: results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])),
+    failure: results.find((result) => result.status === 'rejected'),
+  };
 }

@@ -26,6 +26,10 @@ export interface OutboxPositionTable {
   stream_created: string;
   sequence: number;
   event_id: string;
+  /** Set while what the stream lost is published again: the last of it, by id. */
+  refill_after: string | null;
+  /** When the loss was detected: what was sent later is in the stream. */
+  refill_until: Date | null;
 }
 
 export interface InboxTable {

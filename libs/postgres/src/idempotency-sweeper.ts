@@ -1,45 +1,25 @@
-import type { Logger } from '@scheduling/runtime';
-import { sql } from 'kysely';
-import { setTimeout as delay } from 'node:timers/promises';
+import { type Logger, startLoop } from '@scheduling/runtime';
+import { type Kysely, sql } from 'kysely';
 import type { Database } from './database.ts';
 import { type IdempotencySchema, keyLifetime } from './idempotency-schema.ts';
 
-/** An old key counts for nothing, whether or not its row is still there. */
-const pauseMs = 10 * 60 * 1_000;
+/** An old key has no effect, whether or not its row is still there. */
+const everyMs = 10 * 60 * 1_000;
 const batchSize = 1_000;
 
 /** Removes the rows of old keys at once and then every 10 minutes. Every replica may run one: they skip what another has in hand. */
 export function startKeySweeper<Schema extends IdempotencySchema>(options: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
-  const stopping = new AbortController();
-  const running = sweepForever(options, stopping.signal);
-  return {
-    [Symbol.asyncDispose]: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
+  const { database, logger } = options;
+  const run = (limit: number): Promise<number> => sweep(database.kysely as unknown as Kysely<IdempotencySchema>, limit);
+  return startLoop({ name: 'the removal of old idempotency keys', logger, everyMs, batch: batchSize, run });
 }
 
-async function sweepForever<Schema extends IdempotencySchema>(
-  { database, logger }: { database: Database<Schema>; logger: Logger },
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      if ((await sweep(database)) === batchSize) continue;
-    } catch (error) {
-      logger.warn({ err: error }, 'old idempotency keys could not be removed, trying again');
-    }
-    await delay(pauseMs, undefined, { signal }).catch(() => undefined);
-  }
-}
-
-async function sweep<Schema extends IdempotencySchema>({ kysely }: Database<Schema>): Promise<number> {
+async function sweep(db: Kysely<IdempotencySchema>, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM idempotency_key WHERE (crm_id, key_hash) IN (
       SELECT crm_id, key_hash FROM idempotency_key
        WHERE created_at <= now() - ${keyLifetime}
-       ORDER BY created_at LIMIT ${batchSize}
-         FOR UPDATE SKIP LOCKED)`.execute(kysely);
+       ORDER BY created_at LIMIT ${limit}
+         FOR UPDATE SKIP LOCKED)`.execute(db);
   return Number(numAffectedRows);
 }

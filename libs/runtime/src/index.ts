@@ -1,6 +1,6 @@
-export { type Bell, createBell } from './bell.ts';
 export { type DomainCategory, DomainError, type FieldError } from './domain-error.ts';
 export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
+export { type Loop, type LoopOptions, startLoop } from './loop.ts';
 export { createLogger, describeError, type Logger } from './logger.ts';
 export { type GaugeDescription, measureAtScrape, type Sample } from './measure-at-scrape.ts';
 export { createMetrics, type Metrics } from './metrics.ts';

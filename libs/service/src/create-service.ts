@@ -4,6 +4,7 @@ import {
   hostConsumerService,
   hostDeadLetterService,
   type MessagingSchema,
+  startCleanUp,
   startConsumers,
   startRelay,
   type Subscription,
@@ -76,6 +77,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
     connect: (definition, service, address) => starting.use(createClient(definition, service, address, { credentials, metrics })),
   });
   starting.use(startRelay({ service: name, database, broker, logger, metrics }));
+  starting.use(startCleanUp({ database, logger }));
   const services = [...hosted];
   if (subscriptions) {
     starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));

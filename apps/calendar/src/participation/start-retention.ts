@@ -1,15 +1,11 @@
 import type { Database } from '@scheduling/postgres';
-import type { Logger } from '@scheduling/runtime';
+import { type Logger, startLoop } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
-import { setTimeout as delay } from 'node:timers/promises';
 import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import { anonymiseParticipations } from './anonymise-participations.ts';
 
-/** Days count, not minutes. */
-const pauseMs = 60 * 60 * 1_000;
-/** The pause after a failure: a database that was away for a moment must not cost an hour. */
-const retryMs = 10_000;
+const everyMs = 60 * 60 * 1_000;
 const batchSize = 500;
 
 /**
@@ -17,33 +13,12 @@ const batchSize = 500;
  * embedded in an appointment and have no customer who could be deleted. Safe with many replicas.
  */
 export function startRetention(options: { database: Database<CalendarSchema>; anonymiseAfterDays: number; logger: Logger }): AsyncDisposable {
-  const stopping = new AbortController();
-  const running = anonymiseForever(options, stopping.signal);
-  return {
-    [Symbol.asyncDispose]: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
+  const { database, anonymiseAfterDays, logger } = options;
+  const run = (limit: number): Promise<number> => anonymiseBatch(database, anonymiseAfterDays, limit);
+  return startLoop({ name: 'the anonymisation of old participations', logger, everyMs, batch: batchSize, run });
 }
 
-async function anonymiseForever(
-  { database, anonymiseAfterDays, logger }: { database: Database<CalendarSchema>; anonymiseAfterDays: number; logger: Logger },
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    let waitMs = pauseMs;
-    try {
-      if ((await anonymiseBatch(database, anonymiseAfterDays)) === batchSize) continue;
-    } catch (error) {
-      logger.warn({ err: error }, 'old participations could not be anonymised, trying again');
-      waitMs = retryMs;
-    }
-    await delay(waitMs, undefined, { signal }).catch(() => undefined);
-  }
-}
-
-async function anonymiseBatch(database: Database<CalendarSchema>, anonymiseAfterDays: number): Promise<number> {
+async function anonymiseBatch(database: Database<CalendarSchema>, anonymiseAfterDays: number, limit: number): Promise<number> {
   return database.transaction(async (tx) => {
     const participations = await tx
       .selectFrom('participation')
@@ -53,7 +28,7 @@ async function anonymiseBatch(database: Database<CalendarSchema>, anonymiseAfter
       .select(['participation.crm_id', 'participation.id', 'participation.appointment_id'])
       .where('appointment.ends_at', '<', sql<Date>`${databaseNow} - make_interval(days => ${anonymiseAfterDays})`)
       .where(sql<boolean>`(participation.customer_id IS NOT NULL OR participation.name IS NOT NULL)`)
-      .limit(batchSize)
+      .limit(limit)
       .forUpdate('participation')
       .skipLocked()
       .execute();

@@ -1,66 +1,58 @@
 import { appendEvent, events } from '@scheduling/messaging';
-import type { Logger } from '@scheduling/runtime';
+import { type Logger, startLoop } from '@scheduling/runtime';
 import { sql } from 'kysely';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { CustomerDependencies } from '../customer/customer.ts';
 import { finishErasure } from './delete-customer.ts';
 import { type ErasureRow, noticeMinutes } from './erasure.ts';
-import { listErasures } from './list-erasures.ts';
 
-const roundMs = 1_000;
+const everyMs = 2_000;
 /** How long a request may take before its intent counts as left behind, and a confirmation before it is asked for again. */
 const patienceSeconds = 5;
 const batchSize = 50;
-const warnAfterMs = 60_000;
-const warnEveryMs = 60_000;
 
 /**
  * Drives every erasure to its end, whatever crashed or was away: finishes those whose request died, publishes again what was not confirmed,
  * and blanks a notice after 10 minutes. Safe with many replicas.
  */
 export function startErasureDriver(dependencies: CustomerDependencies, logger: Logger): AsyncDisposable {
-  const stopping = new AbortController();
-  const running = driveForever(dependencies, logger, stopping.signal);
-  return {
-    [Symbol.asyncDispose]: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-async function driveForever(dependencies: CustomerDependencies, logger: Logger, signal: AbortSignal): Promise<void> {
-  let warnedMs = 0;
-  while (!signal.aborted) {
-    try {
-      await blankOldNotices(dependencies);
-      for (const erasure of await takeOverdue(dependencies)) {
+  return startLoop({
+    name: 'the erasure driver',
+    logger,
+    everyMs,
+    batch: batchSize,
+    run: async (limit) => {
+      const blanked = await blankOldNotices(dependencies, limit);
+      const overdue = await takeOverdue(dependencies, limit);
+      for (const erasure of overdue.filter(({ state }) => state === 'checking')) {
         await finishErasure(dependencies, erasure).catch((error: unknown) => {
           logger.warn({ err: error, erasureId: erasure.id }, 'the erasure could not be finished yet');
         });
       }
-      if (Date.now() - warnedMs > warnEveryMs) {
-        warnedMs = Date.now();
-        await warnOfOldErasures(dependencies, logger);
-      }
-    } catch (error) {
-      logger.warn({ err: error }, 'the erasures could not be driven, trying again');
-    }
-    await delay(roundMs, undefined, { signal }).catch(() => undefined);
-  }
+      return Math.max(blanked, overdue.length);
+    },
+  });
 }
 
-async function blankOldNotices({ database }: CustomerDependencies): Promise<void> {
-  await database.kysely
+async function blankOldNotices({ database }: CustomerDependencies, limit: number): Promise<number> {
+  const { numUpdatedRows } = await database.kysely
     .updateTable('erasure')
     .set({ notice: null })
-    .where('notice', 'is not', null)
-    .where('requested_at', '<', sql<Date>`now() - make_interval(mins => ${noticeMinutes})`)
-    .execute();
+    .where('id', 'in', (query) =>
+      query
+        .selectFrom('erasure')
+        .select('id')
+        .where('notice', 'is not', null)
+        .where('requested_at', '<', sql<Date>`now() - make_interval(mins => ${noticeMinutes})`)
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
 }
 
-/** Publishes the overdue requests again, and returns the intents that were left behind. */
-async function takeOverdue({ database }: CustomerDependencies): Promise<ErasureRow[]> {
+/** Takes the erasures on which nothing happened for a while, and publishes again those that wait for confirmations. */
+async function takeOverdue({ database }: CustomerDependencies, limit: number): Promise<ErasureRow[]> {
   return database.transaction(async (tx) => {
     const overdue = await tx
       .selectFrom('erasure')
@@ -68,7 +60,7 @@ async function takeOverdue({ database }: CustomerDependencies): Promise<ErasureR
       .where('state', '<>', 'complete')
       .where('published_at', '<', sql<Date>`now() - make_interval(secs => ${patienceSeconds})`)
       .orderBy('published_at')
-      .limit(batchSize)
+      .limit(limit)
       .forUpdate()
       .skipLocked()
       .execute();
@@ -87,15 +79,6 @@ async function takeOverdue({ database }: CustomerDependencies): Promise<ErasureR
         notify: erasure.notice !== null,
       }));
     await appendEvent(tx, events.customerErasureRequested, ...requests);
-    return overdue.filter(({ state }) => state === 'checking');
+    return overdue;
   });
-}
-
-async function warnOfOldErasures(dependencies: CustomerDependencies, logger: Logger): Promise<void> {
-  for (const { id, requested_at, completed_at, awaiting } of await listErasures(dependencies)) {
-    const ageMs = Date.now() - requested_at.getTime();
-    if (completed_at === null && ageMs > warnAfterMs) {
-      logger.warn({ erasureId: id, ageSeconds: Math.round(ageMs / 1_000), awaiting }, 'an erasure is not complete yet');
-    }
-  }
 }

@@ -1,5 +1,5 @@
 import type { Database } from '@scheduling/postgres';
-import { type ActiveSpan, type Bell, createBell, inSpan, type Logger, runWithContext } from '@scheduling/runtime';
+import { type ActiveSpan, inSpan, type Logger, type Loop, runWithContext, startLoop } from '@scheduling/runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NotificationSchema } from '../db/schema.ts';
 import { decideAfterFailure, type Failure } from './decide-after-failure.ts';
@@ -24,9 +24,11 @@ interface Delivery extends DeliveryOptions {
   limits: DeliveryLimits;
   inFlight: Map<string, MailRow>;
   running: Set<Promise<void>>;
-  bell: Bell;
   /** How often in a row the server was not there. */
   serverAway: number;
+  /** Until then it counts as away, on the clock of {@link performance}. */
+  pausedUntilMs: number;
+  loop: Loop | undefined;
   /** Ends what is being sent. */
   ending: AbortController;
 }
@@ -47,20 +49,21 @@ export function startDelivery(options: DeliveryOptions): AsyncDisposable {
     limits: { total: options.connections, perCrm: half, perDomain: half },
     inFlight: new Map(),
     running: new Set(),
-    bell: createBell(),
     serverAway: 0,
+    pausedUntilMs: 0,
+    loop: undefined,
     ending: new AbortController(),
   };
-  const stopping = new AbortController();
-  options.database.onCommit(delivery.bell.ring);
-  const looking = lookForMails(delivery, stopping.signal);
-  const renewal = setInterval(() => void renew(delivery), options.timings.leaseMs / 3);
+  const { logger, timings } = options;
+  const everyMs = (): number => (delivery.serverAway > 0 ? pauseMs(delivery) : timings.pollMs);
+  const loop = startLoop({ name: 'the search for due mails', logger, everyMs, run: () => lookForMails(delivery) });
+  delivery.loop = loop;
+  options.database.onCommit(loop.wake);
+  const renewal = setInterval(() => void renew(delivery), timings.leaseMs / 3);
   return {
     [Symbol.asyncDispose]: async () => {
-      stopping.abort();
-      delivery.bell.ring();
-      await looking;
-      await settleWithin(delivery, options.timings.stopMs);
+      await loop[Symbol.asyncDispose]();
+      await settleWithin(delivery, timings.stopMs);
       delivery.ending.abort();
       await settleWithin(delivery, recordMs);
       clearInterval(renewal);
@@ -69,24 +72,16 @@ export function startDelivery(options: DeliveryOptions): AsyncDisposable {
   };
 }
 
-async function lookForMails(delivery: Delivery, signal: AbortSignal): Promise<void> {
-  const { database, bell, inFlight, timings, limits, logger } = delivery;
-  while (!signal.aborted) {
-    // One mail finds out whether the server is back.
-    const free = (delivery.serverAway > 0 ? 1 : limits.total) - inFlight.size;
-    let found = 0;
-    try {
-      if (free > 0) {
-        const mails = await leaseDueMails(database, { limits, free, leaseMs: timings.leaseMs, inFlight: inFlight.values() });
-        found = mails.length;
-        for (const mail of mails) start(delivery, mail);
-      }
-    } catch (error) {
-      logger.warn({ err: error }, 'no mails could be taken, trying again');
-    }
-    if (found === 0 || free <= found) await bell.wait(timings.pollMs);
-    if (delivery.serverAway > 0 && !signal.aborted) await delay(pauseMs(delivery), undefined, { signal }).catch(() => undefined);
-  }
+/** Begins to send what is due. 1: there may be more, and connections for it are free. */
+async function lookForMails(delivery: Delivery): Promise<number> {
+  const { database, inFlight, timings, limits } = delivery;
+  if (performance.now() < delivery.pausedUntilMs) return 0;
+  // One mail finds out whether the server is back.
+  const free = (delivery.serverAway > 0 ? 1 : limits.total) - inFlight.size;
+  if (free <= 0) return 0;
+  const mails = await leaseDueMails(database, { limits, free, leaseMs: timings.leaseMs, inFlight: inFlight.values() });
+  for (const mail of mails) start(delivery, mail);
+  return mails.length > 0 && mails.length < free ? 1 : 0;
 }
 
 async function renew({ database, inFlight, timings, logger }: Delivery): Promise<void> {
@@ -106,7 +101,7 @@ function start(delivery: Delivery, mail: MailRow): void {
   const attempt = runWithContext({ requestId: mail.request_id }, () => deliverTraced(delivery, mail)).finally(() => {
     delivery.inFlight.delete(mail.id);
     delivery.running.delete(attempt);
-    delivery.bell.ring();
+    delivery.loop?.wake();
   });
   delivery.running.add(attempt);
 }
@@ -153,7 +148,10 @@ async function attempt(delivery: Delivery, mail: MailRow): Promise<Outcome> {
     const history = { attempts: mail.attempts, uncertain: mail.uncertain, createdAt: mail.created_at };
     const decision = decideAfterFailure(failure, history, new Date(), timings);
     if (decision.outcome !== 'postpone') delivery.serverAway = 0;
-    else if (decision.serverAway) delivery.serverAway += 1;
+    else if (decision.serverAway) {
+      delivery.serverAway += 1;
+      delivery.pausedUntilMs = performance.now() + pauseMs(delivery);
+    }
     return decision;
   }
 }

@@ -1,0 +1,24 @@
+import { createDatabase } from '@scheduling/postgres';
+import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { migrateNotificationDatabase } from '../src/db/migrate.ts';
+import type { NotificationSchema } from '../src/db/schema.ts';
+import { startMailCleanUp } from '../src/mail/start-mail-clean-up.ts';
+
+const logger = testLogger('notification-test');
+
+it('removes what is left of mails finished a month ago as soon as the process starts', async () => {
+  const url = await createTestDatabase();
+  await migrateNotificationDatabase(url, logger);
+  await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger });
+  const insertFinished = (count: number, ago: string) =>
+    sql`
+      INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, state, finished_at)
+      SELECT 'crm', gen_random_uuid(), gen_random_uuid(), 1, 'confirmation', 'request', 'sent', now() - ${ago}::interval
+        FROM generate_series(1, ${count}::int)`.execute(database.kysely);
+  await insertFinished(2_500, '31 days');
+  await insertFinished(1, '29 days');
+  await using _cleanUp = startMailCleanUp({ database, logger });
+  await eventually(async () => expect(await database.kysely.selectFrom('mail').select('id').execute()).toHaveLength(1));
+});

@@ -1,0 +1,97 @@
+import { JetStreamApiError, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
+import type { Logger } from '@scheduling/runtime';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { retentionMs, streamName } from './broker.ts';
+import type { MessagingSchema, OutboxPositionTable, OutboxTable } from './schema.ts';
+
+/** More events of a service than this wait for one of its consumers: it has not caught up. */
+const maxBacklog = 500;
+const beforeAllIds = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Compares the stream with the position of the last event that it acknowledged. When it is another stream, is shorter, or holds another event
+ * there, everything that was sent until now has to be published again, and a second position starts its way through the outbox.
+ */
+export async function detectLoss(
+  db: Kysely<MessagingSchema>,
+  manager: JetStreamManager,
+  info: StreamInfo,
+  logger: Logger,
+): Promise<{ lost: boolean; refilling: boolean }> {
+  const position = await db.selectFrom('outbox_position').selectAll().executeTakeFirst();
+  if (position === undefined) return { lost: false, refilling: false };
+  if (await holdsPosition(manager, info, position)) return { lost: false, refilling: position.refill_after !== null };
+  await db
+    .updateTable('outbox_position')
+    .set({
+      stream_created: info.created,
+      sequence: 0,
+      event_id: beforeAllIds,
+      refill_after: beforeAllIds,
+      refill_until: sql<Date>`clock_timestamp()`,
+    })
+    .execute();
+  logger.warn('the stream lost events, those of the last 7 days are published again');
+  return { lost: true, refilling: true };
+}
+
+async function holdsPosition(manager: JetStreamManager, { created, state }: StreamInfo, position: Selectable<OutboxPositionTable>): Promise<boolean> {
+  if (created !== position.stream_created || state.last_seq < position.sequence) return false;
+  // An event that has aged out of the stream cannot be compared any more.
+  if (position.sequence < state.first_seq) return true;
+  try {
+    const message = await manager.streams.getMessage(streamName, { seq: position.sequence });
+    return message?.header.get('ce-id') === position.event_id;
+  } catch (error) {
+    if (error instanceof JetStreamApiError) return false;
+    throw error;
+  }
+}
+
+/** An event that the stream acknowledged, and its place there. */
+export interface SentEvent {
+  id: string;
+  sequence: number;
+}
+
+/** Remembers the last of some events. */
+export async function notePosition(tx: Transaction<MessagingSchema>, { created }: StreamInfo, sent: SentEvent[]): Promise<void> {
+  const last = sent.reduce((one, other) => (other.sequence > one.sequence ? other : one));
+  const position = { stream_created: created, sequence: last.sequence, event_id: last.id };
+  await tx
+    .insertInto('outbox_position')
+    .values(position)
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(position))
+    .execute();
+}
+
+/** The next events that the stream lost, by id. What was sent after the loss is in the stream that is there now. */
+export function selectLostEvents(db: Kysely<MessagingSchema>, limit: number): Promise<Selectable<OutboxTable>[]> {
+  return db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('id', '>', sql<string>`(SELECT refill_after FROM outbox_position)`)
+    .where('sent_at', '<=', sql<Date>`(SELECT refill_until FROM outbox_position)`)
+    .where('sent_at', '>', sql<Date>`now() - make_interval(secs => ${retentionMs / 1_000})`)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+/** Everything up to this event is in the stream again. */
+export async function advanceRefill(tx: Transaction<MessagingSchema>, refillAfter: string): Promise<void> {
+  await tx.updateTable('outbox_position').set({ refill_after: refillAfter }).execute();
+}
+
+export async function finishRefill(db: Kysely<MessagingSchema>, logger: Logger): Promise<void> {
+  await db.updateTable('outbox_position').set({ refill_after: null, refill_until: null }).execute();
+  logger.info('the stream holds the events of the last 7 days again');
+}
+
+/** Whether every consumer of this service's events has few of them left. */
+export async function consumersHaveCaughtUp(manager: JetStreamManager, service: string): Promise<boolean> {
+  for await (const { config, num_pending: pending, num_ack_pending: unacknowledged } of manager.consumers.list(streamName)) {
+    if (config.filter_subject?.startsWith(`scheduling.${service}.`) && pending + unacknowledged > maxBacklog) return false;
+  }
+  return true;
+}

@@ -1,0 +1,44 @@
+import type { Database } from '@scheduling/postgres';
+import { type Logger, startLoop } from '@scheduling/runtime';
+import { type Kysely, sql } from 'kysely';
+import { retentionMs } from './broker.ts';
+import type { MessagingSchema } from './schema.ts';
+
+const everyMs = 60 * 60 * 1_000;
+const batchSize = 1_000;
+
+/**
+ * Removes what nobody needs any more, at once and then every hour: sent events are kept as long as the stream keeps them, and an inbox row must
+ * outlive every redelivery and refill. Every replica may run one: they skip what another has in hand.
+ */
+export function startCleanUp<Schema extends MessagingSchema>(options: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
+  const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
+  return startLoop({
+    name: 'the clean-up of the outbox and the inbox',
+    logger: options.logger,
+    everyMs,
+    batch: batchSize,
+    run: async (limit) => Math.max(await deleteSentEvents(db, limit), await deleteProcessedEvents(db, limit)),
+  });
+}
+
+async function deleteSentEvents(db: Kysely<MessagingSchema>, limit: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('outbox')
+    .where('id', 'in', (query) =>
+      query.selectFrom('outbox').select('id').where('sent_at', '<', ago(retentionMs)).orderBy('sent_at').limit(limit).forUpdate().skipLocked(),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+async function deleteProcessedEvents(db: Kysely<MessagingSchema>, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    DELETE FROM inbox WHERE (consumer, event_id) IN (
+      SELECT consumer, event_id FROM inbox WHERE processed_at < ${ago(2 * retentionMs)} ORDER BY processed_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`.execute(db);
+  return Number(numAffectedRows);
+}
+
+function ago(ms: number) {
+  return sql<Date>`now() - make_interval(secs => ${ms / 1_000})`;
+}

@@ -1,0 +1,135 @@
+import { AckPolicy, type JetStreamManager } from '@nats-io/jetstream';
+import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
+import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
+import { type Kysely, sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { appendEvent, connectBroker, events, type MessagingSchema, messagingMigrations, startCleanUp, startConsumers, startRelay, subscription } from '../src/index.ts';
+
+const logger = testLogger('messaging-test');
+/** Stands for what Postgres gets done within the 5 s that a statement may take. */
+const mostPerStatement = 1_000;
+const many = 5_000;
+
+describe('more events than one statement gets done', () => {
+  let stack: AsyncDisposableStack;
+  let natsUrl: string;
+  let database: Database<MessagingSchema>;
+  let stream: JetStreamManager;
+
+  beforeEach(async () => {
+    stack = new AsyncDisposableStack();
+    natsUrl = stack.use(await startTestNats()).url;
+    const url = await createTestDatabase();
+    await migrateDatabase({ url, sets: [messagingMigrations], logger });
+    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger }));
+    await refuseLargeStatements(database.kysely);
+    stream = (await broker().jetStream(AbortSignal.timeout(5_000))).manager;
+  });
+  afterEach(() => stack.disposeAsync());
+
+  const broker = () => stack.use(connectBroker({ url: natsUrl, name: 'test', logger }));
+  const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker(), logger }));
+  const append = (version: number) =>
+    database.transaction((tx) => appendEvent(tx, events.customerChanged, { crmId: 'crm', customerId: 'customer', version }));
+  const published = async () => (await stream.streams.info('scheduling')).state.messages;
+  const position = () => database.kysely.selectFrom('outbox_position').selectAll().executeTakeFirstOrThrow();
+
+  /** Events that another stream held, and the position that was noted of it. */
+  async function loseStreamWith(count: number): Promise<void> {
+    await insertSentEvents(database.kysely, count, '1 hour');
+    await sql`
+      INSERT INTO outbox_position (stream_created, sequence, event_id)
+      SELECT 'before', ${count}, max(id::text)::uuid FROM outbox`.execute(database.kysely);
+  }
+
+  function consume(): number[] {
+    const versions: number[] = [];
+    const handle = async ({ version }: { version: number }) => {
+      return async () => {
+        versions.push(version);
+      };
+    };
+    const subscriptions = [subscription(events.customerChanged, handle)];
+    stack.use(startConsumers<MessagingSchema>({ service: 'test', database, broker: broker(), logger, subscriptions }));
+    return versions;
+  }
+
+  it('are published again in batches after a loss, and a new event does not wait for them', async () => {
+    await loseStreamWith(many);
+    const consumed = consume();
+    relay();
+    await eventually(async () => expect(await published()).toBeGreaterThan(0));
+    await append(many + 1);
+    await eventually(() => expect(consumed).toContain(many + 1));
+    expect(consumed.length).toBeLessThan(many);
+    await eventually(() => expect(consumed).toHaveLength(many + 1));
+    expect(await published()).toBe(many + 1);
+    await eventually(async () => expect(await position()).toMatchObject({ refill_after: null, refill_until: null }));
+  });
+
+  it('are published again from the beginning when the stream is lost once more meanwhile', async () => {
+    await loseStreamWith(many);
+    relay();
+    await eventually(async () => expect(await published()).toBeGreaterThan(200));
+    await stream.streams.delete('scheduling');
+    await eventually(async () => expect(await published()).toBe(many));
+  });
+
+  it('are published again however long a consumer is away, and by the next relay when the first one goes away', async () => {
+    await loseStreamWith(many);
+    const { subject } = events.customerChanged;
+    await stream.consumers.add('scheduling', { durable_name: 'away', filter_subject: subject, ack_policy: AckPolicy.Explicit });
+    const first = startRelay({ service: 'customer', database, broker: broker(), logger });
+    await eventually(async () => expect(await published()).toBeGreaterThan(1_000));
+    await first[Symbol.asyncDispose]();
+    expect(await published()).toBeLessThan(many);
+    await stream.consumers.delete('scheduling', 'away');
+    relay();
+    await eventually(async () => expect(await published()).toBe(many));
+    await eventually(async () => expect(await position()).toMatchObject({ refill_after: null }));
+  });
+
+  it('are removed in batches when they are old', async () => {
+    await insertSentEvents(database.kysely, many, '8 days');
+    await insertProcessedEvents(database.kysely, many, '15 days');
+    await insertSentEvents(database.kysely, 1, '6 days');
+    await insertProcessedEvents(database.kysely, 1, '13 days');
+    stack.use(startCleanUp({ database, logger }));
+    await eventually(async () => {
+      expect(await database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(1);
+      expect(await database.kysely.selectFrom('inbox').select('event_id').execute()).toHaveLength(1);
+    });
+  });
+});
+
+async function refuseLargeStatements(db: Kysely<MessagingSchema>): Promise<void> {
+  await sql`
+    CREATE FUNCTION refuse_large_statement() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF (SELECT count(*) FROM changed) > ${sql.lit(mostPerStatement)} THEN
+        RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014';
+      END IF;
+      RETURN NULL;
+    END
+    $$`.execute(db);
+  for (const table of ['outbox', 'inbox']) {
+    await sql`CREATE TRIGGER of_update AFTER UPDATE ON ${sql.table(table)} REFERENCING NEW TABLE AS changed EXECUTE FUNCTION refuse_large_statement()`.execute(db);
+    await sql`CREATE TRIGGER of_delete AFTER DELETE ON ${sql.table(table)} REFERENCING OLD TABLE AS changed EXECUTE FUNCTION refuse_large_statement()`.execute(db);
+  }
+}
+
+async function insertSentEvents(db: Kysely<MessagingSchema>, count: number, ago: string): Promise<void> {
+  const { subject, type, encode } = events.customerChanged;
+  const versions = Array.from({ length: count }, (_, index) => index + 1);
+  const payloads = versions.map((version) => Buffer.from(encode({ crmId: 'crm', customerId: 'customer', version })).toString('hex'));
+  await sql`
+    INSERT INTO outbox (subject, type, payload, request_id, sent_at)
+    SELECT ${subject}, ${type}, decode(payload, 'hex'), 'request', now() - ${ago}::interval
+      FROM unnest(${payloads}::text[]) AS payload`.execute(db);
+}
+
+async function insertProcessedEvents(db: Kysely<MessagingSchema>, count: number, ago: string): Promise<void> {
+  await sql`
+    INSERT INTO inbox (consumer, event_id, processed_at)
+    SELECT 'test', gen_random_uuid(), now() - ${ago}::interval FROM generate_series(1, ${count}::int)`.execute(db);
+}

@@ -1,0 +1,91 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { createLogger } from './logger.ts';
+import { type Loop, type LoopOptions, startLoop } from './loop.ts';
+
+const logger = createLogger({ service: 'loop-test', level: 'silent' });
+const anHour = 3_600_000;
+let stack = new AsyncDisposableStack();
+
+afterEach(async () => {
+  await stack.disposeAsync();
+  stack = new AsyncDisposableStack();
+});
+
+function loop(options: Partial<LoopOptions> & Pick<LoopOptions, 'run'>): Loop {
+  return stack.use(startLoop({ name: 'the loop', logger, everyMs: anHour, ...options }));
+}
+
+it('runs at once, and again at once while a round is full', async () => {
+  let waiting = 25;
+  const limits: number[] = [];
+  loop({
+    batch: 10,
+    run: async (limit) => {
+      limits.push(limit);
+      const done = Math.min(limit, waiting);
+      waiting -= done;
+      return done;
+    },
+  });
+  await vi.waitFor(() => expect(limits).toHaveLength(3));
+  expect(waiting).toBe(0);
+});
+
+it('runs when it is woken, and once more when it is woken during a round', async () => {
+  const rounds: PromiseWithResolvers<void>[] = [];
+  const { wake } = loop({
+    run: async () => {
+      const round = Promise.withResolvers<void>();
+      rounds.push(round);
+      await round.promise;
+      return 0;
+    },
+  });
+  expect(rounds).toHaveLength(1);
+  wake();
+  wake();
+  rounds[0]!.resolve();
+  await vi.waitFor(() => expect(rounds).toHaveLength(2));
+  rounds[1]!.resolve();
+  // Both calls came before the second round began: nothing is left to do.
+  await new Promise(setImmediate);
+  expect(rounds).toHaveLength(2);
+  wake();
+  await vi.waitFor(() => expect(rounds).toHaveLength(3));
+  rounds[2]!.resolve();
+});
+
+it('goes on after a failure, with smaller batches until one succeeds', async () => {
+  const limits: number[] = [];
+  loop({
+    batch: 100,
+    run: async (limit) => {
+      limits.push(limit);
+      if (limit > 50) throw new Error('canceling statement due to statement timeout');
+      return limits.length < 4 ? limit : 0;
+    },
+  });
+  await vi.waitFor(() => expect(limits.slice(0, 2)).toEqual([100, 50]), { timeout: 10_000 });
+  // It grows back, so that one bad moment does not slow it down for good.
+  await vi.waitFor(() => expect(limits.slice(2, 4)).toEqual([100, 50]), { timeout: 10_000 });
+});
+
+it('waits at its stop for the round under way, which sees the signal', async () => {
+  const round = Promise.withResolvers<number>();
+  let seen: AbortSignal | undefined;
+  const running = loop({
+    run: (_limit, signal) => {
+      seen = signal;
+      return round.promise;
+    },
+  });
+  let stopped = false;
+  const stopping = running[Symbol.asyncDispose]().then(() => {
+    stopped = true;
+  });
+  await new Promise(setImmediate);
+  expect(stopped).toBe(false);
+  expect(seen?.aborted).toBe(true);
+  round.resolve(1);
+  await stopping;
+});
