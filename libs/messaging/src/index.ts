@@ -5,7 +5,7 @@ export { type EventDefinition, events } from './events.ts';
 export { type ConsumerReport, inspectStream, type StreamReport } from './inspect-stream.ts';
 export { hostConsumerService } from './list-consumers.ts';
 export { messagingMigrations } from './migrations.ts';
-export { appendEvent, outboxRow } from './outbox.ts';
+export { appendEvent, outboxJson, outboxRow } from './outbox.ts';
 export { readPublished } from './read-published.ts';
 export { startRelay } from './relay.ts';
 export type { MessagingSchema } from './schema.ts';

@@ -18,7 +18,13 @@ export async function appendEvent<Schema extends MessagingSchema, Data>(
     .execute();
 }
 
-/** The outbox row of a fact, for a statement that writes the change and its event at once. */
+/** The outbox row of a fact for a SQL function that writes the change and its event at once; the payload is in base64. */
+export function outboxJson<Data>(definition: EventDefinition<Data>, data: Data): Omit<Insertable<OutboxTable>, 'payload'> & { payload: string } {
+  const row = outboxRow(definition, data);
+  return { ...row, payload: Buffer.from(row.payload).toString('base64') };
+}
+
+/** The outbox row of a fact. */
 export function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): Insertable<OutboxTable> {
   return {
     subject: definition.subject,

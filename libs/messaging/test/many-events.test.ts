@@ -1,4 +1,5 @@
 import { AckPolicy, type JetStreamManager } from '@nats-io/jetstream';
+import type { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
 import { type Kysely, sql } from 'kysely';
@@ -49,7 +50,7 @@ describe('more events than one statement gets done', () => {
         versions.push(version);
       };
     };
-    const subscriptions = [subscription(events.customerChanged, handle)];
+    const subscriptions = [subscription<MessagingSchema, CustomerChanged>(events.customerChanged, handle)];
     stack.use(startConsumers<MessagingSchema>({ service: 'test', database, broker: broker(), logger, subscriptions }));
     return versions;
   }

@@ -7,3 +7,5 @@ export { createLeadership, type Leadership } from './leadership.ts';
 export { migrateDatabase } from './migrate.ts';
 export type { MigrationSet, SchemaMigration } from './migration-set.ts';
 export { readSchemaState } from './schema-state.ts';
+export { sqlFile } from './sql-file.ts';
+export { startGrowthAnalysis } from './start-growth-analysis.ts';

@@ -9,7 +9,7 @@ import {
   startRelay,
   type Subscription,
 } from '@scheduling/messaging';
-import { createDatabase, type Database, type MigrationSet, translatePostgresError } from '@scheduling/postgres';
+import { createDatabase, type Database, type MigrationSet, startGrowthAnalysis, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type Definition, type HostedService, openCredentials, type RpcClient, startRpcServer } from '@scheduling/rpc';
 import { createMetrics, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
 import type { ServiceSettings } from './settings.ts';
@@ -78,6 +78,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
   });
   starting.use(startRelay({ service: name, database, broker, logger, metrics }));
   starting.use(startCleanUp({ database, logger }));
+  starting.use(startGrowthAnalysis({ database, logger }));
   const services = [...hosted];
   if (subscriptions) {
     starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));

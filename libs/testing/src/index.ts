@@ -1,6 +1,7 @@
 export { type Certificate, type CertificateAuthority, createCertificateAuthority, storeCertificate } from './certificates.ts';
 export { chooseServers } from './choose-servers.ts';
 export { createTestDatabase } from './database.ts';
+export { describeSchema } from './describe-schema.ts';
 export { eventually } from './eventually.ts';
 export { testLogger } from './logger.ts';
 export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts';

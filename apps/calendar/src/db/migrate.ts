@@ -1,13 +1,24 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { idempotencyMigrations, type MigrationSet, migrateDatabase } from '@scheduling/postgres';
+import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
-import * as tables from './migrations/2026-11-21-1-tables.ts';
-import * as booking from './migrations/2026-11-21-2-booking.ts';
+import * as tables from './migrations/2026-11-21-tables.ts';
 
-const migrations = { '2026-11-21-1-tables': tables, '2026-11-21-2-booking': booking };
+const migrations = { '2026-11-21-tables': tables };
+
+/** A function that has changed gets a new line under a new date, which runs its file again. */
+const functions = {
+  '2026-11-21-1-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
+  '2026-11-21-2-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
+  '2026-11-21-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+};
 
 /** In the order in which they run; the doctor compares with them. */
-export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, { name: 'calendar', migrations }];
+export const migrationSets: MigrationSet[] = [
+  messagingMigrations,
+  idempotencyMigrations,
+  { name: 'calendar', migrations },
+  { name: 'calendar_functions', migrations: functions },
+];
 
 export function migrateCalendarDatabase(url: string, logger: Logger): Promise<void> {
   return migrateDatabase({ url, sets: migrationSets, logger });

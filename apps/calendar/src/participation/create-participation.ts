@@ -1,6 +1,6 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { events, outboxRow } from '@scheduling/messaging';
+import { events, outboxJson } from '@scheduling/messaging';
 import { isUniqueViolation, runOnce } from '@scheduling/postgres';
 import { DomainError } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
@@ -121,43 +121,52 @@ async function book(
 
 type Outcome = 'created' | 'provider_unknown' | 'appointment_unknown' | 'customer_unknown' | 'appointment_cancelled' | 'full' | 'exists';
 
+/** See create-participation.sql. */
 interface InsertResult {
   outcome: Outcome;
-  appointment_id: string | null;
-  customer_id: string | null;
-  name: string | null;
-  email: string | null;
-  mobile: string | null;
-  reserved_until: Date | null;
+  appointmentId?: string;
+  customerId?: string;
+  name?: string;
+  email?: string | null;
+  mobile?: string | null;
+  reservedUntil?: string | null;
 }
 
 async function insertParticipation(db: Kysely<CalendarSchema>, id: string, request: NewParticipation): Promise<InsertResult> {
-  const event = outboxRow(events.participationChanged, {
-    crmId: request.crmId,
+  const { crmId, providerReference, appointmentReference, customerReference, reference, state } = request;
+  const event = outboxJson(events.participationChanged, {
+    crmId,
     participationId: id,
     version: 1,
     cause: ParticipationChangeCause.CREATED,
     fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: toStateMessage(request.state),
-    notify: request.sendMails && mailsOnCreation(request.state),
+    toState: toStateMessage(state),
+    notify: request.sendMails && mailsOnCreation(state),
   });
-  const { rows } = await sql<InsertResult>`
-    SELECT * FROM create_participation(
-      the_crm => ${request.crmId}, the_provider_reference => ${request.providerReference},
-      the_appointment_reference => ${request.appointmentReference}, the_customer_reference => ${request.customerReference},
-      new_id => ${id}, new_reference => ${request.reference}, new_state => ${request.state},
-      takes_seat => ${takesSeat(request.state)}, needs_active => ${needsActiveAppointment(request.state)},
-      is_exempt => ${request.ignoreCapacity}, reservation_seconds => ${reservationSeconds}, message => ${request.message ?? null},
-      event_subject => ${event.subject}, event_type => ${event.type},
-      event_payload => ${event.payload}, event_request_id => ${event.request_id}, event_traceparent => ${event.traceparent})`.execute(db);
-  return rows[0]!;
+  const booking = {
+    crmId,
+    providerReference,
+    appointmentReference,
+    customerReference,
+    id,
+    reference,
+    state,
+    takesSeat: takesSeat(state),
+    needsActive: needsActiveAppointment(state),
+    exempt: request.ignoreCapacity,
+    reservationSeconds,
+    message: request.message ?? null,
+    event,
+  };
+  const { rows } = await sql<{ result: InsertResult }>`SELECT create_participation(${JSON.stringify(booking)}) AS result`.execute(db);
+  return rows[0]!.result;
 }
 
 async function moveExisting(
   db: Kysely<CalendarSchema>,
   bookings: BookingMetrics,
   request: NewParticipation,
-  { appointment_id: appointmentId, customer_id: customerId }: InsertResult,
+  { appointmentId, customerId }: InsertResult,
 ): Promise<CreatedParticipation | Obstacle> {
   const existing = await selectMovableParticipations(db)
     .where('participation.crm_id', '=', request.crmId)
@@ -177,11 +186,11 @@ function createdRecord(id: string, { reference, state, message }: NewParticipati
     id,
     reference,
     name: result.name!,
-    email: result.email,
-    mobile: result.mobile,
+    email: result.email ?? null,
+    mobile: result.mobile ?? null,
     note: null,
     state,
     messages: message === undefined ? [] : [message],
-    reserved_until: result.reserved_until,
+    reserved_until: result.reservedUntil ? new Date(result.reservedUntil) : null,
   };
 }

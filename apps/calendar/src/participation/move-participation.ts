@@ -1,5 +1,5 @@
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { events, outboxRow } from '@scheduling/messaging';
+import { events, outboxJson } from '@scheduling/messaging';
 import { DomainError } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
@@ -86,7 +86,7 @@ export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
 type Outcome = 'moved' | 'gone' | 'stale' | 'appointment_cancelled' | 'full';
 
 async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: Move, notify: boolean): Promise<Outcome> {
-  const event = outboxRow(events.participationChanged, {
+  const event = outboxJson(events.participationChanged, {
     crmId: current.crm_id,
     participationId: current.id,
     version: current.version + 1,
@@ -95,15 +95,19 @@ async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipati
     toState: toStateMessage(move.state),
     notify,
   });
-  const { rows } = await sql<{ outcome: Outcome }>`
-    SELECT move_participation(
-      the_crm => ${current.crm_id}, the_participation => ${current.id}, expected_version => ${current.version},
-      new_state => ${move.state}, seats => ${seatsOfMove(current.state, move.state)},
-      needs_active => ${needsActiveAppointment(move.state)}, becomes_exempt => ${move.ignoreCapacity}, message => ${move.message ?? null},
-      event_subject => ${event.subject}, event_type => ${event.type},
-      event_payload => ${event.payload}, event_request_id => ${event.request_id}, event_traceparent => ${event.traceparent}
-    ) AS outcome`.execute(db);
-  return rows[0]!.outcome;
+  const request = {
+    crmId: current.crm_id,
+    participationId: current.id,
+    expectedVersion: current.version,
+    state: move.state,
+    seats: seatsOfMove(current.state, move.state),
+    needsActive: needsActiveAppointment(move.state),
+    exempt: move.ignoreCapacity,
+    message: move.message ?? null,
+    event,
+  };
+  const { rows } = await sql<{ result: { outcome: Outcome } }>`SELECT move_participation(${JSON.stringify(request)}) AS result`.execute(db);
+  return rows[0]!.result.outcome;
 }
 
 function movedRecord(current: MovableParticipation, { state, message }: Move): ParticipationRecord {

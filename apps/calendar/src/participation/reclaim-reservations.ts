@@ -31,6 +31,7 @@ export async function reclaimReservations({ database, bookings }: CalendarDepend
 
 /** How many reservations of an appointment were over. The caller holds the lock on it. */
 export async function reclaimOf(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<number> {
-  const { rows } = await sql<{ reclaimed: number }>`SELECT reclaim_reservations(${crmId}, ${appointmentId}) AS reclaimed`.execute(tx);
-  return rows[0]!.reclaimed;
+  const request = JSON.stringify({ crmId, appointmentId });
+  const { rows } = await sql<{ result: { reclaimed: number } }>`SELECT reclaim_reservations(${request}) AS result`.execute(tx);
+  return rows[0]!.result.reclaimed;
 }

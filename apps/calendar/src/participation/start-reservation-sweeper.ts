@@ -25,9 +25,10 @@ export function startReservationSweeper({ database, bookings, logger }: SweeperO
     everyMs,
     batch: batchSize,
     run: async (limit) => {
-      const { rows } = await sql<{ swept: number }>`SELECT sweep_reservations(${limit}) AS swept`.execute(database.kysely);
-      bookings.expired(rows[0]!.swept);
-      return rows[0]!.swept;
+      const { rows } = await sql<{ result: { swept: number } }>`SELECT sweep_reservations(${JSON.stringify({ limit })}) AS result`.execute(database.kysely);
+      const { swept } = rows[0]!.result;
+      bookings.expired(swept);
+      return swept;
     },
   });
 }

@@ -1,7 +1,10 @@
+import { describeSchema } from '@scheduling/testing';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { repositoryRoot } from '../../src/config.ts';
 import { playDemo } from '../../src/play-demo.ts';
-import { type Service, services } from '../../src/service-table.ts';
+import { databaseServices, type Service, services } from '../../src/service-table.ts';
 import { query } from '../http/databases.ts';
 import { checkOutVersion, type LandedVersion } from './landed-version.ts';
 import { type MixedStack, startMixedStack, type Versions } from './mixed-stack.ts';
@@ -24,6 +27,11 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
   await landed?.[Symbol.asyncDispose]();
+});
+
+it.each(databaseServices)('the migrations bring the landed database of %s to the schema of the new version', async (service) => {
+  const expected = await readFile(join(repositoryRoot, 'apps', service, 'src/db/schema.sql'), 'utf8');
+  expect(await describeSchema(stack.info.databases[service])).toBe(expected);
 });
 
 it('the landed version works on the new schema', async () => {

@@ -1,0 +1,339 @@
+CREATE TABLE appointment (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  provider_id uuid NOT NULL,
+  reference text NOT NULL,
+  series_id text,
+  resource_reference text NOT NULL,
+  product_reference text NOT NULL,
+  contact_reference text,
+  description text,
+  notes text,
+  address jsonb,
+  price_value numeric,
+  price_currency text,
+  starts_at timestamp with time zone NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  capacity bigint NOT NULL,
+  taken bigint NOT NULL,
+  accept_bookings boolean NOT NULL,
+  state text NOT NULL DEFAULT 'ACTIVE'::text,
+  content_digest bytea NOT NULL,
+  CONSTRAINT appointment_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT appointment_check CHECK ((starts_at < ends_at)),
+  CONSTRAINT appointment_state_check CHECK ((state = ANY (ARRAY['ACTIVE'::text, 'CANCELLED'::text]))),
+  CONSTRAINT appointment_taken_check CHECK ((taken >= 0)),
+  CONSTRAINT appointment_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
+  CONSTRAINT appointment_reference_key UNIQUE (crm_id, reference)
+);
+CREATE INDEX appointment_by_end ON public.appointment USING btree (ends_at);
+CREATE INDEX appointment_by_product ON public.appointment USING btree (crm_id, provider_id, product_reference, starts_at, id, ends_at);
+CREATE INDEX appointment_by_resource ON public.appointment USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
+CREATE INDEX appointment_by_series ON public.appointment USING btree (crm_id, provider_id, series_id) WHERE (series_id IS NOT NULL);
+CREATE INDEX appointment_by_start ON public.appointment USING btree (crm_id, provider_id, starts_at, id, ends_at);
+
+CREATE TABLE customer (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  provider_id uuid,
+  reference text,
+  user_name text,
+  email text,
+  mobile text,
+  language text,
+  version integer NOT NULL,
+  refreshed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  erased_at timestamp with time zone,
+  CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT customer_check CHECK (((erased_at IS NULL) OR ((reference IS NULL) AND (user_name IS NULL) AND (email IS NULL) AND (mobile IS NULL) AND (language IS NULL))))
+);
+CREATE INDEX customer_by_reference ON public.customer USING btree (crm_id, provider_id, reference, refreshed_at);
+
+CREATE TABLE dead_letter (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  subject text NOT NULL,
+  payload bytea NOT NULL,
+  request_id text NOT NULL,
+  error text NOT NULL,
+  attempts integer NOT NULL,
+  failed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT dead_letter_pkey PRIMARY KEY (consumer, event_id)
+);
+
+CREATE TABLE idempotency_key (
+  crm_id text NOT NULL,
+  key_hash bytea NOT NULL,
+  fingerprint bytea NOT NULL,
+  resource_ids uuid[] NOT NULL,
+  created boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT idempotency_key_pkey PRIMARY KEY (crm_id, key_hash)
+);
+CREATE INDEX idempotency_key_created_at ON public.idempotency_key USING btree (created_at);
+CREATE INDEX idempotency_key_resources ON public.idempotency_key USING gin (resource_ids);
+
+CREATE TABLE inbox (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  processed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_processed_at ON public.inbox USING btree (processed_at);
+
+CREATE TABLE outbox (
+  id uuid NOT NULL DEFAULT uuidv7(),
+  subject text NOT NULL,
+  type text NOT NULL,
+  payload bytea NOT NULL,
+  request_id text NOT NULL,
+  traceparent text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  sent_at timestamp with time zone,
+  CONSTRAINT outbox_pkey PRIMARY KEY (id)
+);
+CREATE INDEX outbox_sent_at ON public.outbox USING btree (sent_at);
+CREATE INDEX outbox_unsent ON public.outbox USING btree (id) WHERE (sent_at IS NULL);
+
+CREATE TABLE outbox_position (
+  id boolean NOT NULL DEFAULT true,
+  stream_created text NOT NULL,
+  sequence bigint NOT NULL,
+  event_id uuid NOT NULL,
+  refill_after uuid,
+  refill_until timestamp with time zone,
+  CONSTRAINT outbox_position_pkey PRIMARY KEY (id),
+  CONSTRAINT outbox_position_check CHECK (((refill_after IS NULL) = (refill_until IS NULL))),
+  CONSTRAINT outbox_position_id_check CHECK (id)
+);
+
+CREATE TABLE participation (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  appointment_id uuid NOT NULL,
+  customer_id uuid,
+  reference text NOT NULL,
+  name text,
+  email text,
+  mobile text,
+  note text,
+  state text NOT NULL,
+  exempt boolean NOT NULL,
+  reserved_until timestamp with time zone,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
+  CONSTRAINT participation_state_check CHECK ((state = ANY (ARRAY['RESERVED'::text, 'REQUESTED'::text, 'BOOKED'::text, 'CANCELED'::text, 'DELETED'::text]))),
+  CONSTRAINT participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE,
+  CONSTRAINT participation_crm_id_customer_id_fkey FOREIGN KEY (crm_id, customer_id) REFERENCES customer(crm_id, id),
+  CONSTRAINT participation_reference_key UNIQUE (crm_id, reference)
+);
+CREATE INDEX participation_by_appointment ON public.participation USING btree (crm_id, appointment_id, id);
+CREATE INDEX participation_by_customer ON public.participation USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (state = 'RESERVED'::text);
+CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (state = 'RESERVED'::text);
+
+CREATE TABLE participation_message (
+  crm_id text NOT NULL,
+  participation_id uuid NOT NULL,
+  version integer NOT NULL,
+  text text NOT NULL,
+  CONSTRAINT participation_message_pkey PRIMARY KEY (crm_id, participation_id, version),
+  CONSTRAINT participation_message_crm_id_participation_id_fkey FOREIGN KEY (crm_id, participation_id) REFERENCES participation(crm_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE provider (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  reference text NOT NULL,
+  time_zone text NOT NULL,
+  version integer NOT NULL,
+  CONSTRAINT provider_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT provider_reference_key UNIQUE (crm_id, reference)
+);
+
+CREATE TABLE removed_participation (
+  crm_id text NOT NULL,
+  customer_id uuid NOT NULL,
+  participation_id uuid NOT NULL,
+  appointment_id uuid NOT NULL,
+  version integer NOT NULL,
+  CONSTRAINT removed_participation_pkey PRIMARY KEY (crm_id, customer_id, participation_id),
+  CONSTRAINT removed_participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE timeslot (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  provider_id uuid NOT NULL,
+  reference text NOT NULL,
+  resource_reference text NOT NULL,
+  starts_at timestamp with time zone NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  raster bigint NOT NULL,
+  default_capacity bigint NOT NULL,
+  default_accept_bookings boolean NOT NULL,
+  address jsonb,
+  state text NOT NULL,
+  content_digest bytea NOT NULL,
+  CONSTRAINT timeslot_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT timeslot_check CHECK ((starts_at < ends_at)),
+  CONSTRAINT timeslot_state_check CHECK ((state = ANY (ARRAY['CREATED'::text, 'BOOKABLE'::text]))),
+  CONSTRAINT timeslot_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
+  CONSTRAINT timeslot_reference_key UNIQUE (crm_id, reference)
+);
+CREATE INDEX timeslot_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
+
+CREATE OR REPLACE FUNCTION public.create_participation(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  new_id uuid := request ->> 'id';
+  new_reference text := request ->> 'reference';
+  new_state text := request ->> 'state';
+  takes_seat boolean := request ->> 'takesSeat';
+  is_exempt boolean := request ->> 'exempt';
+  event jsonb := request -> 'event';
+  the_provider uuid;
+  place appointment%ROWTYPE;
+  person customer%ROWTYPE;
+  held_until timestamptz;
+BEGIN
+  SELECT id INTO the_provider FROM provider WHERE crm_id = the_crm AND reference = request ->> 'providerReference';
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_unknown'); END IF;
+
+  SELECT * INTO place FROM appointment
+   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
+  place.taken := place.taken - free_expired_seats(the_crm, place.id);
+
+  SELECT * INTO person FROM customer
+   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+   ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'customer_unknown'); END IF;
+
+  PERFORM FROM participation WHERE crm_id = the_crm AND reference = new_reference;
+  IF FOUND THEN RETURN jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
+  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
+  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN jsonb_build_object('outcome', 'full'); END IF;
+
+  IF takes_seat THEN
+    UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
+  END IF;
+  IF new_state = 'RESERVED' THEN
+    held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer);
+  END IF;
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
+  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until);
+  IF request ->> 'message' IS NOT NULL THEN
+    INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
+  END IF;
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+
+  RETURN jsonb_build_object(
+    'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
+    'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.free_expired_seats(the_crm text, the_appointment uuid)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  freed integer;
+BEGIN
+  DELETE FROM participation
+   WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'RESERVED' AND reserved_until <= scheduling_now();
+  GET DIAGNOSTICS freed = ROW_COUNT;
+  IF freed > 0 THEN
+    UPDATE appointment SET taken = taken - freed WHERE crm_id = the_crm AND id = the_appointment;
+  END IF;
+  RETURN freed;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.move_participation(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_participation uuid := request ->> 'participationId';
+  expected_version integer := request ->> 'expectedVersion';
+  seats integer := request ->> 'seats';
+  becomes_exempt boolean := request ->> 'exempt';
+  event jsonb := request -> 'event';
+  place appointment%ROWTYPE;
+  present participation%ROWTYPE;
+BEGIN
+  SELECT * INTO place FROM appointment
+   WHERE crm_id = the_crm
+     AND id = (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND id = the_participation)
+     FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
+  place.taken := place.taken - free_expired_seats(the_crm, place.id);
+
+  SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
+  IF present.version <> expected_version THEN RETURN jsonb_build_object('outcome', 'stale'); END IF;
+  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
+  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN jsonb_build_object('outcome', 'full'); END IF;
+
+  IF seats <> 0 THEN
+    UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
+  END IF;
+  UPDATE participation
+     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt
+   WHERE crm_id = the_crm AND id = the_participation;
+  IF request ->> 'message' IS NOT NULL THEN
+    INSERT INTO participation_message (crm_id, participation_id, version, text)
+    VALUES (the_crm, the_participation, expected_version + 1, request ->> 'message');
+  END IF;
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  RETURN jsonb_build_object('outcome', 'moved');
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.reclaim_reservations(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RETURN jsonb_build_object('reclaimed', free_expired_seats(request ->> 'crmId', (request ->> 'appointmentId')::uuid));
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.scheduling_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ PARALLEL SAFE
+AS $function$
+      SELECT clock_timestamp() + coalesce(nullif(current_setting('scheduling.clock_offset', true), ''), '0')::interval
+    $function$;
+
+CREATE OR REPLACE FUNCTION public.sweep_reservations(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  place record;
+  swept integer := 0;
+BEGIN
+  FOR place IN
+    SELECT crm_id, id FROM appointment
+     WHERE (crm_id, id) IN (
+       SELECT crm_id, appointment_id FROM participation
+        WHERE state = 'RESERVED' AND reserved_until <= (SELECT scheduling_now())
+        ORDER BY reserved_until LIMIT (request ->> 'limit')::integer)
+       FOR NO KEY UPDATE SKIP LOCKED
+  LOOP
+    swept := swept + free_expired_seats(place.crm_id, place.id);
+  END LOOP;
+  RETURN jsonb_build_object('swept', swept);
+END
+$function$;

@@ -1,0 +1,61 @@
+-- Books in one round trip. It locks the appointment first, so whoever holds that lock alone decides about its seats; each statement behind the
+-- lock sees what was committed before it was granted (READ COMMITTED takes a snapshot per statement). The customer's row is locked too, so that
+-- an erasure, which locks it FOR UPDATE, comes entirely before or after. The rules (which state takes a seat) are the application's and
+-- come in with the request.
+--
+-- Request: crmId, providerReference, appointmentReference, customerReference, id, reference, state, takesSeat, needsActive, exempt,
+--   reservationSeconds, message (may be null), event (a row of the outbox, its payload in base64).
+-- Answer: outcome, which is created, provider_unknown, appointment_unknown, customer_unknown, appointment_cancelled, full or exists; with created
+--   and exists also appointmentId and customerId; with created also name, email, mobile and reservedUntil.
+-- A reference that another transaction takes at this moment for another appointment violates participation_reference_key.
+CREATE OR REPLACE FUNCTION create_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  new_id uuid := request ->> 'id';
+  new_reference text := request ->> 'reference';
+  new_state text := request ->> 'state';
+  takes_seat boolean := request ->> 'takesSeat';
+  is_exempt boolean := request ->> 'exempt';
+  event jsonb := request -> 'event';
+  the_provider uuid;
+  place appointment%ROWTYPE;
+  person customer%ROWTYPE;
+  held_until timestamptz;
+BEGIN
+  SELECT id INTO the_provider FROM provider WHERE crm_id = the_crm AND reference = request ->> 'providerReference';
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_unknown'); END IF;
+
+  SELECT * INTO place FROM appointment
+   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
+  place.taken := place.taken - free_expired_seats(the_crm, place.id);
+
+  SELECT * INTO person FROM customer
+   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+   ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'customer_unknown'); END IF;
+
+  PERFORM FROM participation WHERE crm_id = the_crm AND reference = new_reference;
+  IF FOUND THEN RETURN jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
+  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
+  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN jsonb_build_object('outcome', 'full'); END IF;
+
+  IF takes_seat THEN
+    UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
+  END IF;
+  IF new_state = 'RESERVED' THEN
+    held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer);
+  END IF;
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
+  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until);
+  IF request ->> 'message' IS NOT NULL THEN
+    INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
+  END IF;
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+
+  RETURN jsonb_build_object(
+    'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
+    'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
+END
+$$;

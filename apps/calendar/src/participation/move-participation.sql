@@ -1,0 +1,44 @@
+-- Moves a participation to another state in one round trip, behind the same locks and in the same order as create_participation.
+--
+-- Request: crmId, participationId, expectedVersion, state, seats (what the move adds to the taken seats: -1, 0 or 1), needsActive, exempt (from
+--   now on), message (may be null), event (a row of the outbox, its payload in base64).
+-- Answer: outcome, which is moved, gone, appointment_cancelled, full, or stale when the version is not the expected one: the caller decides anew.
+CREATE OR REPLACE FUNCTION move_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_participation uuid := request ->> 'participationId';
+  expected_version integer := request ->> 'expectedVersion';
+  seats integer := request ->> 'seats';
+  becomes_exempt boolean := request ->> 'exempt';
+  event jsonb := request -> 'event';
+  place appointment%ROWTYPE;
+  present participation%ROWTYPE;
+BEGIN
+  SELECT * INTO place FROM appointment
+   WHERE crm_id = the_crm
+     AND id = (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND id = the_participation)
+     FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
+  place.taken := place.taken - free_expired_seats(the_crm, place.id);
+
+  SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
+  IF present.version <> expected_version THEN RETURN jsonb_build_object('outcome', 'stale'); END IF;
+  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
+  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN jsonb_build_object('outcome', 'full'); END IF;
+
+  IF seats <> 0 THEN
+    UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
+  END IF;
+  UPDATE participation
+     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt
+   WHERE crm_id = the_crm AND id = the_participation;
+  IF request ->> 'message' IS NOT NULL THEN
+    INSERT INTO participation_message (crm_id, participation_id, version, text)
+    VALUES (the_crm, the_participation, expected_version + 1, request ->> 'message');
+  END IF;
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  RETURN jsonb_build_object('outcome', 'moved');
+END
+$$;

@@ -1,0 +1,44 @@
+-- `appointment.taken` counts the participations that are BOOKED or RESERVED, expired reservations among them. An expired one is removed, and
+-- its seat with it, before any seat is allocated.
+
+-- Called by the other functions only, with the appointment locked. Returns the number of seats that became free.
+CREATE OR REPLACE FUNCTION free_expired_seats(the_crm text, the_appointment uuid) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  freed integer;
+BEGIN
+  DELETE FROM participation
+   WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'RESERVED' AND reserved_until <= scheduling_now();
+  GET DIAGNOSTICS freed = ROW_COUNT;
+  IF freed > 0 THEN
+    UPDATE appointment SET taken = taken - freed WHERE crm_id = the_crm AND id = the_appointment;
+  END IF;
+  RETURN freed;
+END
+$$;
+
+-- { crmId, appointmentId } -> { reclaimed }. The caller has locked the appointment.
+CREATE OR REPLACE FUNCTION reclaim_reservations(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN jsonb_build_object('reclaimed', free_expired_seats(request ->> 'crmId', (request ->> 'appointmentId')::uuid));
+END
+$$;
+
+-- { limit } -> { swept }. An appointment that somebody else has locked is left for the next round, so sweepers never wait for each other.
+CREATE OR REPLACE FUNCTION sweep_reservations(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  place record;
+  swept integer := 0;
+BEGIN
+  FOR place IN
+    SELECT crm_id, id FROM appointment
+     WHERE (crm_id, id) IN (
+       SELECT crm_id, appointment_id FROM participation
+        WHERE state = 'RESERVED' AND reserved_until <= (SELECT scheduling_now())
+        ORDER BY reserved_until LIMIT (request ->> 'limit')::integer)
+       FOR NO KEY UPDATE SKIP LOCKED
+  LOOP
+    swept := swept + free_expired_seats(place.crm_id, place.id);
+  END LOOP;
+  RETURN jsonb_build_object('swept', swept);
+END
+$$;

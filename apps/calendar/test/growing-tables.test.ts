@@ -1,0 +1,69 @@
+import { createDatabase, startGrowthAnalysis } from '@scheduling/postgres';
+import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { randomUUIDv7 } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { migrateCalendarDatabase } from '../src/db/migrate.ts';
+import type { CalendarSchema } from '../src/db/schema.ts';
+
+const logger = testLogger('growing-tables-test');
+const many = 20_000;
+
+it('a session that has booked in empty tables reads few rows for a booking right after a large import', async () => {
+  const url = await createTestDatabase();
+  await migrateCalendarDatabase(url, logger);
+  // One connection: it keeps the plans that it made while the tables were empty.
+  await using session = createDatabase<CalendarSchema>({ url, applicationName: 'session', logger, maxConnections: 1 });
+  await using importer = createDatabase<CalendarSchema>({ url, applicationName: 'importer', logger });
+  await importer.transaction((tx) => importAppointments(tx, 1, 1));
+  for (let booking = 0; booking < 10; booking += 1) await book(session.kysely);
+
+  await importer.transaction((tx) => importAppointments(tx, 2, many));
+  await using _analysis = startGrowthAnalysis({ database: importer, logger });
+  await eventually(async () => expect(await countRowsRead(session.kysely)).toBeLessThan(50));
+});
+
+/** Customers, and appointments with a participation each and room for more, numbered from `first` on. */
+async function importAppointments(db: Kysely<CalendarSchema>, first: number, last: number): Promise<void> {
+  await sql`
+    INSERT INTO provider (crm_id, id, reference, time_zone, version) VALUES ('crm', ${provider}, 'provider', 'Europe/Berlin', 1) ON CONFLICT DO NOTHING`.execute(db);
+  await sql`
+    INSERT INTO customer (crm_id, id, provider_id, reference, user_name, version)
+    SELECT 'crm', gen_random_uuid(), ${provider}, 'customer-' || number, 'Grace', 1 FROM generate_series(${first}::int, ${last}::int) AS number`.execute(db);
+  await sql`
+    WITH made AS (
+      INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
+      SELECT 'crm', ${provider}, 'appointment-' || number, 'room', 'yoga', now(), now() + interval '1 hour', 100000, 1, true, ''
+        FROM generate_series(${first}::int, ${last}::int) AS number
+      RETURNING id)
+    INSERT INTO participation (crm_id, id, appointment_id, reference, name, state, exempt)
+    SELECT 'crm', gen_random_uuid(), id, 'participation-' || id, 'Grace', 'BOOKED', true FROM made`.execute(db);
+}
+
+const provider = randomUUIDv7();
+
+async function book(db: Kysely<CalendarSchema>): Promise<void> {
+  const id = randomUUIDv7();
+  const booking = {
+    crmId: 'crm', providerReference: 'provider', appointmentReference: 'appointment-1', customerReference: 'customer-1',
+    id, reference: id, state: 'BOOKED', takesSeat: true, needsActive: true, exempt: false, reservationSeconds: 180, message: null,
+    event: { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null },
+  };
+  const { rows } = await sql<{ result: { outcome: string } }>`SELECT create_participation(${JSON.stringify(booking)}) AS result`.execute(db);
+  expect(rows[0]!.result.outcome).toBe('created');
+}
+
+/** Rows of tables that one booking reads, by any index or none. */
+async function countRowsRead(db: Kysely<CalendarSchema>): Promise<number> {
+  return db.transaction().execute(async (tx) => {
+    const before = await rowsRead(tx);
+    await book(tx);
+    return (await rowsRead(tx)) - before;
+  });
+}
+
+/** Of this session, since it reported its figures the last time. */
+async function rowsRead(tx: Transaction<CalendarSchema>): Promise<number> {
+  const { rows } = await sql<{ count: number }>`SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int8 AS count FROM pg_stat_xact_user_tables`.execute(tx);
+  return rows[0]!.count;
+}

@@ -1,0 +1,101 @@
+CREATE TABLE customer (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  provider_id uuid NOT NULL,
+  provider_reference text NOT NULL,
+  reference text NOT NULL,
+  user_name text NOT NULL,
+  email text,
+  mobile text,
+  note text,
+  language text,
+  version integer NOT NULL DEFAULT 1,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT customer_reference_key UNIQUE (crm_id, provider_reference, reference)
+);
+
+CREATE TABLE dead_letter (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  subject text NOT NULL,
+  payload bytea NOT NULL,
+  request_id text NOT NULL,
+  error text NOT NULL,
+  attempts integer NOT NULL,
+  failed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT dead_letter_pkey PRIMARY KEY (consumer, event_id)
+);
+
+CREATE TABLE erasure (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  customer_id uuid NOT NULL,
+  state text NOT NULL DEFAULT 'checking'::text,
+  ignore_future_appointments boolean NOT NULL,
+  notice bytea,
+  requested_at timestamp with time zone NOT NULL DEFAULT now(),
+  published_at timestamp with time zone NOT NULL DEFAULT now(),
+  completed_at timestamp with time zone,
+  CONSTRAINT erasure_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT erasure_state_check CHECK ((state = ANY (ARRAY['checking'::text, 'requested'::text, 'complete'::text]))),
+  CONSTRAINT erasure_customer_key UNIQUE (crm_id, customer_id)
+);
+CREATE INDEX erasure_completed ON public.erasure USING btree (completed_at) WHERE (state = 'complete'::text);
+CREATE INDEX erasure_notice ON public.erasure USING btree (requested_at) WHERE (notice IS NOT NULL);
+CREATE INDEX erasure_open ON public.erasure USING btree (published_at) WHERE (state <> 'complete'::text);
+
+CREATE TABLE erasure_confirmation (
+  crm_id text NOT NULL,
+  erasure_id uuid NOT NULL,
+  service text NOT NULL,
+  confirmed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT erasure_confirmation_pkey PRIMARY KEY (crm_id, erasure_id, service)
+);
+
+CREATE TABLE idempotency_key (
+  crm_id text NOT NULL,
+  key_hash bytea NOT NULL,
+  fingerprint bytea NOT NULL,
+  resource_ids uuid[] NOT NULL,
+  created boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT idempotency_key_pkey PRIMARY KEY (crm_id, key_hash)
+);
+CREATE INDEX idempotency_key_created_at ON public.idempotency_key USING btree (created_at);
+CREATE INDEX idempotency_key_resources ON public.idempotency_key USING gin (resource_ids);
+
+CREATE TABLE inbox (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  processed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_processed_at ON public.inbox USING btree (processed_at);
+
+CREATE TABLE outbox (
+  id uuid NOT NULL DEFAULT uuidv7(),
+  subject text NOT NULL,
+  type text NOT NULL,
+  payload bytea NOT NULL,
+  request_id text NOT NULL,
+  traceparent text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  sent_at timestamp with time zone,
+  CONSTRAINT outbox_pkey PRIMARY KEY (id)
+);
+CREATE INDEX outbox_sent_at ON public.outbox USING btree (sent_at);
+CREATE INDEX outbox_unsent ON public.outbox USING btree (id) WHERE (sent_at IS NULL);
+
+CREATE TABLE outbox_position (
+  id boolean NOT NULL DEFAULT true,
+  stream_created text NOT NULL,
+  sequence bigint NOT NULL,
+  event_id uuid NOT NULL,
+  refill_after uuid,
+  refill_until timestamp with time zone,
+  CONSTRAINT outbox_position_pkey PRIMARY KEY (id),
+  CONSTRAINT outbox_position_check CHECK (((refill_after IS NULL) = (refill_until IS NULL))),
+  CONSTRAINT outbox_position_id_check CHECK (id)
+);

@@ -1,0 +1,173 @@
+CREATE TABLE account (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  reference text NOT NULL,
+  owner_id uuid NOT NULL,
+  branch text NOT NULL,
+  invoice_address jsonb,
+  invoice_contact_name text,
+  invoice_company_name text,
+  invoice_tax_id text,
+  email text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT account_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT account_crm_id_owner_id_fkey FOREIGN KEY (crm_id, owner_id) REFERENCES app_user(crm_id, id),
+  CONSTRAINT account_reference_key UNIQUE (crm_id, reference)
+);
+
+CREATE TABLE api_key (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  prefix text NOT NULL,
+  key_hash bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  CONSTRAINT api_key_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT api_key_crm_id_fkey FOREIGN KEY (crm_id) REFERENCES crm(crm_id),
+  CONSTRAINT api_key_hash_key UNIQUE (key_hash),
+  CONSTRAINT api_key_prefix_key UNIQUE (prefix)
+);
+
+CREATE TABLE app_user (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  reference text,
+  email text NOT NULL,
+  email_key text NOT NULL,
+  email_generated boolean NOT NULL,
+  email_verified_at timestamp with time zone,
+  username text NOT NULL,
+  username_key text NOT NULL,
+  last_name text NOT NULL,
+  first_name text,
+  phone text,
+  mobile text,
+  language text NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT app_user_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT app_user_crm_id_fkey FOREIGN KEY (crm_id) REFERENCES crm(crm_id),
+  CONSTRAINT app_user_email_key UNIQUE (email_key),
+  CONSTRAINT app_user_reference_key UNIQUE (crm_id, reference),
+  CONSTRAINT app_user_username_key UNIQUE (username_key)
+);
+
+CREATE TABLE crm (
+  crm_id text NOT NULL,
+  name text,
+  language text NOT NULL DEFAULT 'de'::text,
+  time_zone text NOT NULL DEFAULT 'Europe/Berlin'::text,
+  sender_name text,
+  sender_address text,
+  notify_on_customer_deletion boolean NOT NULL DEFAULT true,
+  requests_per_minute integer NOT NULL DEFAULT 6000,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT crm_pkey PRIMARY KEY (crm_id)
+);
+
+CREATE TABLE dead_letter (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  subject text NOT NULL,
+  payload bytea NOT NULL,
+  request_id text NOT NULL,
+  error text NOT NULL,
+  attempts integer NOT NULL,
+  failed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT dead_letter_pkey PRIMARY KEY (consumer, event_id)
+);
+
+CREATE TABLE email_verification (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  user_id uuid NOT NULL,
+  token_hash bytea,
+  expires_at timestamp with time zone,
+  used_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT email_verification_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT email_verification_crm_id_user_id_fkey FOREIGN KEY (crm_id, user_id) REFERENCES app_user(crm_id, id),
+  CONSTRAINT email_verification_token_key UNIQUE (token_hash),
+  CONSTRAINT email_verification_user_key UNIQUE (crm_id, user_id)
+);
+
+CREATE TABLE idempotency_key (
+  crm_id text NOT NULL,
+  key_hash bytea NOT NULL,
+  fingerprint bytea NOT NULL,
+  resource_ids uuid[] NOT NULL,
+  created boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT idempotency_key_pkey PRIMARY KEY (crm_id, key_hash)
+);
+CREATE INDEX idempotency_key_created_at ON public.idempotency_key USING btree (created_at);
+CREATE INDEX idempotency_key_resources ON public.idempotency_key USING gin (resource_ids);
+
+CREATE TABLE inbox (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  processed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_processed_at ON public.inbox USING btree (processed_at);
+
+CREATE TABLE outbox (
+  id uuid NOT NULL DEFAULT uuidv7(),
+  subject text NOT NULL,
+  type text NOT NULL,
+  payload bytea NOT NULL,
+  request_id text NOT NULL,
+  traceparent text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  sent_at timestamp with time zone,
+  CONSTRAINT outbox_pkey PRIMARY KEY (id)
+);
+CREATE INDEX outbox_sent_at ON public.outbox USING btree (sent_at);
+CREATE INDEX outbox_unsent ON public.outbox USING btree (id) WHERE (sent_at IS NULL);
+
+CREATE TABLE outbox_position (
+  id boolean NOT NULL DEFAULT true,
+  stream_created text NOT NULL,
+  sequence bigint NOT NULL,
+  event_id uuid NOT NULL,
+  refill_after uuid,
+  refill_until timestamp with time zone,
+  CONSTRAINT outbox_position_pkey PRIMARY KEY (id),
+  CONSTRAINT outbox_position_check CHECK (((refill_after IS NULL) = (refill_until IS NULL))),
+  CONSTRAINT outbox_position_id_check CHECK (id)
+);
+
+CREATE TABLE provider (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  reference text NOT NULL,
+  owner_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  name text NOT NULL,
+  email text,
+  mobile text,
+  phone text,
+  impressum text,
+  branch text,
+  subbranch text,
+  time_zone text NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT provider_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT provider_crm_id_account_id_fkey FOREIGN KEY (crm_id, account_id) REFERENCES account(crm_id, id),
+  CONSTRAINT provider_crm_id_owner_id_fkey FOREIGN KEY (crm_id, owner_id) REFERENCES app_user(crm_id, id),
+  CONSTRAINT provider_reference_key UNIQUE (crm_id, reference)
+);
+
+CREATE TABLE provider_staff (
+  crm_id text NOT NULL,
+  provider_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  added_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT provider_staff_pkey PRIMARY KEY (crm_id, provider_id, user_id),
+  CONSTRAINT provider_staff_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
+  CONSTRAINT provider_staff_crm_id_user_id_fkey FOREIGN KEY (crm_id, user_id) REFERENCES app_user(crm_id, id)
+);

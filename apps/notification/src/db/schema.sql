@@ -1,0 +1,86 @@
+CREATE TABLE dead_letter (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  subject text NOT NULL,
+  payload bytea NOT NULL,
+  request_id text NOT NULL,
+  error text NOT NULL,
+  attempts integer NOT NULL,
+  failed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT dead_letter_pkey PRIMARY KEY (consumer, event_id)
+);
+
+CREATE TABLE erased_customer (
+  crm_id text NOT NULL,
+  customer_id uuid NOT NULL,
+  erased_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT erased_customer_pkey PRIMARY KEY (crm_id, customer_id)
+);
+
+CREATE TABLE inbox (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  processed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_processed_at ON public.inbox USING btree (processed_at);
+
+CREATE TABLE mail (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  event_id uuid NOT NULL,
+  about_id uuid NOT NULL,
+  version integer NOT NULL,
+  template text NOT NULL,
+  customer_id uuid,
+  erasure_id uuid,
+  request_id text NOT NULL,
+  traceparent text,
+  state text NOT NULL DEFAULT 'pending'::text,
+  content jsonb,
+  recipient text,
+  attempts integer NOT NULL DEFAULT 0,
+  uncertain boolean NOT NULL DEFAULT false,
+  due_at timestamp with time zone NOT NULL DEFAULT now(),
+  expires_at timestamp with time zone,
+  lease uuid,
+  last_error text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  finished_at timestamp with time zone,
+  CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
+  CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
+  CONSTRAINT mail_intent_key UNIQUE (crm_id, event_id, about_id, template)
+);
+CREATE INDEX mail_customer ON public.mail USING btree (crm_id, customer_id);
+CREATE INDEX mail_due ON public.mail USING btree (crm_id, due_at) WHERE (state = 'pending'::text);
+CREATE INDEX mail_erasure ON public.mail USING btree (crm_id, erasure_id) WHERE (erasure_id IS NOT NULL);
+CREATE INDEX mail_finished ON public.mail USING btree (state, finished_at) WHERE (state <> 'pending'::text);
+CREATE INDEX mail_lease ON public.mail USING btree (lease) WHERE ((state = 'pending'::text) AND (lease IS NOT NULL));
+CREATE INDEX mail_order ON public.mail USING btree (crm_id, about_id, version) WHERE (state = 'pending'::text);
+
+CREATE TABLE outbox (
+  id uuid NOT NULL DEFAULT uuidv7(),
+  subject text NOT NULL,
+  type text NOT NULL,
+  payload bytea NOT NULL,
+  request_id text NOT NULL,
+  traceparent text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  sent_at timestamp with time zone,
+  CONSTRAINT outbox_pkey PRIMARY KEY (id)
+);
+CREATE INDEX outbox_sent_at ON public.outbox USING btree (sent_at);
+CREATE INDEX outbox_unsent ON public.outbox USING btree (id) WHERE (sent_at IS NULL);
+
+CREATE TABLE outbox_position (
+  id boolean NOT NULL DEFAULT true,
+  stream_created text NOT NULL,
+  sequence bigint NOT NULL,
+  event_id uuid NOT NULL,
+  refill_after uuid,
+  refill_until timestamp with time zone,
+  CONSTRAINT outbox_position_pkey PRIMARY KEY (id),
+  CONSTRAINT outbox_position_check CHECK (((refill_after IS NULL) = (refill_until IS NULL))),
+  CONSTRAINT outbox_position_id_check CHECK (id)
+);

@@ -1,0 +1,41 @@
+import { Client } from 'pg';
+
+/**
+ * The schema of a database as SQL, in an order that depends on nothing but its names: what a reviewer reads to see the tables, indexes and
+ * functions as they are after all migrations. Without the migrations' own records.
+ */
+export async function describeSchema(url: string): Promise<string> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows: tables } = await client.query<{ definition: string }>(tablesQuery);
+    const { rows: functions } = await client.query<{ definition: string }>(functionsQuery);
+    return `${[...tables, ...functions].map(({ definition }) => definition.trimEnd()).join('\n\n')}\n`;
+  } finally {
+    await client.end();
+  }
+}
+
+const tablesQuery = `
+  SELECT format(E'CREATE TABLE %I (\\n%s\\n);', relname, array_to_string(columns || coalesce(constraints, '{}'), E',\\n'))
+         || coalesce(E'\\n' || array_to_string(indexes, E'\\n'), '') AS definition
+    FROM pg_class AS relation
+    CROSS JOIN LATERAL (
+      SELECT array_agg(format('  %I %s%s%s', attname, format_type(atttypid, atttypmod),
+               CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END,
+               coalesce(' DEFAULT ' || pg_get_expr(adbin, adrelid), '')) ORDER BY attnum) AS columns
+        FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+       WHERE attrelid = relation.oid AND attnum > 0 AND NOT attisdropped)
+    CROSS JOIN LATERAL (
+      SELECT array_agg(format('  CONSTRAINT %I %s', conname, pg_get_constraintdef(oid)) ORDER BY contype = 'p' DESC, contype, conname) AS constraints
+        FROM pg_constraint WHERE conrelid = relation.oid AND contype <> 'n')
+    CROSS JOIN LATERAL (
+      SELECT array_agg(pg_get_indexdef(indexrelid) || ';' ORDER BY indexrelid::regclass::text) AS indexes
+        FROM pg_index
+       WHERE indrelid = relation.oid AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x')))
+   WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname !~ '_migration(_lock)?$'
+   ORDER BY relname`;
+
+const functionsQuery = `
+  SELECT rtrim(pg_get_functiondef(oid), E'\\n') || ';' AS definition
+    FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY proname, oid::regprocedure::text`;
