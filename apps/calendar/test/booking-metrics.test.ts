@@ -1,5 +1,6 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { eventually, sumSamples } from '@scheduling/testing';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type Calendar,
@@ -7,6 +8,7 @@ import {
   createAppointment,
   createCustomer,
   freshReference,
+  newAppointment,
   newParticipation,
   owned,
   refusal,
@@ -77,6 +79,23 @@ describe('bookings', () => {
     expect(count).toEqual({ taken: 1, freed: 1, expired: 0, requested: 1, booked: 1, canceled: 1 });
   });
 
+  it('are not counted when their transaction fails at its end', async () => {
+    const productReference = freshReference('doomed');
+    await sql`
+      CREATE FUNCTION fail_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$`.execute(calendar.database.kysely);
+    const appointment = await createAppointment(calendar, { productReference, capacity: 5 });
+    await create(appointment, BOOKED);
+    await sql`
+      CREATE CONSTRAINT TRIGGER doomed AFTER INSERT OR UPDATE ON appointment DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW WHEN (NEW.product_reference = ${sql.lit(productReference)}) EXECUTE FUNCTION fail_at_commit()`.execute(calendar.database.kysely);
+    const participations = [{ reference: freshReference('participation'), name: 'Name', email: 'a@example.com', state: BOOKED }];
+    const count = await added(async () => {
+      await expect(calendar.appointments.createAppointment(newAppointment({ productReference, participations }))).rejects.toThrow();
+      await expect(calendar.appointments.cancelAppointment({ ...owned, appointmentReference: appointment })).rejects.toThrow();
+    }, ['booked', 'canceled']);
+    expect(count).toEqual({ taken: 0, freed: 0, expired: 0, booked: 0, canceled: 0 });
+  });
+
   it('that are refused are counted by the reason', async () => {
     const appointment = await createAppointment(calendar, { capacity: 1 });
     const outcomes = ['capacity_exhausted', 'customer_not_found', 'appointment_not_found', 'not_found'];
@@ -113,11 +132,15 @@ describe('seats', () => {
   });
 
   it('of reservations whose time is over are counted as such by whoever removes them', async () => {
-    const [swept, cancelled] = await Promise.all([0, 1].map(() => createAppointment(calendar, { capacity: 5 })));
+    const [swept, cancelled, booked] = await Promise.all([0, 1, 2].map(() => createAppointment(calendar, { capacity: 5 })));
     await create(cancelled!, RESERVED);
     await using late = await calendar.startReplicaAt('181 seconds', { RESERVATION_SWEEPER: 'off' });
     const cancelling = () => late.appointments.cancelAppointment({ ...owned, appointmentReference: cancelled! });
     expect(await added(cancelling, ['canceled'], late)).toEqual({ taken: 0, freed: 1, expired: 1, canceled: 0 });
+    await create(booked!, RESERVED);
+    const booking = () =>
+      late.participations.createParticipation(newParticipation({ appointmentReference: booked!, customerReference }, { state: BOOKED }));
+    expect(await added(booking, ['booked'], late)).toEqual({ taken: 1, freed: 1, expired: 1, booked: 1 });
     await create(swept!, RESERVED);
     await create(swept!, RESERVED);
     await using sweeping = await calendar.startReplicaAt('181 seconds', { RESERVATION_SWEEPER: 'on' });

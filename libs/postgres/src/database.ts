@@ -71,7 +71,15 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     kysely,
     pool,
     transaction: async (work) => {
-      const result = await kysely.transaction().setIsolationLevel('read committed').execute(work);
+      const callbacks: (() => void)[] = [];
+      const result = await kysely
+        .transaction()
+        .setIsolationLevel('read committed')
+        .execute((tx) => {
+          afterCommitCallbacks.set(tx, callbacks);
+          return work(tx);
+        });
+      for (const callback of callbacks) callback();
       committed();
       return result;
     },
@@ -89,6 +97,15 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
       }),
     [Symbol.asyncDispose]: () => kysely.destroy(),
   };
+}
+
+const afterCommitCallbacks = new WeakMap<object, (() => void)[]>();
+
+/** Calls back once the {@link Database.transaction} has committed, and never when it is rolled back; at once for a statement outside of one. */
+export function afterCommit<Schema>(db: Kysely<Schema>, callback: () => void): void {
+  const callbacks = afterCommitCallbacks.get(db);
+  if (callbacks) callbacks.push(callback);
+  else callback();
 }
 
 async function selectOne(pool: Pool): Promise<void> {

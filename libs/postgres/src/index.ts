@@ -1,4 +1,4 @@
-export { createDatabase, type Database, type DatabaseOptions } from './database.ts';
+export { afterCommit, createDatabase, type Database, type DatabaseOptions } from './database.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';
 export { forgetKeys, runOnce, transactOnce } from './idempotency.ts';
 export { idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';

@@ -72,8 +72,8 @@ async function cancelWithParticipations(
     notify: mailsOnCancelledAppointment(participation.from_state),
   }));
   await appendEvent(tx, events.participationChanged, ...facts);
-  bookings.expired(reclaimed);
-  for (const participation of cancelled) bookings.moved(crmId, participation.from_state, 'CANCELED');
+  bookings.expired(tx, reclaimed);
+  for (const participation of cancelled) bookings.moved(tx, crmId, participation.from_state, 'CANCELED');
 }
 
 interface CancelledParticipation {

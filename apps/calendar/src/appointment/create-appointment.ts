@@ -115,7 +115,7 @@ function createOrFindAppointment(
       const created = await insertAppointment(tx, provider, request, period, digest);
       const appointment = await findAppointment(tx, archiveAfterDays, { crmId, reference });
       if (appointment === undefined) return undefined;
-      if (created) for (const { state } of request.participations) bookings.moved(crmId, undefined, state);
+      if (created) for (const { state } of request.participations) bookings.moved(tx, crmId, undefined, state);
       const { row } = appointment;
       if (!created && (row.provider_id !== provider.id || !row.content_digest.equals(digest))) throw appointmentReferenceTaken();
       return { appointment, created };

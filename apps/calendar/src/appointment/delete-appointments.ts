@@ -16,17 +16,16 @@ export interface AppointmentDeletion {
  */
 export async function deleteAppointments(dependencies: CalendarDependencies, { target, ...request }: AppointmentDeletion): Promise<void> {
   const provider = await findProvider(dependencies, request);
-  const seats = await dependencies.database.transaction(async (tx) => {
+  await dependencies.database.transaction(async (tx) => {
     const targets = await selectTargets(tx, { crmId: request.crmId, providerId: provider.id, target }).forUpdate().execute();
     const ids = targets.map((appointment) => appointment.id);
     if (ids.length === 0) throw 'seriesId' in target ? seriesNotFound() : appointmentNotFound();
     const deleted = await tx.deleteFrom('appointment').where('crm_id', '=', request.crmId).where('id', 'in', ids).returning('taken').execute();
-    return deleted.reduce((sum, { taken }) => sum + taken, 0);
+    dependencies.bookings.freed(tx, deleted.reduce((sum, { taken }) => sum + taken, 0));
   });
-  dependencies.bookings.freed(seats);
 }
 
-/** In a fixed order, so that two who lock them never wait for each other crosswise. */
+/** In a fixed order, so that two transactions that lock them cannot deadlock. */
 export function selectTargets(
   db: Kysely<CalendarSchema>,
   { crmId, providerId, target }: { crmId: string; providerId: string; target: AppointmentDeletion['target'] },

@@ -64,7 +64,7 @@ async function tryRemove(
   const staying = participations.filter((participation) => !leaving.includes(participation));
   await anonymiseParticipations(tx, customer.crmId, staying.map(({ id }) => id));
   const removed = await selectRemoved(tx, customer);
-  bookings.freed(leaving.filter(({ state }) => takesSeat(state)).length);
+  bookings.freed(tx, leaving.filter(({ state }) => takesSeat(state)).length);
   return removed;
 }
 

@@ -200,6 +200,8 @@ DECLARE
   place appointment%ROWTYPE;
   person customer%ROWTYPE;
   held_until timestamptz;
+  reclaimed integer;
+  answer jsonb;
 BEGIN
   SELECT id INTO the_provider FROM provider WHERE crm_id = the_crm AND reference = request ->> 'providerReference';
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_unknown'); END IF;
@@ -207,17 +209,19 @@ BEGIN
   SELECT * INTO place FROM appointment
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
-  place.taken := place.taken - free_expired_seats(the_crm, place.id);
+  reclaimed := free_expired_seats(the_crm, place.id);
+  place.taken := place.taken - reclaimed;
+  answer := jsonb_build_object('reclaimed', reclaimed);
 
   SELECT * INTO person FROM customer
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
    ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'customer_unknown'); END IF;
+  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
 
   PERFORM FROM participation WHERE crm_id = the_crm AND reference = new_reference;
-  IF FOUND THEN RETURN jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
-  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN jsonb_build_object('outcome', 'full'); END IF;
+  IF FOUND THEN RETURN answer || jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
+  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
+  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full'); END IF;
 
   IF takes_seat THEN
     UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
@@ -233,7 +237,7 @@ BEGIN
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
 
-  RETURN jsonb_build_object(
+  RETURN answer || jsonb_build_object(
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
     'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
 END
@@ -269,19 +273,23 @@ DECLARE
   event jsonb := request -> 'event';
   place appointment%ROWTYPE;
   present participation%ROWTYPE;
+  reclaimed integer;
+  answer jsonb;
 BEGIN
   SELECT * INTO place FROM appointment
    WHERE crm_id = the_crm
      AND id = (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND id = the_participation)
      FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
-  place.taken := place.taken - free_expired_seats(the_crm, place.id);
+  reclaimed := free_expired_seats(the_crm, place.id);
+  place.taken := place.taken - reclaimed;
+  answer := jsonb_build_object('reclaimed', reclaimed);
 
   SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
-  IF present.version <> expected_version THEN RETURN jsonb_build_object('outcome', 'stale'); END IF;
-  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN jsonb_build_object('outcome', 'full'); END IF;
+  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'gone'); END IF;
+  IF present.version <> expected_version THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
+  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
+  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full'); END IF;
 
   IF seats <> 0 THEN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
@@ -295,7 +303,7 @@ BEGIN
   END IF;
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
-  RETURN jsonb_build_object('outcome', 'moved');
+  RETURN answer || jsonb_build_object('outcome', 'moved');
 END
 $function$;
 

@@ -1,18 +1,20 @@
-import { translatePostgresError } from '@scheduling/postgres';
+import { afterCommit, translatePostgresError } from '@scheduling/postgres';
 import { DomainError, type Metrics } from '@scheduling/runtime';
+import type { Kysely } from 'kysely';
 import { Counter } from 'prom-client';
+import type { CalendarSchema } from '../db/schema.ts';
 import { type ParticipationState, seatsOfMove, takesSeat } from './moves.ts';
 
-/** Counts in this process what was committed; nothing is asked of the database for it. */
+/** Counts in this process what was committed: what is told with a transaction counts after its commit. Nothing is asked of the database for it. */
 export interface BookingMetrics {
   /** A participation came into being in a state, or from one state into another. */
-  moved(crmId: string, from: ParticipationState | undefined, to: ParticipationState): void;
-  /** Passes on what the work comes to, and counts why it was refused. */
-  countRefusal<Result>(crmId: string, work: Promise<Result>): Promise<Result>;
+  moved(db: Kysely<CalendarSchema>, crmId: string, from: ParticipationState | undefined, to: ParticipationState): void;
   /** Seats of participations that were removed. */
-  freed(seats: number): void;
-  /** Reservations whose time was over were removed, and their seats are free. */
-  expired(reservations: number): void;
+  freed(db: Kysely<CalendarSchema>, seats: number): void;
+  /** Expired reservations were removed, and their seats are free. */
+  expired(db: Kysely<CalendarSchema>, reservations: number): void;
+  /** Returns the result of `work`; if it is refused, counts the reason and rethrows. */
+  countRefusal<Result>(crmId: string, work: Promise<Result>): Promise<Result>;
 }
 
 export function createBookingMetrics(metrics: Metrics): BookingMetrics {
@@ -31,15 +33,24 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
   });
   const expired = new Counter({
     name: 'scheduling_reservations_expired_total',
-    help: 'Reservations that were removed because their time was over; those that a booking of the same appointment removed on its way are not seen',
+    help: 'Reservations that were removed because their time was over',
     registers,
   });
   return {
-    moved: (crmId, from, to) => {
-      bookings.inc({ crm: crmId, outcome: to.toLowerCase() });
+    moved: (db, crmId, from, to) => {
       const seats = from === undefined ? Number(takesSeat(to)) : seatsOfMove(from, to);
-      taken.inc(Math.max(0, seats));
-      freed.inc(Math.max(0, -seats));
+      afterCommit(db, () => {
+        bookings.inc({ crm: crmId, outcome: to.toLowerCase() });
+        taken.inc(Math.max(0, seats));
+        freed.inc(Math.max(0, -seats));
+      });
+    },
+    freed: (db, seats) => afterCommit(db, () => freed.inc(seats)),
+    expired: (db, reservations) => {
+      afterCommit(db, () => {
+        expired.inc(reservations);
+        freed.inc(reservations);
+      });
     },
     countRefusal: async (crmId, work) => {
       try {
@@ -48,11 +59,6 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
         bookings.inc({ crm: crmId, outcome: reasonOf(error) });
         throw error;
       }
-    },
-    freed: (seats) => freed.inc(seats),
-    expired: (reservations) => {
-      expired.inc(reservations);
-      freed.inc(reservations);
     },
   };
 }

@@ -5,8 +5,9 @@
 --
 -- Request: crmId, providerReference, appointmentReference, customerReference, id, reference, state, takesSeat, needsActive, exempt,
 --   reservationSeconds, message (may be null), event (a row of the outbox, its payload in base64).
--- Answer: outcome, which is created, provider_unknown, appointment_unknown, customer_unknown, appointment_cancelled, full or exists; with created
---   and exists also appointmentId and customerId; with created also name, email, mobile and reservedUntil.
+-- Answer: outcome, which is created, provider_unknown, appointment_unknown, customer_unknown, appointment_cancelled, full or exists; reclaimed, the
+--   number of expired reservations that it removed; with created and exists also appointmentId and customerId; with created also name, email,
+--   mobile and reservedUntil.
 -- A reference that another transaction takes at this moment for another appointment violates participation_reference_key.
 CREATE OR REPLACE FUNCTION create_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,6 +22,8 @@ DECLARE
   place appointment%ROWTYPE;
   person customer%ROWTYPE;
   held_until timestamptz;
+  reclaimed integer;
+  answer jsonb;
 BEGIN
   SELECT id INTO the_provider FROM provider WHERE crm_id = the_crm AND reference = request ->> 'providerReference';
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_unknown'); END IF;
@@ -28,17 +31,19 @@ BEGIN
   SELECT * INTO place FROM appointment
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
-  place.taken := place.taken - free_expired_seats(the_crm, place.id);
+  reclaimed := free_expired_seats(the_crm, place.id);
+  place.taken := place.taken - reclaimed;
+  answer := jsonb_build_object('reclaimed', reclaimed);
 
   SELECT * INTO person FROM customer
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
    ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'customer_unknown'); END IF;
+  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
 
   PERFORM FROM participation WHERE crm_id = the_crm AND reference = new_reference;
-  IF FOUND THEN RETURN jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
-  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN jsonb_build_object('outcome', 'full'); END IF;
+  IF FOUND THEN RETURN answer || jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
+  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
+  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full'); END IF;
 
   IF takes_seat THEN
     UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
@@ -54,7 +59,7 @@ BEGIN
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
 
-  RETURN jsonb_build_object(
+  RETURN answer || jsonb_build_object(
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
     'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
 END

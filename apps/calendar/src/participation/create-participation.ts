@@ -101,9 +101,10 @@ async function book(
   request: NewParticipation,
 ): Promise<CreatedParticipation | Obstacle> {
   const result = await insertParticipation(db, id, request);
+  bookings.expired(db, result.reclaimed ?? 0);
   switch (result.outcome) {
     case 'created':
-      bookings.moved(request.crmId, undefined, request.state);
+      bookings.moved(db, request.crmId, undefined, request.state);
       return { participation: createdRecord(id, request, result), created: true };
     case 'provider_unknown':
     case 'customer_unknown':
@@ -124,6 +125,7 @@ type Outcome = 'created' | 'provider_unknown' | 'appointment_unknown' | 'custome
 /** See create-participation.sql. */
 interface InsertResult {
   outcome: Outcome;
+  reclaimed?: number;
   appointmentId?: string;
   customerId?: string;
   name?: string;

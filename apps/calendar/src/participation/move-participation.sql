@@ -2,7 +2,8 @@
 --
 -- Request: crmId, participationId, expectedVersion, state, seats (what the move adds to the taken seats: -1, 0 or 1), needsActive, exempt (from
 --   now on), message (may be null), event (a row of the outbox, its payload in base64).
--- Answer: outcome, which is moved, gone, appointment_cancelled, full, or stale when the version is not the expected one: the caller decides anew.
+-- Answer: outcome, which is moved, gone, appointment_cancelled, full, or stale when the version is not the expected one: the caller decides
+--   anew; reclaimed, the number of expired reservations that it removed.
 CREATE OR REPLACE FUNCTION move_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
@@ -13,19 +14,23 @@ DECLARE
   event jsonb := request -> 'event';
   place appointment%ROWTYPE;
   present participation%ROWTYPE;
+  reclaimed integer;
+  answer jsonb;
 BEGIN
   SELECT * INTO place FROM appointment
    WHERE crm_id = the_crm
      AND id = (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND id = the_participation)
      FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
-  place.taken := place.taken - free_expired_seats(the_crm, place.id);
+  reclaimed := free_expired_seats(the_crm, place.id);
+  place.taken := place.taken - reclaimed;
+  answer := jsonb_build_object('reclaimed', reclaimed);
 
   SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
-  IF present.version <> expected_version THEN RETURN jsonb_build_object('outcome', 'stale'); END IF;
-  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN jsonb_build_object('outcome', 'full'); END IF;
+  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'gone'); END IF;
+  IF present.version <> expected_version THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
+  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
+  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full'); END IF;
 
   IF seats <> 0 THEN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
@@ -39,6 +44,6 @@ BEGIN
   END IF;
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
-  RETURN jsonb_build_object('outcome', 'moved');
+  RETURN answer || jsonb_build_object('outcome', 'moved');
 END
 $$;

@@ -46,10 +46,11 @@ export async function moveParticipation(
     if (current === undefined || current.expired) throw participationNotFound();
     const allowed = findMove(current.state, move.state, current.appointment_state);
     if (allowed === undefined) return current;
-    const outcome = await writeMove(db, current, move, allowed.mail && move.sendMails);
+    const { outcome, reclaimed = 0 } = await writeMove(db, current, move, allowed.mail && move.sendMails);
+    bookings.expired(db, reclaimed);
     switch (outcome) {
       case 'moved':
-        bookings.moved(current.crm_id, current.state, move.state);
+        bookings.moved(db, current.crm_id, current.state, move.state);
         return movedRecord(current, move);
       case 'gone':
         throw participationNotFound();
@@ -83,9 +84,13 @@ export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
     ]);
 }
 
-type Outcome = 'moved' | 'gone' | 'stale' | 'appointment_cancelled' | 'full';
+/** See move-participation.sql. */
+interface MoveResult {
+  outcome: 'moved' | 'gone' | 'stale' | 'appointment_cancelled' | 'full';
+  reclaimed?: number;
+}
 
-async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: Move, notify: boolean): Promise<Outcome> {
+async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: Move, notify: boolean): Promise<MoveResult> {
   const event = outboxJson(events.participationChanged, {
     crmId: current.crm_id,
     participationId: current.id,
@@ -106,8 +111,8 @@ async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipati
     message: move.message ?? null,
     event,
   };
-  const { rows } = await sql<{ result: { outcome: Outcome } }>`SELECT move_participation(${JSON.stringify(request)}) AS result`.execute(db);
-  return rows[0]!.result.outcome;
+  const { rows } = await sql<{ result: MoveResult }>`SELECT move_participation(${JSON.stringify(request)}) AS result`.execute(db);
+  return rows[0]!.result;
 }
 
 function movedRecord(current: MovableParticipation, { state, message }: Move): ParticipationRecord {

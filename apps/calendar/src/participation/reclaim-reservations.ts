@@ -5,7 +5,7 @@ import type { CalendarDependencies } from '../dependencies.ts';
 
 /** Removes the reservations that are over and have these references, so that the references are free again before the sweeper comes. */
 export async function reclaimReservations({ database, bookings }: CalendarDependencies, crmId: string, references: string[]): Promise<void> {
-  const reclaimed = await database.transaction(async (tx) => {
+  await database.transaction(async (tx) => {
     const appointments = await tx
       .selectFrom('appointment')
       .select('id')
@@ -22,11 +22,8 @@ export async function reclaimReservations({ database, bookings }: CalendarDepend
       .forNoKeyUpdate()
       .execute();
     // A statement of its own: it must see what was committed before the locks were granted.
-    let count = 0;
-    for (const { id } of appointments) count += await reclaimOf(tx, crmId, id);
-    return count;
+    for (const { id } of appointments) bookings.expired(tx, await reclaimOf(tx, crmId, id));
   });
-  bookings.expired(reclaimed);
 }
 
 /** How many reservations of an appointment were over. The caller holds the lock on it. */

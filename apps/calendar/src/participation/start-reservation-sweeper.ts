@@ -27,7 +27,7 @@ export function startReservationSweeper({ database, bookings, logger }: SweeperO
     run: async (limit) => {
       const { rows } = await sql<{ result: { swept: number } }>`SELECT sweep_reservations(${JSON.stringify({ limit })}) AS result`.execute(database.kysely);
       const { swept } = rows[0]!.result;
-      bookings.expired(swept);
+      bookings.expired(database.kysely, swept);
       return swept;
     },
   });
