@@ -1,3 +1,4 @@
+import { VerificationState } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
@@ -22,8 +23,11 @@ export function emailVerificationRoutes({ identity }: Clients) {
 
     app.get('/verify-email', { schema: { hide: true } }, async (request, reply) => {
       const token = tokenOf(request.query);
-      const { email, language } = await identity.getVerification({ token });
-      return sendPage(reply, 200, confirmPage({ token, email, language: pageLanguage(language, request) }));
+      const { email, language: known, state } = await identity.getVerification({ token });
+      const language = pageLanguage(known, request);
+      if (state === VerificationState.USED) return sendPage(reply, 410, outcomePage('used', language));
+      if (state === VerificationState.EXPIRED) return sendPage(reply, 410, outcomePage('expired', language));
+      return sendPage(reply, 200, confirmPage({ token, email, language }));
     });
 
     app.post('/verify-email', { schema: { hide: true } }, async (request, reply) => {

@@ -29,6 +29,11 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
       const { user } = await identity.getUser(request.params);
       return { 'api-info': apiInfoValue, user: presentUser(user!) };
     });
+
+    app.post('/user/:reference/verification', { schema: requestVerificationSchema }, async (request, reply) => {
+      await identity.requestVerification(request.params);
+      return reply.code(204).send(null);
+    });
   };
 }
 
@@ -41,6 +46,7 @@ export function presentUser(user: User) {
     firstName: user.firstName ?? null,
     phone: user.phone ?? null,
     mobile: user.mobile ?? null,
+    emailVerified: user.emailVerified,
   };
 }
 
@@ -72,6 +78,7 @@ export const user = Type.Object(
     firstName: nullableString(),
     phone: nullableString(),
     mobile: nullableString(),
+    emailVerified: Type.Boolean({ description: 'Whether the person has confirmed the e-mail address.' }),
   },
   { title: 'User' },
 );
@@ -109,10 +116,30 @@ const createUserSchema = {
   },
 } as const;
 
+const userParams = Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the user, URL-encoded.') });
+
 const getUserSchema = {
   operationId: 'getUser',
   summary: 'Get a user',
   tags: ['Users'],
-  params: Type.Object({ crmId: pathReference('The CRM that calls.'), reference: pathReference('Reference of the user, URL-encoded.') }),
+  params: userParams,
   response: { 200: wrapped('user', user, 'The user'), ...problems({ 404: ['user.not_found'] }) },
+} as const;
+
+const requestVerificationSchema = {
+  operationId: 'requestVerification',
+  summary: 'Send a verification mail',
+  description:
+    'Sends the user a mail with a link to confirm the e-mail address. The links of earlier mails stop working. One mail a minute and five ' +
+    'in 24 hours can be sent to a user; past that 429, with the time to wait in `Retry-After`. The request has no body.',
+  tags: ['Users'],
+  params: userParams,
+  headers: idempotencyHeaders,
+  response: {
+    204: Type.Null({ description: 'The mail is on its way' }),
+    ...problems(
+      { 404: ['user.not_found'], 409: ['user.email_verified', 'user.email_derived'], 429: ['verification.limited'] },
+      { body: true, idempotencyKey: true },
+    ),
+  },
 } as const;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { refuseClosed, selectVerification } from './get-verification.ts';
-import { hashToken, verificationNotFound } from './verification.ts';
+import { selectVerification } from './get-verification.ts';
+import { hashToken, verificationExpired, verificationNotFound, verificationUsed } from './verification.ts';
 
 /**
  * Uses a link: the user's address is confirmed. Of two who use it at once one succeeds. Rejects with `verification.not_found`,
@@ -12,7 +12,8 @@ export async function confirmVerification({ database }: IdentityDependencies, to
     const verification = await selectVerification(tx, token)
       .forUpdate('email_verification')
       .executeTakeFirstOrThrow(verificationNotFound);
-    refuseClosed(verification);
+    if (verification.state === 'USED') throw verificationUsed();
+    if (verification.state === 'EXPIRED') throw verificationExpired();
     await tx
       .updateTable('email_verification')
       .set({ used_at: sql<Date>`now()` })

@@ -13,6 +13,10 @@ export function verificationExpired(): DomainError {
   return DomainError.notFound('verification.expired', 'This verification link has expired.');
 }
 
+export function verificationLimited(retryAfterSeconds: number): DomainError {
+  return DomainError.limited('verification.limited', 'This user has been sent too many verification mails lately.', retryAfterSeconds);
+}
+
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

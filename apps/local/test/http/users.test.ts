@@ -11,20 +11,20 @@ beforeAll(async () => {
 });
 
 describe('users (interface 4.5)', () => {
-  it('are created and read with all seven fields', async () => {
+  it('are created and read with all their fields', async () => {
     const user = newUser({ firstName: 'Grace', phone: '+49 30 1', mobile: '+49 170 1' });
     const created = await crm.post('/user', user);
-    expect(created).toMatchObject({ status: 201, body: { 'api-info': apiInfo, user } });
+    expect(created).toMatchObject({ status: 201, body: { 'api-info': apiInfo, user: { ...user, emailVerified: false } } });
     const read = await crm.get(path`/user/${user.reference}`);
     expect(read.status).toBe(200);
-    expect(read.body).toStrictEqual({ 'api-info': apiInfo, user });
+    expect(read.body).toStrictEqual({ 'api-info': apiInfo, user: { ...user, emailVerified: false } });
   });
 
   it('show null for what is absent', async () => {
     const user = newUser();
     expect((await crm.post('/user', user)).body).toStrictEqual({
       'api-info': apiInfo,
-      user: { ...user, firstName: null, phone: null, mobile: null },
+      user: { ...user, firstName: null, phone: null, mobile: null, emailVerified: false },
     });
   });
 
@@ -123,6 +123,67 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     const response = await fetch(`${inject('stack').gateway}/verify-email?token=nothing`, { headers: { 'accept-language': 'de-CH,en' } });
     expect(response.status).toBe(404);
     expect(await response.text()).toContain('Diesen Link gibt es nicht');
+  });
+});
+
+describe('a verification mail that is requested (interface 4.5)', () => {
+  const request = (reference: string, options = {}) => crm.send('POST', path`/user/${reference}/verification`, undefined, options);
+  const linkOf = ({ text }: { text: string }) => /https?:\S+\/verify-email\?token=[\w%.~-]+/.exec(text)![0];
+  const letPass = (reference: string, interval: string) =>
+    query(
+      'identity',
+      `UPDATE email_verification SET requested_at = ARRAY(SELECT requested - $3::interval FROM unnest(requested_at) AS requested)
+        WHERE crm_id = $1 AND user_id = (SELECT id FROM app_user WHERE crm_id = $1 AND reference = $2)`,
+      [crm.crmId, reference, interval],
+    );
+
+  it('reaches the user, takes the place of an earlier one, and leads to a verified address', async () => {
+    const practice = await createPractice(crm);
+    const user = newUser();
+    await crm.post('/user', user);
+    await crm.post(`${practice.at}/staff`, { reference: user.reference });
+    expect(await request(user.reference)).toMatchObject({ status: 204, text: '' });
+    const [first] = await waitForMails(user.email, 1);
+
+    await letPass(user.reference, '1 minute');
+    expect((await request(user.reference, { headers: { 'content-type': 'application/json' } })).status).toBe(204);
+    const [, second] = await waitForMails(user.email, 2);
+    expect((await fetch(linkOf(first!))).status).toBe(404);
+    const token = new URL(linkOf(second!)).searchParams.get('token')!;
+    const confirmed = await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
+    expect(confirmed.status).toBe(200);
+
+    expect(await crm.get(path`/user/${user.reference}`)).toMatchObject({ body: { user: { ...user, emailVerified: true } } });
+    const staff = await crm.get(`${practice.at}/staff`);
+    expect(staff.body).toMatchObject([{ reference: practice.owner, emailVerified: false }, { reference: user.reference, emailVerified: true }]);
+    await letPass(user.reference, '1 day');
+    expect(await request(user.reference)).toMatchObject({ status: 409, body: { code: 'user.email_verified' } });
+    expect(await readMails(user.email)).toHaveLength(2);
+  });
+
+  it('comes at most once a minute and five times a day', async () => {
+    const user = newUser();
+    await crm.post('/user', user);
+    for (let times = 0; times < 5; times += 1) {
+      expect((await request(user.reference)).status).toBe(204);
+      const again = await request(user.reference);
+      expect(again).toMatchObject({ status: 429, body: { code: 'verification.limited' } });
+      expect(Number(again.headers.get('retry-after'))).toBeGreaterThan(times < 4 ? 1 : 3_600);
+      await letPass(user.reference, '1 minute');
+    }
+    expect((await request(user.reference)).status).toBe(429);
+    await waitForMails(user.email, 5);
+  });
+
+  it('is not sent to a derived address', async () => {
+    const [first, second] = [newUser(), newUser()];
+    await crm.post('/user', first);
+    await crm.post('/user', { ...second, email: first.email });
+    expect(await request(second.reference)).toMatchObject({ status: 409, body: { code: 'user.email_derived' } });
+  });
+
+  it('is 404 for nobody', async () => {
+    expect(await request('nobody@test')).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
   });
 });
 
