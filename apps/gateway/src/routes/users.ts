@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { User } from '@scheduling/contracts/identity/v1';
+import { spokenLanguage, spokenLanguages } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { clearing, email, line, optionalLine, pathReference } from '../fields.ts';
@@ -50,14 +51,8 @@ export function presentUser(user: User) {
   };
 }
 
-/** The languages of the service's mails and pages. */
-export const spokenLanguages = ['de', 'en'] as const;
-
-/** The language of a tag such as `de-AT`, undefined when the service does not speak it. */
-export function spokenLanguage(tag: string | undefined): (typeof spokenLanguages)[number] | undefined {
-  const primary = tag?.split('-', 1)[0]?.toLowerCase();
-  return spokenLanguages.find((language) => language === primary);
-}
+/** For descriptions: `` `de`, `en` ``. */
+export const spokenLanguageTags = spokenLanguages.map((tag) => `\`${tag}\``).join(', ');
 
 /** interface 2.1 without the reference: the person whom staff are invited as, too. */
 export const personFields = {
@@ -100,7 +95,7 @@ const createUserSchema = {
   summary: 'Create a user',
   description:
     'Creates a user, or finds an existing one. A known `reference` updates phone, mobile and names: absent fields keep their value, ' +
-    'null clears. An e-mail address that another user has is replaced by a derived one. The cookie `SERVICE_LANG` (`de`, `en`) sets ' +
+    `null clears. An e-mail address that another user has is replaced by a derived one. The cookie \`SERVICE_LANG\` (${spokenLanguageTags}) sets ` +
     'the language of a new user.',
   tags: ['Users'],
   params: crmParams,

@@ -37,7 +37,7 @@ export function emailVerified(): DomainError {
 }
 
 export function emailDerived(): DomainError {
-  return DomainError.conflict('user.email_derived', 'The e-mail address of this user was derived from that of another one. Nothing is ever sent to it.');
+  return DomainError.conflict('user.email_derived', 'The e-mail address of this user is a derived one. Nothing is ever sent to it.');
 }
 
 export function userInvalid(errors: FieldError[]): DomainError {

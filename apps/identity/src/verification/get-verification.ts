@@ -29,6 +29,11 @@ export async function getVerification({ database }: IdentityDependencies, token:
   };
 }
 
+const state = sql<VerificationState>`
+  CASE WHEN email_verification.used_at IS NOT NULL THEN 'USED'
+       WHEN email_verification.expires_at <= now() THEN 'EXPIRED'
+       ELSE 'OPEN' END`;
+
 export function selectVerification(db: Kysely<IdentitySchema>, token: string) {
   return db
     .selectFrom('email_verification')
@@ -36,10 +41,6 @@ export function selectVerification(db: Kysely<IdentitySchema>, token: string) {
       join.onRef('app_user.crm_id', '=', 'email_verification.crm_id').onRef('app_user.id', '=', 'email_verification.user_id'),
     )
     .select(['email_verification.crm_id', 'email_verification.user_id', 'app_user.language'])
-    .select(
-      sql<VerificationState>`CASE WHEN email_verification.used_at IS NOT NULL THEN 'USED' WHEN email_verification.expires_at <= now() THEN 'EXPIRED' ELSE 'OPEN' END`.as(
-        'state',
-      ),
-    )
+    .select(state.as('state'))
     .where('email_verification.token_hash', '=', hashToken(token));
 }

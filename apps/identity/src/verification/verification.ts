@@ -14,7 +14,7 @@ export function verificationExpired(): DomainError {
 }
 
 export function verificationLimited(retryAfterSeconds: number): DomainError {
-  return DomainError.limited('verification.limited', 'This user has been sent too many verification mails lately.', retryAfterSeconds);
+  return DomainError.limited('verification.limited', 'At most one verification mail a minute and five in 24 hours are sent to a user.', retryAfterSeconds);
 }
 
 export function hashToken(token: string): Buffer {

@@ -18,6 +18,8 @@ export interface MailParts {
   greeting: string;
   lead: string;
   appointments: AppointmentView[];
+  /** What the mail is about when it is no appointment. */
+  facts?: { label: string; value: string }[] | undefined;
   message?: { label: string; lines: string[] } | undefined;
   action?: { label: string; url: string; fallback: string; notes: string[] } | undefined;
   /** What the attached file is for. */
@@ -41,6 +43,7 @@ export function renderText(parts: MailParts): string {
     ...parts.appointments.map(({ title, period, where }) =>
       [title, ...period.lines, `(${period.zone})`, ...where].map((line) => `  ${line}`).join('\n'),
     ),
+    parts.facts?.map(({ label, value }) => `  ${label}: ${value}`).join('\n'),
     parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
     parts.action && [`${parts.action.label}:`, parts.action.url, '', ...parts.action.notes].join('\n'),
     parts.calendarNote,
