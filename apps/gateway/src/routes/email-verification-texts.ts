@@ -6,7 +6,7 @@ export interface OutcomeTexts {
   text: string;
 }
 
-/** What the verification page says; `crm` is the name of the CRM that the user belongs to. */
+/** What the verification page says; `crm` is the name of the CRM that the user belongs to. The hyphens of a German e-mail do not break a line. */
 export interface VerificationTexts {
   confirm: { title: string; text: (crm: string) => string; button: string; unexpected: string };
   labels: { crm: string; name: string; email: string };
@@ -20,19 +20,19 @@ export interface VerificationTexts {
 export const verificationTexts: Record<SpokenLanguage, VerificationTexts> = {
   de: {
     confirm: {
-      title: 'E-Mail-Adresse bestätigen',
-      text: (crm) => `Diese E-Mail-Adresse ist in einem Benutzerkonto bei ${crm} eingetragen. Bitte bestätigen Sie, dass sie Ihnen gehört.`,
+      title: 'E‑Mail‑Adresse bestätigen',
+      text: (crm) => `Diese E‑Mail‑Adresse ist in einem Benutzerkonto bei ${crm} eingetragen. Bitte bestätigen Sie, dass sie Ihnen gehört.`,
       button: 'Adresse bestätigen',
       unexpected: 'Sie kennen dieses Konto nicht? Dann schließen Sie diese Seite einfach: Ohne Ihre Bestätigung geschieht nichts.',
     },
     labels: { crm: 'Konto bei', name: 'Name', email: 'E-Mail-Adresse' },
     confirmed: (crm) => ({
-      title: 'E-Mail-Adresse bestätigt',
-      text: `Vielen Dank! Ihre E-Mail-Adresse für ${crm} ist bestätigt. Sie können diese Seite schließen.`,
+      title: 'E‑Mail‑Adresse bestätigt',
+      text: `Vielen Dank! Ihre E‑Mail‑Adresse für ${crm} ist bestätigt. Sie können diese Seite schließen.`,
     }),
     used: (crm) => ({
       title: 'Bereits bestätigt',
-      text: `Mit diesem Link wurde die E-Mail-Adresse für ${crm} bereits bestätigt. Sie müssen nichts weiter tun.`,
+      text: `Mit diesem Link wurde die E‑Mail‑Adresse für ${crm} bereits bestätigt. Sie müssen nichts weiter tun.`,
     }),
     expired: (crm) => ({
       title: 'Link abgelaufen',
@@ -41,8 +41,8 @@ export const verificationTexts: Record<SpokenLanguage, VerificationTexts> = {
     unknown: {
       title: 'Link ungültig',
       text:
-        'Diesen Link gibt es nicht, oder er wurde durch einen neueren ersetzt. Bitte verwenden Sie den Link aus der neuesten E-Mail, oder bitten ' +
-        'Sie den Absender der E-Mail um einen neuen.',
+        'Diesen Link gibt es nicht, oder er wurde durch einen neueren ersetzt. Bitte verwenden Sie den Link aus der neuesten E‑Mail, oder bitten ' +
+        'Sie den Absender der E‑Mail um einen neuen.',
     },
     unavailable: {
       title: 'Zurzeit nicht verfügbar',
@@ -51,19 +51,19 @@ export const verificationTexts: Record<SpokenLanguage, VerificationTexts> = {
   },
   en: {
     confirm: {
-      title: 'Confirm your e-mail address',
-      text: (crm) => `A user account with ${crm} has this e-mail address. Please confirm that it is yours.`,
+      title: 'Confirm your email address',
+      text: (crm) => `A user account with ${crm} has this email address. Please confirm that it is yours.`,
       button: 'Confirm address',
       unexpected: 'Don’t recognise this account? Simply close this page: nothing happens unless you confirm.',
     },
-    labels: { crm: 'Account with', name: 'Name', email: 'E-mail address' },
+    labels: { crm: 'Account with', name: 'Name', email: 'Email address' },
     confirmed: (crm) => ({
-      title: 'E-mail address confirmed',
-      text: `Thank you! Your e-mail address for ${crm} is confirmed. You can close this page.`,
+      title: 'Email address confirmed',
+      text: `Thank you! Your email address for ${crm} is confirmed. You can close this page.`,
     }),
     used: (crm) => ({
       title: 'Already confirmed',
-      text: `The e-mail address for ${crm} has already been confirmed with this link. There is nothing left to do.`,
+      text: `The email address for ${crm} has already been confirmed with this link. There is nothing left to do.`,
     }),
     expired: (crm) => ({
       title: 'Link expired',
@@ -71,7 +71,7 @@ export const verificationTexts: Record<SpokenLanguage, VerificationTexts> = {
     }),
     unknown: {
       title: 'Link not valid',
-      text: 'This link does not exist or has been replaced by a newer one. Please use the link in the most recent e-mail, or ask its sender for a new one.',
+      text: 'This link does not exist or has been replaced by a newer one. Please use the link in the most recent email, or ask its sender for a new one.',
     },
     unavailable: {
       title: 'Temporarily unavailable',

@@ -162,6 +162,21 @@ describe('a verification mail', () => {
   });
 });
 
+describe('the contact lines of a mail', () => {
+  const linksOf = ({ html }: MailContent) => [...html.matchAll(/href="((?:tel|mailto):[^"]*)"/g)].map((match) => match[1]);
+
+  it('can be tapped', () => {
+    const contact = { email: 'desk?x&y@yoga.example', phone: '+49 (0)30 123-45 67', mobile: '0170/12 34 567' };
+    expect(linksOf(compose({}, { provider: contact }))).toEqual(['mailto:desk%3Fx%26y@yoga.example', 'tel:+49301234567', 'tel:01701234567']);
+  });
+
+  it.each(['+49 30 1 ext. 5', 'ask at the desk', '12', '030 1234567 / 0170 7654321'])('are no link when they are no number: %s', (phone) => {
+    const mail = compose({}, { provider: { phone } });
+    expect(linksOf(mail)).toEqual([]);
+    expect(mail.html).toContain(phone);
+  });
+});
+
 describe('the calendar of a mail', () => {
   it('is an alternative that clients act on, and a file', async () => {
     const { raw } = await write(compose({}));

@@ -49,7 +49,7 @@ export const texts: PartialTexts = {
       subject: (about) => `Bitte bestätigen Sie Ihre E-Mail-Adresse für ${about}`,
       status: 'Noch ein Schritt',
       headline: 'Bitte bestätigen Sie Ihre E‑Mail‑Adresse',
-      lead: 'Diese E-Mail-Adresse ist in einem Benutzerkonto eingetragen. Bitte bestätigen Sie, dass sie Ihnen gehört.',
+      lead: 'Diese E‑Mail‑Adresse ist in einem Benutzerkonto eingetragen. Bitte bestätigen Sie, dass sie Ihnen gehört.',
     },
   },
   labels: {
@@ -68,7 +68,7 @@ export const texts: PartialTexts = {
     action: 'E-Mail-Adresse bestätigen',
     fallback: 'Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse im Browser:',
     expiry: 'Der Link ist 24 Stunden gültig und kann einmal verwendet werden.',
-    unexpected: 'Sie kennen dieses Konto nicht? Dann können Sie diese E-Mail ignorieren: Ohne Ihre Bestätigung geschieht nichts.',
+    unexpected: 'Sie kennen dieses Konto nicht? Dann können Sie diese E‑Mail ignorieren: Ohne Ihre Bestätigung geschieht nichts.',
   },
   automatic: 'Diese Nachricht wurde automatisch verschickt.',
 };
