@@ -65,8 +65,8 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return { ...verification, state: VerificationState[state] };
     },
     confirmVerification: async ({ token }) => {
-      const { language } = await confirmVerification(dependencies, token);
-      return { language };
+      const { state: _state, ...verification } = await confirmVerification(dependencies, token);
+      return verification;
     },
   });
 }

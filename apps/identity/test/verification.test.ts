@@ -46,7 +46,7 @@ describe('the verification of an address', () => {
       });
     }
     expect(await verifiedAt()).toBeNull();
-    expect(await service.identity.confirmVerification({ token })).toEqual({ language: 'en' });
+    expect(await service.identity.confirmVerification({ token })).toEqual({ language: 'en', email: user.email, userName: user.lastName, crmName: 'One & Co' });
     expect(await verifiedAt()).toBeInstanceOf(Date);
     const used = { category: 'not_found', code: 'verification.used' };
     expect(await service.identity.getVerification({ token })).toMatchObject({ state: VerificationState.USED, crmName: 'One & Co' });

@@ -1,4 +1,4 @@
-import type { GetVerificationResponse } from '@scheduling/contracts/identity/v1';
+import type { ConfirmVerificationResponse } from '@scheduling/contracts/identity/v1';
 import type { SpokenLanguage } from '@scheduling/runtime';
 import { Eta } from 'eta';
 import { createHash } from 'node:crypto';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { type OutcomeTexts, type VerificationTexts, verificationTexts } from './email-verification-texts.ts';
 
 /** Whose address it is, and at which CRM. */
-export type VerificationFacts = Pick<GetVerificationResponse, 'email' | 'userName' | 'crmName'>;
+export type VerificationFacts = Omit<ConfirmVerificationResponse, 'language'>;
 
 /** What became of a link that is known. */
 export type LinkOutcome = 'confirmed' | 'used' | 'expired';

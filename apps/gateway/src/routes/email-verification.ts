@@ -3,7 +3,7 @@ import { DomainError, type SpokenLanguage, spokenLanguage } from '@scheduling/ru
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { toRefusal } from '../problem.ts';
-import { closedPage, confirmPage, contentSecurityPolicy, failurePage, type LinkOutcome } from './email-verification-page.ts';
+import { closedPage, confirmPage, contentSecurityPolicy, failurePage, type LinkOutcome, type VerificationFacts } from './email-verification-page.ts';
 
 /** Only a form with a token is ever posted here. */
 const formLimitBytes = 4_096;
@@ -31,22 +31,20 @@ export function emailVerificationRoutes({ identity }: Clients) {
 
     app.post('/verify-email', { schema: { hide: true } }, async (request, reply) => {
       const token = tokenOf(request.body);
-      const outcome = await confirm(identity, token);
-      const verification = await identity.getVerification({ token });
+      const { outcome, verification } = await confirm(identity, token);
       const page = closedPage(outcome, verification, pageLanguage(verification.language, request));
       return sendPage(reply, outcome === 'confirmed' ? 200 : 410, page);
     });
   };
 }
 
-async function confirm(identity: Clients['identity'], token: string): Promise<LinkOutcome> {
+async function confirm(identity: Clients['identity'], token: string): Promise<{ outcome: LinkOutcome; verification: VerificationFacts & { language: string } }> {
   try {
-    await identity.confirmVerification({ token });
-    return 'confirmed';
+    return { outcome: 'confirmed', verification: await identity.confirmVerification({ token }) };
   } catch (error) {
     const outcome = error instanceof DomainError ? outcomeOfRefusal[error.code] : undefined;
-    if (outcome !== undefined) return outcome;
-    throw error;
+    if (outcome === undefined) throw error;
+    return { outcome, verification: await identity.getVerification({ token }) };
   }
 }
 

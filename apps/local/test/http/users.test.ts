@@ -196,10 +196,11 @@ describe('a verification mail that is requested (interface 4.5)', () => {
       const again = await request(user.reference);
       expect(again).toMatchObject({ status: 429, body: { code: 'verification.limited' } });
       expect(Number(again.headers.get('retry-after'))).toBeGreaterThan(times < 4 ? 1 : 3_600);
+      // A request that overtakes the event of the one before has the only mail of the two.
+      await waitForMails(user.email, times + 1);
       await letPass(user.reference, '1 minute');
     }
     expect((await request(user.reference)).status).toBe(429);
-    await waitForMails(user.email, 5);
   });
 
   it('is not sent to a derived address', async () => {

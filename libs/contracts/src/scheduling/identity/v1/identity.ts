@@ -338,6 +338,10 @@ export interface ConfirmVerificationRequest {
 
 export interface ConfirmVerificationResponse {
   language: string;
+  /** As in GetVerificationResponse. */
+  email: string;
+  userName: string;
+  crmName: string;
 }
 
 export interface CreateCrmRequest {
@@ -3612,13 +3616,22 @@ export const ConfirmVerificationRequest: MessageFns<ConfirmVerificationRequest> 
 };
 
 function createBaseConfirmVerificationResponse(): ConfirmVerificationResponse {
-  return { language: "" };
+  return { language: "", email: "", userName: "", crmName: "" };
 }
 
 export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse> = {
   encode(message: ConfirmVerificationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.language !== "") {
       writer.uint32(10).string(message.language);
+    }
+    if (message.email !== "") {
+      writer.uint32(18).string(message.email);
+    }
+    if (message.userName !== "") {
+      writer.uint32(26).string(message.userName);
+    }
+    if (message.crmName !== "") {
+      writer.uint32(34).string(message.crmName);
     }
     return writer;
   },
@@ -3644,6 +3657,30 @@ export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse
             message.language = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.userName = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.crmName = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3662,6 +3699,9 @@ export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse
   fromPartial(object: DeepPartial<ConfirmVerificationResponse>): ConfirmVerificationResponse {
     const message = createBaseConfirmVerificationResponse();
     message.language = object.language ?? "";
+    message.email = object.email ?? "";
+    message.userName = object.userName ?? "";
+    message.crmName = object.crmName ?? "";
     return message;
   },
 };
