@@ -91,6 +91,7 @@ const statusOfCategory: Record<DomainCategory, number> = {
   not_found: 404,
   conflict: 409,
   unprocessable: 422,
+  limited: 429,
   unavailable: 503,
 };
 
@@ -106,6 +107,8 @@ function refusalOfDomainError(error: DomainError): Refusal {
     case 'conflict':
       // The one conflict that passes by itself.
       return error.code === 'idempotency_key.in_flight' ? { ...refusal, headers: { 'retry-after': '1' } } : refusal;
+    case 'limited':
+      return { ...refusal, headers: { 'retry-after': String(error.retryAfterSeconds ?? 1) } };
     case 'invalid':
     case 'forbidden':
     case 'not_found':

@@ -83,7 +83,7 @@ const descriptions: Record<number, string> = {
   413: 'The body is too large',
   415: 'The body is not JSON',
   422: 'The Idempotency-Key belongs to another request',
-  429: 'Too many requests with this key',
+  429: 'Too many requests',
   500: 'An error on our side',
   503: 'Something needed is down',
 };

@@ -1,4 +1,4 @@
-import { type AddStaffRequest, type GetProviderRequest, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { type AddStaffRequest, type GetProviderRequest, IdentityServiceService, VerificationState } from '@scheduling/contracts/identity/v1';
 import { type HostedService, hostService } from '@scheduling/rpc';
 import { createAccount } from './account/create-account.ts';
 import { getAccount } from './account/get-account.ts';
@@ -17,6 +17,7 @@ import { getUser } from './user/get-user.ts';
 import { confirmVerification } from './verification/confirm-verification.ts';
 import { getVerification } from './verification/get-verification.ts';
 import { issueVerificationToken } from './verification/issue-verification-token.ts';
+import { requestVerification } from './verification/request-verification.ts';
 
 /** Protobuf to use cases and back. */
 export function hostIdentityService(dependencies: IdentityDependencies): HostedService {
@@ -31,6 +32,10 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return { user: toUserMessage(user), created };
     },
     getUser: async (request) => ({ user: toUserMessage(await getUser(dependencies, request)) }),
+    requestVerification: async (request) => {
+      await requestVerification(dependencies, request);
+      return {};
+    },
     createAccount: async ({ crmId, account }) => {
       const given = account ?? { accountReference: '', ownerReference: '', branch: '' };
       const result = await createAccount(dependencies, { ...given, crmId });
@@ -56,12 +61,12 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return { token, expiresAt, user: toUserMessage(user), language: user.language };
     },
     getVerification: async ({ token }) => {
-      const { email, language } = await getVerification(dependencies, token);
-      return { email, language };
+      const { state, ...verification } = await getVerification(dependencies, token);
+      return { ...verification, state: VerificationState[state] };
     },
     confirmVerification: async ({ token }) => {
-      const { language } = await confirmVerification(dependencies, token);
-      return { language };
+      const { state: _state, ...verification } = await confirmVerification(dependencies, token);
+      return verification;
     },
   });
 }

@@ -39,6 +39,7 @@ export function toUserMessage(row: UserRow): User {
     firstName: row.first_name ?? undefined,
     phone: row.phone ?? undefined,
     mobile: row.mobile ?? undefined,
+    emailVerified: row.email_verified_at !== null,
   };
 }
 

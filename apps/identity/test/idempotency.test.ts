@@ -1,4 +1,10 @@
-import type { AddStaffRequest, CreateAccountRequest, CreateProviderRequest, CreateUserRequest } from '@scheduling/contracts/identity/v1';
+import type {
+  AddStaffRequest,
+  CreateAccountRequest,
+  CreateProviderRequest,
+  CreateUserRequest,
+  RequestVerificationRequest,
+} from '@scheduling/contracts/identity/v1';
 import { repeatable, type RepeatableOperation, testRepeatableOperations, withKey } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,6 +41,17 @@ const users = repeatable<CreateUserRequest>({
   prepareRefused: async () => {
     const crmId = freshName();
     return { request: newUser(crmId), code: 'crm.not_found', repair: () => service.admin.createCrm({ crmId }) };
+  },
+});
+
+const verifications = repeatable<RequestVerificationRequest>({
+  name: 'request verification',
+  prepare: async (crmId) => ({ crmId, reference: (await createUser(service, crmId, freshName())).reference! }),
+  change: (request) => ({ ...request, reference: 'owner@crm' }),
+  send: (request) => service.identity.requestVerification(request),
+  prepareRefused: async (crmId) => {
+    const name = freshName();
+    return { request: { crmId, reference: `${name}@crm` }, code: 'user.not_found', repair: () => createUser(service, crmId, name) };
   },
 });
 
@@ -101,7 +118,7 @@ const invitations = repeatable<AddStaffRequest>({
   },
 });
 
-testRepeatableOperations([users, accounts, providers, repeatable(staff), invitations], () => ({
+testRepeatableOperations([users, verifications, accounts, providers, repeatable(staff), invitations], () => ({
   pool: service.database.pool,
   tables: ['app_user', 'email_verification', 'account', 'provider', 'provider_staff', 'outbox'],
   crmIds: ['one', 'two'],

@@ -37,13 +37,13 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
 }
 
 /** The domain error that a call is rejected with, without its stack. */
-export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors'>> {
+export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors' | 'retryAfterSeconds'>> {
   try {
     await call;
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    const { category, code, message, errors } = error;
-    return { category, code, message, errors };
+    const { category, code, message, errors, retryAfterSeconds } = error;
+    return { category, code, message, errors, retryAfterSeconds };
   }
   throw new Error('the call was not refused');
 }

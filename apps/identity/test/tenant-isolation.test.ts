@@ -29,6 +29,7 @@ const own = { owner: 'owner@crm', account: 'account@crm', provider: 'provider@cr
 /** A CRM's calls that name something of a CRM; a new account's or provider's own reference is free in both. */
 const calls: [method: keyof typeof IdentityServiceService, what: string, call: (names: Names) => Promise<unknown>][] = [
   ['getUser', 'user', ({ user }) => service.identity.getUser({ crmId, reference: user })],
+  ['requestVerification', 'user', ({ user }) => service.identity.requestVerification({ crmId, reference: user })],
   ['createAccount', 'owner', ({ user }) => createAccountOf(user)],
   ['getAccount', 'account', ({ account }) => service.identity.getAccount({ crmId, reference: account })],
   ['createProvider', 'owner', ({ user }) => createProviderOf(user, own.account)],

@@ -163,7 +163,7 @@ describe('rule 4: a new user', () => {
     const { user, created } = await service.identity.createUser(request);
     expect(created).toBe(true);
     const { crmId: _, ...fields } = request;
-    expect(user).toEqual({ id: user?.id, ...fields, firstName: undefined, phone: undefined, mobile: undefined });
+    expect(user).toEqual({ id: user?.id, ...fields, firstName: undefined, phone: undefined, mobile: undefined, emailVerified: false });
     expect((await storedUser(user!.id)).language).toBe('en');
     const own = { crmId: 'one', reference: 'own@crm', email: 'own@one.example', username: 'own', lastName: 'Own', language: 'fr' };
     const { user: french } = await service.identity.createUser(own);

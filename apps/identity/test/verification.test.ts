@@ -1,3 +1,4 @@
+import { VerificationState } from '@scheduling/contracts/identity/v1';
 import { events } from '@scheduling/messaging';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -7,7 +8,7 @@ import { createProvider, createUser, invite } from './scenario.ts';
 let service: IdentityUnderTest;
 beforeAll(async () => {
   service = await startIdentity();
-  await service.admin.createCrm({ crmId: 'one', language: 'en' });
+  await service.admin.createCrm({ crmId: 'one', name: 'One & Co', language: 'en' });
   await createProvider(service, 'one');
 });
 afterAll(() => service[Symbol.asyncDispose]());
@@ -36,13 +37,19 @@ describe('the verification of an address', () => {
     expect(issued).toMatchObject({ user, language: 'en', token: expect.stringMatching(/^[\w-]{43}$/) });
     const { token } = issued;
     for (let looks = 0; looks < 2; looks += 1) {
-      expect(await service.identity.getVerification({ token })).toEqual({ email: user.email, language: 'en' });
+      expect(await service.identity.getVerification({ token })).toEqual({
+        email: user.email,
+        language: 'en',
+        state: VerificationState.OPEN,
+        userName: user.lastName,
+        crmName: 'One & Co',
+      });
     }
     expect(await verifiedAt()).toBeNull();
-    expect(await service.identity.confirmVerification({ token })).toEqual({ language: 'en' });
+    expect(await service.identity.confirmVerification({ token })).toEqual({ language: 'en', email: user.email, userName: user.lastName, crmName: 'One & Co' });
     expect(await verifiedAt()).toBeInstanceOf(Date);
     const used = { category: 'not_found', code: 'verification.used' };
-    expect(await refusal(service.identity.getVerification({ token }))).toMatchObject(used);
+    expect(await service.identity.getVerification({ token })).toMatchObject({ state: VerificationState.USED, crmName: 'One & Co' });
     expect(await refusal(service.identity.confirmVerification({ token }))).toMatchObject(used);
     expect(await refusal(service.identity.issueVerificationToken(key))).toMatchObject(notFound);
   });
@@ -66,7 +73,7 @@ describe('the verification of an address', () => {
     expect(rows[0]?.hours).toBeCloseTo(24, 1);
     await service.database.kysely.updateTable('email_verification').set({ expires_at: sql`now()` }).where('id', '=', key.verificationId).execute();
     const expired = { category: 'not_found', code: 'verification.expired' };
-    expect(await refusal(service.identity.getVerification({ token }))).toMatchObject(expired);
+    expect(await service.identity.getVerification({ token })).toMatchObject({ state: VerificationState.EXPIRED, crmName: 'One & Co' });
     expect(await refusal(service.identity.confirmVerification({ token }))).toMatchObject(expired);
     expect(await verifiedAt()).toBeNull();
     await service.identity.confirmVerification({ token: await issue() });
@@ -94,5 +101,122 @@ describe('the verification of an address', () => {
     }
     expect(await refusal(service.identity.issueVerificationToken({ ...key, crmId: 'two' }))).toMatchObject(notFound);
     expect(await refusal(service.identity.issueVerificationToken({ ...key, verificationId: 'absent' }))).toMatchObject(notFound);
+  });
+});
+
+describe('a verification that is requested again', () => {
+  let count = 0;
+  let key: { crmId: string; reference: string };
+  let user: Awaited<ReturnType<typeof createUser>>;
+
+  beforeEach(async () => {
+    count += 1;
+    user = await createUser(service, 'one', `member-${count}`);
+    key = { crmId: 'one', reference: user.reference! };
+  });
+
+  const request = () => service.identity.requestVerification(key);
+  /** The token of the mail that was requested last. */
+  const issueLast = async () => {
+    const requested = await recordedEvents(service.database, events.emailVerificationRequested);
+    return (await service.identity.issueVerificationToken(requested.at(-1)!)).token;
+  };
+  const countRequests = async () => (await recordedEvents(service.database, events.emailVerificationRequested)).length;
+  const letPass = (interval: string) =>
+    service.database.kysely
+      .updateTable('email_verification')
+      .set({ requested_at: sql`ARRAY(SELECT requested - ${interval}::interval FROM unnest(requested_at) AS requested)` })
+      .where('user_id', '=', user.id)
+      .execute();
+  const limited = { category: 'limited', code: 'verification.limited' };
+
+  it('has one mail, whose link confirms the address', async () => {
+    const before = await countRequests();
+    expect(user.emailVerified).toBe(false);
+    await request();
+    expect(await countRequests()).toBe(before + 1);
+    await service.identity.confirmVerification({ token: await issueLast() });
+    expect((await service.identity.getUser(key)).user).toEqual({ ...user, emailVerified: true });
+  });
+
+  it('makes the link of the earlier mail unknown, also one that expired', async () => {
+    await request();
+    const earlier = await issueLast();
+    await service.database.kysely.updateTable('email_verification').set({ expires_at: sql`now()` }).where('user_id', '=', user.id).execute();
+    await letPass('1 minute');
+    await request();
+    expect(await refusal(service.identity.getVerification({ token: earlier }))).toMatchObject({ code: 'verification.not_found' });
+    expect(await service.identity.getVerification({ token: await issueLast() })).toMatchObject({ state: VerificationState.OPEN });
+  });
+
+  it('is refused when the address is verified', async () => {
+    await request();
+    await service.identity.confirmVerification({ token: await issueLast() });
+    await letPass('1 day');
+    const before = await countRequests();
+    expect(await refusal(request())).toMatchObject({ category: 'conflict', code: 'user.email_verified' });
+    expect(await countRequests()).toBe(before);
+    expect((await service.identity.getUser(key)).user?.emailVerified).toBe(true);
+  });
+
+  it('is refused for a derived address', async () => {
+    const reference = `derived-${count}@crm`;
+    await service.identity.createUser({ crmId: 'one', reference, email: user.email, username: `derived-${count}`, lastName: 'Derived' });
+    const refused = await refusal(service.identity.requestVerification({ crmId: 'one', reference }));
+    expect(refused).toMatchObject({ category: 'conflict', code: 'user.email_derived' });
+  });
+
+  it('is refused within a minute of the earlier one, and says when it is not', async () => {
+    await request();
+    await letPass('20 seconds');
+    const refused = await refusal(request());
+    expect(refused).toMatchObject(limited);
+    expect(refused.retryAfterSeconds).toBeGreaterThan(30);
+    expect(refused.retryAfterSeconds).toBeLessThanOrEqual(40);
+    await letPass('40 seconds');
+    await request();
+  });
+
+  it('is refused after five in 24 hours, until the first of them is a day ago', async () => {
+    for (let times = 0; times < 5; times += 1) {
+      await request();
+      await letPass('1 hour');
+    }
+    const refused = await refusal(request());
+    expect(refused).toMatchObject(limited);
+    expect(refused.retryAfterSeconds).toBeGreaterThan(18.9 * 3600);
+    expect(refused.retryAfterSeconds).toBeLessThanOrEqual(19 * 3600);
+    await letPass('19 hours');
+    await request();
+    expect(await refusal(request())).toMatchObject(limited);
+  });
+
+  it('has one mail when twenty ask at once, for the first time and later', async () => {
+    for (const wait of ['0 seconds', '1 minute']) {
+      await letPass(wait);
+      const before = await countRequests();
+      const results = await Promise.allSettled(
+        Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? service.identity : service.otherReplica).requestVerification(key)),
+      );
+      expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject(limited);
+      expect(await countRequests()).toBe(before + 1);
+    }
+  });
+
+  it('never takes back a confirmation that comes at the same moment', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { reference, id } = await createUser(service, 'one', `racing-${round}`);
+      const racing = { crmId: 'one', reference: reference! };
+      await service.identity.requestVerification(racing);
+      const token = await issueLast();
+      await service.database.kysely.updateTable('email_verification').set({ requested_at: [] }).where('user_id', '=', id).execute();
+      const [confirmed, requested] = await Promise.allSettled([
+        service.identity.confirmVerification({ token }),
+        service.otherReplica.requestVerification(racing),
+      ]);
+      expect([confirmed.status, requested.status].toSorted()).toEqual(['fulfilled', 'rejected']);
+      expect((await service.identity.getUser(racing)).user?.emailVerified).toBe(confirmed.status === 'fulfilled');
+    }
   });
 });

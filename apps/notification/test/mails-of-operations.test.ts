@@ -258,7 +258,7 @@ describe('which mail goes to whom', () => {
     await stack.identity.createUser({ crmId, reference: 'ida@crm', ...person });
     const { user } = await stack.identity.createUser({ crmId, reference: 'ida-2@crm', email: person.email, username: 'ida-2', lastName: 'Ida' });
     expect(user!.email).not.toBe(person.email);
-    const mails = () => stack.smtp.mails.filter(({ parsed }) => parsed.subject?.includes('confirm your e-mail address'));
+    const mails = () => stack.smtp.mails.filter(({ parsed }) => parsed.subject?.includes('confirm your email address'));
     await eventually(() => expect(mails()).toHaveLength(1));
     expect(mails()[0]!.recipients).toEqual([person.email]);
     const token = /https:\/\/booking\.example\/verify-email\?token=([\w-]+)/.exec(mails()[0]!.parsed.text!)![1]!;

@@ -1,8 +1,10 @@
 import { Metadata, type ServiceError, status as Status, type StatusObject } from '@grpc/grpc-js';
-import { type DomainCategory, DomainError, type FieldError } from '@scheduling/runtime';
+import { type DomainCategory, DomainError } from '@scheduling/runtime';
 
-/** Where the code and the fields of a DomainError travel; the status and the message are gRPC's own. */
+/** Where the rest of a DomainError travels; the status and the message are gRPC's own. */
 const detailsKey = 'domain-error-bin';
+
+type Details = Pick<DomainError, 'code' | 'errors' | 'retryAfterSeconds'>;
 
 const statusOf: Record<DomainCategory, Status> = {
   invalid: Status.INVALID_ARGUMENT,
@@ -11,6 +13,7 @@ const statusOf: Record<DomainCategory, Status> = {
   not_found: Status.NOT_FOUND,
   conflict: Status.FAILED_PRECONDITION,
   unprocessable: Status.ALREADY_EXISTS,
+  limited: Status.RESOURCE_EXHAUSTED,
   unavailable: Status.UNAVAILABLE,
 };
 
@@ -19,7 +22,8 @@ const categories = new Map(Object.entries(statusOf).map(([category, status]) => 
 /** The only place where a domain error becomes a gRPC status. */
 export function toStatus(error: DomainError): StatusObject {
   const metadata = new Metadata();
-  metadata.set(detailsKey, Buffer.from(JSON.stringify({ code: error.code, errors: error.errors })));
+  const { code, errors, retryAfterSeconds } = error;
+  metadata.set(detailsKey, Buffer.from(JSON.stringify({ code, errors, retryAfterSeconds } satisfies Details)));
   return { code: statusOf[error.category], details: error.message, metadata };
 }
 
@@ -35,8 +39,8 @@ export function fromServiceError(error: ServiceError, service: string): Error {
   const category = categories.get(error.code);
   const details = error.metadata?.get(detailsKey)[0];
   if (category !== undefined && details !== undefined) {
-    const { code, errors } = JSON.parse(details.toString()) as { code: string; errors: FieldError[] };
-    return new DomainError(category, code, error.details, { errors, cause: error });
+    const { code, errors, retryAfterSeconds } = JSON.parse(details.toString()) as Details;
+    return new DomainError(category, code, error.details, { errors, retryAfterSeconds, cause: error });
   }
   switch (error.code) {
     case Status.UNAVAILABLE:

@@ -75,14 +75,14 @@ describe('a call', () => {
     expect(seen.filter(([key]) => key === undefined)).toHaveLength(3);
   });
 
-  it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'unprocessable', 'unavailable'] as const)(
+  it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'unprocessable', 'limited', 'unavailable'] as const)(
     'brings a domain error of category %s back as it was',
     async (category) => {
       const errors = [{ pointer: '/näme', detail: 'is empty' }];
-      const client = await connect(() => Promise.reject(new DomainError(category, 'customer.test', 'Größe', { errors })));
+      const client = await connect(() => Promise.reject(new DomainError(category, 'customer.test', 'Größe', { errors, retryAfterSeconds: 7 })));
       const failure = await client.getCustomer(request).catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(DomainError);
-      expect(failure).toMatchObject({ category, code: 'customer.test', message: 'Größe', errors });
+      expect(failure).toMatchObject({ category, code: 'customer.test', message: 'Größe', errors, retryAfterSeconds: 7 });
     },
   );
 

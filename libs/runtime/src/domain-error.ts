@@ -1,8 +1,9 @@
 /**
  * What a caller can do about a failure. One gRPC status and one HTTP status belong to each category:
- * `invalid` 400, `unauthenticated` 401, `forbidden` 403, `not_found` 404, `conflict` 409, `unprocessable` 422, `unavailable` 503.
+ * `invalid` 400, `unauthenticated` 401, `forbidden` 403, `not_found` 404, `conflict` 409, `unprocessable` 422, `limited` 429,
+ * `unavailable` 503.
  */
-export type DomainCategory = 'invalid' | 'unauthenticated' | 'forbidden' | 'not_found' | 'conflict' | 'unprocessable' | 'unavailable';
+export type DomainCategory = 'invalid' | 'unauthenticated' | 'forbidden' | 'not_found' | 'conflict' | 'unprocessable' | 'limited' | 'unavailable';
 
 /** One field at fault: a JSON pointer into the request's body, and what is wrong with it. */
 export interface FieldError {
@@ -17,12 +18,15 @@ export class DomainError extends Error {
   /** Stable and machine-readable, `<entity>.<reason>`. */
   readonly code: string;
   readonly errors: FieldError[];
+  /** When the same request can succeed, if that is known. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(category: DomainCategory, code: string, message: string, options: { errors?: FieldError[]; cause?: unknown } = {}) {
+  constructor(category: DomainCategory, code: string, message: string, options: { errors?: FieldError[]; retryAfterSeconds?: number | undefined; cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.category = category;
     this.code = code;
     this.errors = options.errors ?? [];
+    this.retryAfterSeconds = options.retryAfterSeconds;
   }
 
   static invalid(code: string, message: string, errors: FieldError[] = []): DomainError {
@@ -39,6 +43,11 @@ export class DomainError extends Error {
 
   static unprocessable(code: string, message: string): DomainError {
     return new DomainError('unprocessable', code, message);
+  }
+
+  /** Too often for now. */
+  static limited(code: string, message: string, retryAfterSeconds: number): DomainError {
+    return new DomainError('limited', code, message, { retryAfterSeconds });
   }
 
   static unauthenticated(code: string, message: string): DomainError {

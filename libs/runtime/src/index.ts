@@ -7,4 +7,5 @@ export { createMetrics, type Metrics } from './metrics.ts';
 export { type OperationsServer, type ReadinessCheck, failedChecks, startOperationsServer } from './operations-server.ts';
 export { FatalError, runProcess } from './process.ts';
 export { currentContext, type Idempotency, newRequestId, type RequestContext, runWithContext } from './request-context.ts';
+export { type SpokenLanguage, spokenLanguage, spokenLanguages } from './spoken-languages.ts';
 export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, type SpanOptions, startSpan, startTracing } from './tracing.ts';

@@ -1,24 +1,47 @@
+import { spokenLanguages } from '@scheduling/runtime';
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { confirmPage, outcomePage } from './email-verification-page.ts';
+import { closedPage, confirmPage, contentSecurityPolicy, failurePage } from './email-verification-page.ts';
+
+const verification = { email: 'anna@example.com', userName: 'Anna Beispiel', crmName: 'Studio-Verwaltung' };
+const outcomes = ['confirmed', 'used', 'expired'] as const;
+const failures = ['unknown', 'unavailable'] as const;
 
 describe('the verification page', () => {
   it('escapes what it shows', () => {
-    const page = confirmPage({ token: '"><script>1</script>', email: '<b>&\'@x', language: 'en' });
-    expect(page).not.toContain('<script>');
-    expect(page).toContain('&lt;b&gt;&amp;&#39;@x');
-    expect(page).toContain('value="&quot;&gt;&lt;script&gt;1&lt;/script&gt;"');
+    const hostile = { email: '<b>&\'@x', userName: '<img src=x>', crmName: '</p><script>1</script>' };
+    const pages = [confirmPage(hostile, { token: '"><script>1</script>', language: 'en' }), ...outcomes.map((outcome) => closedPage(outcome, hostile, 'en'))];
+    for (const page of pages) {
+      expect(page).not.toMatch(/<script|<img|<b>/);
+      expect(page).toContain('&lt;b&gt;&amp;&#39;@x');
+      expect(page).toContain('&lt;img src=x&gt;');
+    }
+    expect(pages[0]).toContain('value="&quot;&gt;&lt;script&gt;1&lt;/script&gt;"');
   });
 
-  it.each(['de', 'en'] as const)('has one button and no script, in %s', (language) => {
-    const page = confirmPage({ token: 't', email: 'a@b', language });
+  it.each(spokenLanguages)('has one button and no script, in %s', (language) => {
+    const page = confirmPage(verification, { token: 't', language });
     expect(page.match(/<button/g)).toHaveLength(1);
     expect(page).toContain('<form method="post"');
     expect(page).toContain(`<html lang="${language}">`);
     expect(page).not.toMatch(/<script|onclick|https?:/);
   });
 
-  it('says in other words how each outcome is', () => {
-    const outcomes = ['confirmed', 'used', 'expired', 'unknown', 'unavailable'] as const;
-    expect(new Set(outcomes.map((outcome) => outcomePage(outcome, 'de'))).size).toBe(outcomes.length);
+  it.each(spokenLanguages)('names the person, the address and the CRM in every state of a link that is known, in %s', (language) => {
+    for (const page of [confirmPage(verification, { token: 't', language }), ...outcomes.map((outcome) => closedPage(outcome, verification, language))]) {
+      const [, text = '', facts = ''] = /<p>(.*?)<\/p>\s*<dl>(.*?)<\/dl>/s.exec(page) ?? [];
+      expect(text).toContain(verification.crmName);
+      for (const value of Object.values(verification)) expect(facts).toContain(`<dd dir="auto">${value}</dd>`);
+    }
+  });
+
+  it.each(spokenLanguages)('has different words for each state, in %s', (language) => {
+    const pages = [...outcomes.map((outcome) => closedPage(outcome, verification, language)), ...failures.map((failure) => failurePage(failure, language))];
+    expect(new Set(pages.map((page) => /<h1>(.*?)<\/h1>/.exec(page)![1])).size).toBe(pages.length);
+  });
+
+  it('allows its own style and no other', () => {
+    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(failurePage('unknown', 'de'))!;
+    expect(contentSecurityPolicy).toContain(`style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`);
   });
 });

@@ -1,39 +1,64 @@
+import type { ConfirmVerificationResponse } from '@scheduling/contracts/identity/v1';
+import type { SpokenLanguage } from '@scheduling/runtime';
+import { Eta } from 'eta';
 import { createHash } from 'node:crypto';
-import type { spokenLanguages } from './users.ts';
+import { fileURLToPath } from 'node:url';
+import { type OutcomeTexts, type VerificationTexts, verificationTexts } from './email-verification-texts.ts';
 
-export type Language = (typeof spokenLanguages)[number];
+/** Whose address it is, and at which CRM. */
+export type VerificationFacts = Omit<ConfirmVerificationResponse, 'language'>;
 
-export type VerificationOutcome = 'confirmed' | 'used' | 'expired' | 'unknown' | 'unavailable';
+/** What became of a link that is known. */
+export type LinkOutcome = 'confirmed' | 'used' | 'expired';
 
 /** Asks the person to confirm with one button. */
-export function confirmPage({ token, email, language }: { token: string; email: string; language: Language }): string {
-  const { title, text, button } = confirmTexts[language];
-  return page(
-    language,
+export function confirmPage(verification: VerificationFacts, { token, language }: { token: string; language: SpokenLanguage }): string {
+  const texts = verificationTexts[language];
+  const { title, text, button, unexpected } = texts.confirm;
+  return render(language, {
     title,
-    `<p>${escapeHtml(text)}</p>
-<p class="address">${escapeHtml(email)}</p>
-<form method="post" action="verify-email">
-<input type="hidden" name="token" value="${escapeHtml(token)}">
-<button type="submit">${escapeHtml(button)}</button>
-</form>`,
-  );
+    text: text(verification.crmName),
+    facts: describeFacts(verification, texts),
+    form: { token, button, unexpected },
+  });
 }
 
-/** Tells how it ended. */
-export function outcomePage(outcome: VerificationOutcome, language: Language): string {
-  const { title, text } = outcomeTexts[language][outcome];
-  return page(language, title, `<p>${escapeHtml(text)}</p>`);
+/** Shows what became of a link. */
+export function closedPage(outcome: LinkOutcome, verification: VerificationFacts, language: SpokenLanguage): string {
+  const texts = verificationTexts[language];
+  return render(language, { ...texts[outcome](verification.crmName), facts: describeFacts(verification, texts) });
 }
 
+/** Says why nothing can be said of a link. */
+export function failurePage(failure: 'unknown' | 'unavailable', language: SpokenLanguage): string {
+  return render(language, { ...verificationTexts[language][failure], facts: [] });
+}
+
+interface Fact {
+  label: string;
+  value: string;
+}
+
+function describeFacts({ crmName, userName, email }: VerificationFacts, { labels }: VerificationTexts): Fact[] {
+  return [
+    { label: labels.crm, value: crmName },
+    { label: labels.name, value: userName },
+    { label: labels.email, value: email },
+  ];
+}
+
+/** The blue is that of the mails. */
 const style = `
 :root { color-scheme: light dark; }
-body { margin: 0; font: 1.125rem/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText; }
+body { margin: 0; font: 1.125rem/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText; overflow-wrap: anywhere; }
 main { max-width: 32rem; margin: 0 auto; padding: 2.5rem 1.25rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; }
-.address { font-weight: 600; overflow-wrap: anywhere; }
-button { width: 100%; min-height: 3rem; margin-top: 1rem; border: 0; border-radius: .5rem; cursor: pointer; }
-button { background: #0b57d0; color: #fff; font: inherit; font-weight: 600; }
+dl { margin: 1.5rem 0; padding: 1rem 1.25rem; border: 1px solid color-mix(in srgb, CanvasText 20%, Canvas); border-radius: .75rem; }
+dt, .soft { font-size: .9375rem; color: color-mix(in srgb, CanvasText 70%, Canvas); }
+dd { margin: 0 0 .75rem; font-weight: 600; }
+dd:last-child { margin: 0; }
+button { width: 100%; min-height: 3rem; margin-bottom: .5rem; border: 0; border-radius: .625rem; cursor: pointer; }
+button { background: #2450c8; color: #fff; font: inherit; font-weight: 600; }
 button:focus-visible { outline: 3px solid CanvasText; outline-offset: 3px; }
 `;
 
@@ -46,61 +71,14 @@ export const contentSecurityPolicy = [
   "base-uri 'none'",
 ].join('; ');
 
-function page(language: Language, title: string, content: string): string {
-  return `<!DOCTYPE html>
-<html lang="${language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>${escapeHtml(title)}</title>
-<style>${style}</style>
-</head>
-<body>
-<main>
-<h1>${escapeHtml(title)}</h1>
-${content}
-</main>
-</body>
-</html>
-`;
+const eta = new Eta({ views: fileURLToPath(new URL('../templates', import.meta.url)), cache: true, autoEscape: true });
+
+interface PageParts extends OutcomeTexts {
+  facts: Fact[];
+  form?: { token: string; button: string; unexpected: string };
 }
 
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character]!);
+/** Escapes every value. */
+function render(language: SpokenLanguage, parts: PageParts): string {
+  return eta.render('./email-verification', { language, style, ...parts });
 }
-
-const confirmTexts: Record<Language, { title: string; text: string; button: string }> = {
-  de: {
-    title: 'E-Mail-Adresse bestätigen',
-    text: 'Bitte bestätigen Sie, dass diese E-Mail-Adresse Ihnen gehört:',
-    button: 'Adresse bestätigen',
-  },
-  en: {
-    title: 'Confirm your e-mail address',
-    text: 'Please confirm that this e-mail address is yours:',
-    button: 'Confirm address',
-  },
-};
-
-const outcomeTexts: Record<Language, Record<VerificationOutcome, { title: string; text: string }>> = {
-  de: {
-    confirmed: { title: 'Vielen Dank', text: 'Ihre E-Mail-Adresse ist bestätigt. Sie können diese Seite schließen.' },
-    used: { title: 'Link bereits benutzt', text: 'Mit diesem Link wurde die E-Mail-Adresse bereits bestätigt. Es ist nichts weiter zu tun.' },
-    expired: { title: 'Link abgelaufen', text: 'Dieser Link galt 24 Stunden und ist abgelaufen. Bitte lassen Sie sich einen neuen schicken.' },
-    unknown: {
-      title: 'Link ungültig',
-      text: 'Diesen Link gibt es nicht, oder er wurde durch einen neueren ersetzt. Bitte benutzen Sie den Link aus der neuesten E-Mail.',
-    },
-    unavailable: { title: 'Gerade nicht möglich', text: 'Der Dienst antwortet im Moment nicht. Bitte versuchen Sie es in einigen Minuten noch einmal.' },
-  },
-  en: {
-    confirmed: { title: 'Thank you', text: 'Your e-mail address is confirmed. You can close this page.' },
-    used: { title: 'Link already used', text: 'The e-mail address was confirmed with this link before. There is nothing left to do.' },
-    expired: { title: 'Link expired', text: 'This link was valid for 24 hours and has expired. Please ask for a new one.' },
-    unknown: { title: 'Link not valid', text: 'This link does not exist, or a newer one has replaced it. Please use the link in the newest e-mail.' },
-    unavailable: { title: 'Not possible right now', text: 'The service does not answer at the moment. Please try again in a few minutes.' },
-  },
-};

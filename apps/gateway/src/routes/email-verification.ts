@@ -1,9 +1,9 @@
-import { DomainError } from '@scheduling/runtime';
+import { VerificationState } from '@scheduling/contracts/identity/v1';
+import { DomainError, type SpokenLanguage, spokenLanguage } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { toRefusal } from '../problem.ts';
-import { confirmPage, contentSecurityPolicy, type Language, outcomePage, type VerificationOutcome } from './email-verification-page.ts';
-import { spokenLanguage } from './users.ts';
+import { closedPage, confirmPage, contentSecurityPolicy, failurePage, type LinkOutcome, type VerificationFacts } from './email-verification-page.ts';
 
 /** Only a form with a token is ever posted here. */
 const formLimitBytes = 4_096;
@@ -22,15 +22,48 @@ export function emailVerificationRoutes({ identity }: Clients) {
 
     app.get('/verify-email', { schema: { hide: true } }, async (request, reply) => {
       const token = tokenOf(request.query);
-      const { email, language } = await identity.getVerification({ token });
-      return sendPage(reply, 200, confirmPage({ token, email, language: pageLanguage(language, request) }));
+      const verification = await identity.getVerification({ token });
+      const language = pageLanguage(verification.language, request);
+      const outcome = outcomeOf(verification.state);
+      if (outcome !== undefined) return sendPage(reply, 410, closedPage(outcome, verification, language));
+      return sendPage(reply, 200, confirmPage(verification, { token, language }));
     });
 
     app.post('/verify-email', { schema: { hide: true } }, async (request, reply) => {
-      const { language } = await identity.confirmVerification({ token: tokenOf(request.body) });
-      return sendPage(reply, 200, outcomePage('confirmed', pageLanguage(language, request)));
+      const token = tokenOf(request.body);
+      const { outcome, verification } = await confirm(identity, token);
+      const page = closedPage(outcome, verification, pageLanguage(verification.language, request));
+      return sendPage(reply, outcome === 'confirmed' ? 200 : 410, page);
     });
   };
+}
+
+async function confirm(identity: Clients['identity'], token: string): Promise<{ outcome: LinkOutcome; verification: VerificationFacts & { language: string } }> {
+  try {
+    return { outcome: 'confirmed', verification: await identity.confirmVerification({ token }) };
+  } catch (error) {
+    const outcome = error instanceof DomainError ? outcomeOfRefusal[error.code] : undefined;
+    if (outcome === undefined) throw error;
+    return { outcome, verification: await identity.getVerification({ token }) };
+  }
+}
+
+const outcomeOfRefusal: Record<string, LinkOutcome> = { 'verification.used': 'used', 'verification.expired': 'expired' };
+
+/** What became of a link that cannot be used any more. */
+function outcomeOf(state: VerificationState): LinkOutcome | undefined {
+  switch (state) {
+    case VerificationState.USED:
+      return 'used';
+    case VerificationState.EXPIRED:
+      return 'expired';
+    case VerificationState.OPEN:
+    case VerificationState.UNSPECIFIED:
+    case VerificationState.UNRECOGNIZED:
+      return undefined;
+    default:
+      return state satisfies never;
+  }
 }
 
 function tokenOf(from: unknown): string {
@@ -40,19 +73,11 @@ function tokenOf(from: unknown): string {
 }
 
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, code, headers } = toRefusal(error);
-  const outcome = outcomes[code] ?? (status >= 500 ? 'unavailable' : 'unknown');
+  const { status, headers } = toRefusal(error);
   if (status >= 500) request.log.warn({ err: error }, 'the verification page could not be shown');
-  // Gone tells that it was right once.
-  const pageStatus = outcome === 'used' || outcome === 'expired' ? 410 : status;
-  return sendPage(reply.headers(headers), pageStatus, outcomePage(outcome, pageLanguage(undefined, request)));
+  const page = failurePage(status >= 500 ? 'unavailable' : 'unknown', pageLanguage(undefined, request));
+  return sendPage(reply.headers(headers), status, page);
 }
-
-const outcomes: Record<string, VerificationOutcome> = {
-  'verification.not_found': 'unknown',
-  'verification.used': 'used',
-  'verification.expired': 'expired',
-};
 
 function sendPage(reply: FastifyReply, status: number, html: string): FastifyReply {
   return reply
@@ -63,7 +88,7 @@ function sendPage(reply: FastifyReply, status: number, html: string): FastifyRep
 }
 
 /** The person's language when it is known, else the first of the browser's that the service speaks. */
-function pageLanguage(known: string | undefined, request: FastifyRequest): Language {
+function pageLanguage(known: string | undefined, request: FastifyRequest): SpokenLanguage {
   const accepted = (request.headers['accept-language'] ?? '').split(',').map((each) => each.split(';', 1)[0]!.trim());
   return [known, ...accepted].map(spokenLanguage).find((language) => language !== undefined) ?? 'en';
 }

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { AddStaffRequest } from '@scheduling/contracts/identity/v1';
+import { spokenLanguage } from '@scheduling/runtime';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { alternative, given, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, problems, wrapped } from '../schemas.ts';
-import { personFields, presentUser, spokenLanguage, user } from './users.ts';
+import { personFields, presentUser, spokenLanguageTags, user } from './users.ts';
 
 /** The users with access to a provider (interface 4.7). */
 export function staffRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
@@ -54,8 +55,10 @@ const existingUser = Type.Object(
   { title: 'ExistingUser' },
 );
 
+const invitationLanguage = `Language tag of the person’s mails. One that the service does not speak (${spokenLanguageTags}) is ignored: then the CRM’s language counts.`;
+
 const invitation = Type.Object(
-  { ...personFields, language: Type.Optional(optionalLine({ format: 'language-tag' })) },
+  { ...personFields, language: Type.Optional(optionalLine({ format: 'language-tag', description: invitationLanguage })) },
   {
     title: 'Invitation',
     description: 'A person who becomes a user without a reference, until a user with the same e-mail address is created.',

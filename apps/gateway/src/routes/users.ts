@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { User } from '@scheduling/contracts/identity/v1';
+import { spokenLanguage, spokenLanguages } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { clearing, email, line, optionalLine, pathReference } from '../fields.ts';
@@ -29,6 +30,11 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
       const { user } = await identity.getUser(request.params);
       return { 'api-info': apiInfoValue, user: presentUser(user!) };
     });
+
+    app.post('/user/:reference/verification', { schema: requestVerificationSchema }, async (request, reply) => {
+      await identity.requestVerification(request.params);
+      return reply.code(204).send(null);
+    });
   };
 }
 
@@ -41,17 +47,12 @@ export function presentUser(user: User) {
     firstName: user.firstName ?? null,
     phone: user.phone ?? null,
     mobile: user.mobile ?? null,
+    emailVerified: user.emailVerified,
   };
 }
 
-/** The languages of the service's mails and pages. */
-export const spokenLanguages = ['de', 'en'] as const;
-
-/** The language of a tag such as `de-AT`, undefined when the service does not speak it. */
-export function spokenLanguage(tag: string | undefined): (typeof spokenLanguages)[number] | undefined {
-  const primary = tag?.split('-', 1)[0]?.toLowerCase();
-  return spokenLanguages.find((language) => language === primary);
-}
+/** For descriptions: `` `de`, `en` ``. */
+export const spokenLanguageTags = spokenLanguages.map((tag) => `\`${tag}\``).join(', ');
 
 /** interface 2.1 without the reference: the person whom staff are invited as, too. */
 export const personFields = {
@@ -72,6 +73,7 @@ export const user = Type.Object(
     firstName: nullableString(),
     phone: nullableString(),
     mobile: nullableString(),
+    emailVerified: Type.Boolean({ description: 'Whether the person has confirmed the e-mail address.' }),
   },
   { title: 'User' },
 );
@@ -93,7 +95,7 @@ const createUserSchema = {
   summary: 'Create a user',
   description:
     'Creates a user, or finds an existing one. A known `reference` updates phone, mobile and names: absent fields keep their value, ' +
-    'null clears. An e-mail address that another user has is replaced by a derived one. The cookie `SERVICE_LANG` (`de`, `en`) sets ' +
+    `null clears. An e-mail address that another user has is replaced by a derived one. The cookie \`SERVICE_LANG\` (${spokenLanguageTags}) sets ` +
     'the language of a new user.',
   tags: ['Users'],
   params: crmParams,
@@ -109,10 +111,30 @@ const createUserSchema = {
   },
 } as const;
 
+const userParams = Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the user, URL-encoded.') });
+
 const getUserSchema = {
   operationId: 'getUser',
   summary: 'Get a user',
   tags: ['Users'],
-  params: Type.Object({ crmId: pathReference('The CRM that calls.'), reference: pathReference('Reference of the user, URL-encoded.') }),
+  params: userParams,
   response: { 200: wrapped('user', user, 'The user'), ...problems({ 404: ['user.not_found'] }) },
+} as const;
+
+const requestVerificationSchema = {
+  operationId: 'requestVerification',
+  summary: 'Send a verification mail',
+  description:
+    'Sends the user a mail with a link to confirm the e-mail address. The links of earlier mails stop working. One mail a minute and five ' +
+    'in 24 hours can be sent to a user; past that 429, with the time to wait in `Retry-After`. The request has no body.',
+  tags: ['Users'],
+  params: userParams,
+  headers: idempotencyHeaders,
+  response: {
+    204: Type.Null({ description: 'The mail is on its way' }),
+    ...problems(
+      { 404: ['user.not_found'], 409: ['user.email_verified', 'user.email_derived'], 429: ['verification.limited'] },
+      { body: true, idempotencyKey: true },
+    ),
+  },
 } as const;

@@ -66,7 +66,7 @@ export interface UserTable {
   updated_at: Generated<Date>;
 }
 
-/** The latest verification of a user's address; an earlier one is deleted, which makes its link unknown. */
+/** The latest verification of a user's address. It takes the place of an earlier one, which makes the earlier link unknown. */
 export interface EmailVerificationTable {
   crm_id: string;
   id: Generated<string>;
@@ -75,6 +75,8 @@ export interface EmailVerificationTable {
   token_hash: Buffer | null;
   expires_at: Date | null;
   used_at: Date | null;
+  /** When its mails were requested, those of the last 24 hours at least; they outlast a verification that is replaced. */
+  requested_at: Generated<Date[]>;
   created_at: Generated<Date>;
 }
 

@@ -1,4 +1,3 @@
-import { appendEvent, events } from '@scheduling/messaging';
 import { transactOnce } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
@@ -7,7 +6,7 @@ import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { derivedAddresses } from '../field/email-address.ts';
 import { emptyToNull } from '../field/optional-text.ts';
 import { isReference } from '../field/reference.ts';
-import { restartVerification } from '../verification/restart-verification.ts';
+import { startVerification } from '../verification/start-verification.ts';
 import { findUserByEmail, findUserByReference, requireUser } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
@@ -81,9 +80,15 @@ function updateUser(tx: Transaction<IdentitySchema>, user: UserRow, request: Cre
 }
 
 async function adoptInvited(tx: Transaction<IdentitySchema>, invited: UserRow, request: CreateUser): Promise<UserRow> {
-  const verificationId = await restartVerification(tx, invited);
-  await appendEvent(tx, events.emailVerificationRequested, { crmId: invited.crm_id, verificationId });
+  await invalidateVerification(tx, invited);
+  await startVerification(tx, invited);
   return updateUser(tx, invited, request, request.reference);
+}
+
+/** Takes back what the person has confirmed. Verification before user, as when a link is used. */
+async function invalidateVerification(tx: Transaction<IdentitySchema>, { crm_id, id }: UserRow): Promise<void> {
+  await tx.deleteFrom('email_verification').where('crm_id', '=', crm_id).where('user_id', '=', id).execute();
+  await tx.updateTable('app_user').set({ email_verified_at: null }).where('crm_id', '=', crm_id).where('id', '=', id).execute();
 }
 
 /** local1@, local2@, …: the first that nobody has. */

@@ -32,6 +32,14 @@ export function usernameTaken(): DomainError {
   return DomainError.conflict('user.username_taken', 'User with given username already exists.');
 }
 
+export function emailVerified(): DomainError {
+  return DomainError.conflict('user.email_verified', 'The e-mail address of this user is verified already.');
+}
+
+export function emailDerived(): DomainError {
+  return DomainError.conflict('user.email_derived', 'The e-mail address of this user is a derived one. Nothing is ever sent to it.');
+}
+
 export function userInvalid(errors: FieldError[]): DomainError {
   return DomainError.invalid('user.invalid', 'The user is not valid.', errors);
 }

@@ -1,18 +1,19 @@
 import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { refuseClosed, selectVerification } from './get-verification.ts';
-import { hashToken, verificationNotFound } from './verification.ts';
+import { selectVerification, toVerification, type Verification } from './get-verification.ts';
+import { hashToken, verificationExpired, verificationNotFound, verificationUsed } from './verification.ts';
 
 /**
  * Uses a link: the user's address is confirmed. Of two who use it at once one succeeds. Rejects with `verification.not_found`,
  * `verification.used` or `verification.expired`.
  */
-export async function confirmVerification({ database }: IdentityDependencies, token: string): Promise<{ language: string }> {
+export async function confirmVerification({ database }: IdentityDependencies, token: string): Promise<Verification> {
   return database.transaction(async (tx) => {
     const verification = await selectVerification(tx, token)
       .forUpdate('email_verification')
       .executeTakeFirstOrThrow(verificationNotFound);
-    refuseClosed(verification);
+    if (verification.state === 'USED') throw verificationUsed();
+    if (verification.state === 'EXPIRED') throw verificationExpired();
     await tx
       .updateTable('email_verification')
       .set({ used_at: sql<Date>`now()` })
@@ -24,6 +25,6 @@ export async function confirmVerification({ database }: IdentityDependencies, to
       .where('crm_id', '=', verification.crm_id)
       .where('id', '=', verification.user_id)
       .execute();
-    return verification;
+    return toVerification(verification);
   });
 }

@@ -13,6 +13,10 @@ export function verificationExpired(): DomainError {
   return DomainError.notFound('verification.expired', 'This verification link has expired.');
 }
 
+export function verificationLimited(retryAfterSeconds: number): DomainError {
+  return DomainError.limited('verification.limited', 'At most one verification mail a minute and five in 24 hours are sent to a user.', retryAfterSeconds);
+}
+
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

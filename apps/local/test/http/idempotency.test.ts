@@ -1,4 +1,5 @@
 import { waitUntil } from '@scheduling/embedded';
+import { events } from '@scheduling/messaging/events';
 import { eventually } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { Client as PostgresClient } from 'pg';
@@ -32,7 +33,7 @@ const newUser = () => {
   return { reference: `${name}@test`, email: `${name}@test.example`, username: name, lastName: 'Name' };
 };
 
-/** Every POST of the interface that takes a key. */
+/** Every POST of the interface that has a body. */
 const operations: Operation[] = [
   { name: 'a user', path: () => '/user', body: async () => newUser(), change: { lastName: 'Other' } },
   {
@@ -112,6 +113,16 @@ describe('with an Idempotency-Key (interface 1)', () => {
     expect([again.status, again.body]).toStrictEqual([status, first.body]);
     const other = await crm.post(operation.path(), { ...body, ...operation.change }, withKey(key));
     expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
+  });
+
+  it('a verification mail, whose request has no body, is sent once, and another address is refused', async () => {
+    const [user, other] = [newUser(), newUser()];
+    for (const each of [user, other]) expect((await crm.post('/user', each)).status).toBe(201);
+    const request = (reference: string) => crm.send('POST', path`/user/${reference}/verification`, undefined, withKey(`verification-${user.reference}`));
+    for (let times = 0; times < 3; times += 1) expect(await request(user.reference)).toMatchObject({ status: 204, text: '' });
+    expect(await request(other.reference)).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
+    const requests = `SELECT 1 FROM outbox WHERE subject = $1 AND position(convert_to($2, 'UTF8') IN payload) > 0`;
+    expect(await query('identity', requests, [events.emailVerificationRequested.subject, crm.crmId])).toHaveLength(1);
   });
 
   it('each CRM has keys of its own', async () => {

@@ -39,6 +39,7 @@ const cases: Record<string, Case> = {
     made: ['body.reference'],
   },
   getUser: { request: ({ user }) => ({ path: { reference: user }, query: {} }), existing: { 'path.reference': 'user' } },
+  requestVerification: { request: ({ user }) => ({ path: { reference: user }, query: {} }), existing: { 'path.reference': 'user' } },
   createAccount: {
     request: ({ user }) => ({ path: {}, query: {}, body: { ownerReference: user, accountReference: newReference(), branch: 'misc' } }),
     existing: { 'body.ownerReference': 'user' },

@@ -11,20 +11,20 @@ beforeAll(async () => {
 });
 
 describe('users (interface 4.5)', () => {
-  it('are created and read with all seven fields', async () => {
+  it('are created and read with all their fields', async () => {
     const user = newUser({ firstName: 'Grace', phone: '+49 30 1', mobile: '+49 170 1' });
     const created = await crm.post('/user', user);
-    expect(created).toMatchObject({ status: 201, body: { 'api-info': apiInfo, user } });
+    expect(created).toMatchObject({ status: 201, body: { 'api-info': apiInfo, user: { ...user, emailVerified: false } } });
     const read = await crm.get(path`/user/${user.reference}`);
     expect(read.status).toBe(200);
-    expect(read.body).toStrictEqual({ 'api-info': apiInfo, user });
+    expect(read.body).toStrictEqual({ 'api-info': apiInfo, user: { ...user, emailVerified: false } });
   });
 
   it('show null for what is absent', async () => {
     const user = newUser();
     expect((await crm.post('/user', user)).body).toStrictEqual({
       'api-info': apiInfo,
-      user: { ...user, firstName: null, phone: null, mobile: null },
+      user: { ...user, firstName: null, phone: null, mobile: null, emailVerified: false },
     });
   });
 
@@ -91,8 +91,9 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     expect(await crm.get(`${practice.at}/staff`)).toMatchObject({ body: [{ reference: practice.owner }, { reference }] });
 
     const [mail] = await waitForMails(person.email, 1);
-    expect(mail!.subject).toBe('Bitte bestätigen Sie Ihre E-Mail-Adresse');
-    const link = /https?:\S+\/verify-email\?token=[\w%.~-]+/.exec(mail!.text)![0];
+    expect(mail!.subject).toBe(`Bitte bestätigen Sie Ihre E-Mail-Adresse für ${crm.crmId}`);
+    expectFacts(mail!.text, person.email);
+    const link = linkOf(mail!);
     expect(link.startsWith(inject('stack').gateway)).toBe(true);
     for (let opened = 0; opened < 2; opened += 1) await expectConfirmPage(link, person.email);
 
@@ -100,10 +101,12 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     const confirm = (): Promise<Response> => fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
     const confirmed = await confirm();
     expect(confirmed.status).toBe(200);
-    expect(await confirmed.text()).toContain('Ihre E-Mail-Adresse ist bestätigt');
+    const confirmedPage = await confirmed.text();
+    expect(confirmedPage).toContain(`für ${crm.crmId} ist bestätigt`);
+    expectFacts(confirmedPage, person.email);
     for (const response of [await confirm(), await fetch(link)]) {
       expect(response.status).toBe(410);
-      expect(await response.text()).toMatch(/bereits bestätigt|confirmed with this link before/);
+      expect(await response.text()).toContain('bereits bestätigt');
     }
     const verified = 'SELECT email_verified_at IS NOT NULL AS verified FROM app_user WHERE crm_id = $1 AND reference = $2';
     expect(await query('identity', verified, [crm.crmId, reference])).toEqual([{ verified: true }]);
@@ -119,6 +122,31 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     expect(elsewhere).toMatchObject({ status: 201, body: { user: { email: `${local}1@${domain}` } } });
   });
 
+  it('is told by an expired link who can send a new one', async () => {
+    const user = newUser();
+    await crm.post('/user', user);
+    await crm.send('POST', path`/user/${user.reference}/verification`);
+    const [mail] = await waitForMails(user.email, 1);
+    const link = linkOf(mail!);
+    await query('identity', `UPDATE email_verification SET expires_at = now() WHERE crm_id = $1 AND user_id = (SELECT id FROM app_user WHERE email = $2)`, [crm.crmId, user.email]);
+    const token = new URL(link).searchParams.get('token')!;
+    const pressed = await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
+    for (const response of [await fetch(link), pressed]) {
+      expect(response.status).toBe(410);
+      expect(await response.text()).toContain(`${crm.crmId} kann Ihnen einen neuen schicken`);
+    }
+  });
+
+  it.each([
+    ['en-GB', 'en'],
+    ['tlh', 'de'],
+  ])('has the language %s of the invitation when the service speaks it', async (language, spoken) => {
+    const practice = await createPractice(crm);
+    const { reference: _reference, ...person } = newUser();
+    expect((await crm.post(`${practice.at}/staff`, { ...person, language })).status).toBe(201);
+    expect(await query('identity', 'SELECT language FROM app_user WHERE email = $1', [person.email])).toEqual([{ language: spoken }]);
+  });
+
   it('is told when a link does not exist', async () => {
     const response = await fetch(`${inject('stack').gateway}/verify-email?token=nothing`, { headers: { 'accept-language': 'de-CH,en' } });
     expect(response.status).toBe(404);
@@ -126,13 +154,83 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
   });
 });
 
+describe('a verification mail that is requested (interface 4.5)', () => {
+  const request = (reference: string, options = {}) => crm.send('POST', path`/user/${reference}/verification`, undefined, options);
+  const letPass = (reference: string, interval: string) =>
+    query(
+      'identity',
+      `UPDATE email_verification SET requested_at = ARRAY(SELECT requested - $3::interval FROM unnest(requested_at) AS requested)
+        WHERE crm_id = $1 AND user_id = (SELECT id FROM app_user WHERE crm_id = $1 AND reference = $2)`,
+      [crm.crmId, reference, interval],
+    );
+
+  it('reaches the user, takes the place of an earlier one, and leads to a verified address', async () => {
+    const practice = await createPractice(crm);
+    const user = newUser();
+    await crm.post('/user', user);
+    await crm.post(`${practice.at}/staff`, { reference: user.reference });
+    expect(await request(user.reference)).toMatchObject({ status: 204, text: '' });
+    const [first] = await waitForMails(user.email, 1);
+
+    await letPass(user.reference, '1 minute');
+    expect((await request(user.reference, { headers: { 'content-type': 'application/json' } })).status).toBe(204);
+    const [, second] = await waitForMails(user.email, 2);
+    expect((await fetch(linkOf(first!))).status).toBe(404);
+    const token = new URL(linkOf(second!)).searchParams.get('token')!;
+    const confirmed = await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
+    expect(confirmed.status).toBe(200);
+
+    expect(await crm.get(path`/user/${user.reference}`)).toMatchObject({ body: { user: { ...user, emailVerified: true } } });
+    const staff = await crm.get(`${practice.at}/staff`);
+    expect(staff.body).toMatchObject([{ reference: practice.owner, emailVerified: false }, { reference: user.reference, emailVerified: true }]);
+    await letPass(user.reference, '1 day');
+    expect(await request(user.reference)).toMatchObject({ status: 409, body: { code: 'user.email_verified' } });
+    expect(await readMails(user.email)).toHaveLength(2);
+  });
+
+  it('comes at most once a minute and five times a day', async () => {
+    const user = newUser();
+    await crm.post('/user', user);
+    for (let times = 0; times < 5; times += 1) {
+      expect((await request(user.reference)).status).toBe(204);
+      const again = await request(user.reference);
+      expect(again).toMatchObject({ status: 429, body: { code: 'verification.limited' } });
+      expect(Number(again.headers.get('retry-after'))).toBeGreaterThan(times < 4 ? 1 : 3_600);
+      // A request that overtakes the event of the one before has the only mail of the two.
+      await waitForMails(user.email, times + 1);
+      await letPass(user.reference, '1 minute');
+    }
+    expect((await request(user.reference)).status).toBe(429);
+  });
+
+  it('is not sent to a derived address', async () => {
+    const [first, second] = [newUser(), newUser()];
+    await crm.post('/user', first);
+    await crm.post('/user', { ...second, email: first.email });
+    expect(await request(second.reference)).toMatchObject({ status: 409, body: { code: 'user.email_derived' } });
+  });
+
+  it('is 404 for nobody', async () => {
+    expect(await request('nobody@test')).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
+  });
+});
+
+function linkOf({ text }: { text: string }): string {
+  return /https?:\S+\/verify-email\?token=[\w%.~-]+/.exec(text)![0];
+}
+
+/** Whoever reads this can tell which account it is about: the person's, with this address, at this CRM. */
+function expectFacts(text: string, email: string): void {
+  for (const fact of ['Ada Lovelace', email, crm.crmId]) expect(text).toContain(fact);
+}
+
 async function expectConfirmPage(link: string, email: string): Promise<void> {
   const page = await fetch(link);
   const html = await page.text();
   expect(page.status).toBe(200);
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
   expect(page.headers.get('referrer-policy')).toBe('no-referrer');
-  expect(html).toContain(email);
+  expectFacts(html, email);
   expect(html.match(/<button/g)).toHaveLength(1);
   expect(html).toMatch(/<form method="post"/);
   expect(html).not.toMatch(/<script|src="http/);

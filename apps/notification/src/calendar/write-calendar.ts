@@ -49,7 +49,8 @@ export function writeCalendar(booking: CalendarBooking): string {
     organizer: { name: parameterText(booking.organizer.name), email: booking.organizer.address },
   });
   addAttendee(event, booking.attendee);
-  return calendar.toString();
+  // RFC 5545, 3.1: the last line ends with a line break, too. The library leaves that one out.
+  return `${calendar.toString()}\r\n`;
 }
 
 /** The same in every mail about a participation, for ever. */

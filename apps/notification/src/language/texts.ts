@@ -30,6 +30,8 @@ export interface Texts {
   /** About the calendar file that comes with the mail. */
   calendar: { invitation: string; cancellation: (appointments: number) => string };
   verification: {
+    /** Whose address is to be confirmed. */
+    labels: { crm: string; name: string; email: string };
     action: string;
     /** What to do when the button does not work. */
     fallback: string;

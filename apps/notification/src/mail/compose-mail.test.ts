@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import type { MailContent } from '../db/schema.ts';
 import { sampleMails } from '../samples/sample-mails.ts';
 import { composeParticipationMail } from './compose-participation-mail.ts';
+import { composeVerificationMail } from './compose-verification-mail.ts';
 import type { MailOfChange } from './mail-of-change.ts';
 import { toMessage } from './send-mail.ts';
 
@@ -133,6 +134,46 @@ describe('every mail in every language', () => {
       expect(eventOf(text).summary).toBeTruthy();
     }
     expect(template).toBeTruthy();
+  });
+});
+
+describe('a verification mail', () => {
+  it.each(sampleMails('anna@example.com').filter(({ template }) => template === 'email-verification'))(
+    'says which account at which CRM has the address, in $language',
+    async ({ content }) => {
+      const { subject, text, html } = await parse(content);
+      expect(subject).toContain('Studio-Verwaltung');
+      for (const fact of ['Studio-Verwaltung', 'Anna Beispiel', 'anna@example.com']) {
+        expect(text).toMatch(new RegExp(`^ {2}[^:]+: ${fact}$`, 'm'));
+        expect(html).toMatch(new RegExp(`>${fact}</p>`));
+      }
+    },
+  );
+
+  it('escapes the facts', () => {
+    const { html } = composeVerificationMail({
+      verification: { token: 't', language: 'en', user: { id: 'u', email: 'anna@example.com', username: 'anna', lastName: '<script>1</script>', emailVerified: false } },
+      crm: { ...crm, name: '<b>CRM</b>' },
+      senderAddress: 'no-reply@scheduling.example',
+      publicUrl: 'https://booking.example',
+    });
+    expect(html).not.toMatch(/<script|<b>/);
+    expect(html).toContain('&lt;b&gt;CRM');
+  });
+});
+
+describe('the contact lines of a mail', () => {
+  const linksOf = ({ html }: MailContent) => [...html.matchAll(/href="((?:tel|mailto):[^"]*)"/g)].map((match) => match[1]);
+
+  it('can be tapped', () => {
+    const contact = { email: 'desk?x&y@yoga.example', phone: '+49 (0)30 123-45 67', mobile: '0170/12 34 567' };
+    expect(linksOf(compose({}, { provider: contact }))).toEqual(['mailto:desk%3Fx%26y@yoga.example', 'tel:+49301234567', 'tel:01701234567']);
+  });
+
+  it.each(['+49 30 1 ext. 5', 'ask at the desk', '12', '030 1234567 / 0170 7654321'])('are no link when they are no number: %s', (phone) => {
+    const mail = compose({}, { provider: { phone } });
+    expect(linksOf(mail)).toEqual([]);
+    expect(mail.html).toContain(phone);
   });
 });
 

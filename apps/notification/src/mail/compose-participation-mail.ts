@@ -90,7 +90,7 @@ function calendarOf(request: ParticipationMail, method: CalendarMethod, appointm
     end: facts.end,
     timeZone: provider.timeZone,
     location: linesOfLocation(appointment.address, locale).join(', '),
-    description: [multiLine(notice.message ?? ''), [singleLine(provider.name), ...contactOf(provider)].join('\n')].filter(Boolean).join('\n\n'),
+    description: [multiLine(notice.message ?? ''), [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n')].filter(Boolean).join('\n\n'),
     organizer: { name: singleLine(provider.name), address: sender.address },
     attendee: { name: singleLine(notice.participation!.name), address: notice.participation!.email! },
     writtenAt,

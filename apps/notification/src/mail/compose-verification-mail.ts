@@ -18,15 +18,21 @@ export function composeVerificationMail({ verification, crm, senderAddress, publ
   const { texts, locale } = chooseLanguage(verification.language, crm.language);
   const name = singleLine([user.firstName, user.lastName].filter(Boolean).join(' '));
   const { subject, ...mail } = texts.mails['email-verification'];
-  const { action, fallback, expiry, unexpected } = texts.verification;
+  const crmName = singleLine(crm.name);
+  const { labels, action, fallback, expiry, unexpected } = texts.verification;
   const parts: MailParts = {
     locale,
     tone: 'neutral',
-    subject: subject(singleLine(crm.name)),
-    name: singleLine(crm.name),
+    subject: subject(crmName),
+    name: crmName,
     ...mail,
     greeting: texts.greeting(name),
     appointments: [],
+    facts: [
+      { label: labels.crm, value: crmName },
+      { label: labels.name, value: name },
+      { label: labels.email, value: singleLine(user.email) },
+    ],
     action: { label: action, url: verificationLink(publicUrl, verification.token), fallback, notes: [expiry, unexpected] },
     contact: [],
     imprint: [],

@@ -2,6 +2,7 @@ import { Eta } from 'eta';
 import { fileURLToPath } from 'node:url';
 import type { Texts } from '../language/texts.ts';
 import type { AppointmentView } from './describe-appointment.ts';
+import type { ContactLine } from './mail-addresses.ts';
 
 /** How a mail feels: a booking that stands, one that waits, one that ended, or none at all. */
 export type Tone = 'good' | 'waiting' | 'ended' | 'neutral';
@@ -18,11 +19,13 @@ export interface MailParts {
   greeting: string;
   lead: string;
   appointments: AppointmentView[];
+  /** What the mail is about when it is no appointment. */
+  facts?: { label: string; value: string }[] | undefined;
   message?: { label: string; lines: string[] } | undefined;
   action?: { label: string; url: string; fallback: string; notes: string[] } | undefined;
   /** What the attached file is for. */
   calendarNote?: string | undefined;
-  contact: string[];
+  contact: ContactLine[];
   imprint: string[];
   texts: Pick<Texts, 'labels' | 'automatic'>;
 }
@@ -41,11 +44,12 @@ export function renderText(parts: MailParts): string {
     ...parts.appointments.map(({ title, period, where }) =>
       [title, ...period.lines, `(${period.zone})`, ...where].map((line) => `  ${line}`).join('\n'),
     ),
+    parts.facts?.map(({ label, value }) => `  ${label}: ${value}`).join('\n'),
     parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
     parts.action && [`${parts.action.label}:`, parts.action.url, '', ...parts.action.notes].join('\n'),
     parts.calendarNote,
   ];
-  const footer = [parts.name, ...parts.contact, ...parts.imprint, '', parts.texts.automatic];
+  const footer = [parts.name, ...parts.contact.map(({ text }) => text), ...parts.imprint, '', parts.texts.automatic];
   return `${sections.filter(Boolean).join('\n\n')}\n\n-- \n${footer.join('\n')}\n`;
 }
 

@@ -12,7 +12,31 @@ export function replyAddressOf(provider: Provider): MailAddress | undefined {
   return provider.email === undefined ? undefined : { name: singleLine(provider.name), address: provider.email };
 }
 
+/** One way to reach somebody. */
+export interface ContactLine {
+  text: string;
+  /** Undefined for what is no number to call. */
+  link: string | undefined;
+}
+
 /** How to reach a provider, a line each. */
-export function contactOf(provider: Provider): string[] {
-  return [provider.email, provider.phone, provider.mobile].filter((line) => line !== undefined).map(singleLine);
+export function contactOf({ email, phone, mobile }: Provider): ContactLine[] {
+  const line = (text: string, link: (text: string) => string | undefined): ContactLine => ({ text, link: link(text) });
+  return [
+    ...(email === undefined ? [] : [line(singleLine(email), mailLink)]),
+    ...[phone, mobile].filter((number) => number !== undefined).map((number) => line(singleLine(number), callLink)),
+  ];
+}
+
+/** RFC 6068: all but the @ is encoded. */
+function mailLink(address: string): string {
+  return `mailto:${encodeURIComponent(address).replace('%40', '@')}`;
+}
+
+/** Any text can be given as a number. One with words in it, or with more digits than a number has (E.164), is not linked. */
+function callLink(number: string): string | undefined {
+  // Behind a country's code nobody dials the (0).
+  const dialled = /^(?:\+|00)/.test(number) ? number.replace('(0)', '') : number;
+  const digits = dialled.replaceAll(/[\s()/.-]/g, '');
+  return /^\+?\d{3,15}$/.test(digits) ? `tel:${digits}` : undefined;
 }

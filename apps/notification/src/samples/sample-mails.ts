@@ -86,7 +86,7 @@ export function sampleMails(recipient: string): SampleMail[] {
         ],
       },
     });
-    const user = { id: provider.id, email: recipient, username: 'anna', lastName: 'Beispiel', firstName: 'Anna' };
+    const user = { id: provider.id, email: recipient, username: 'anna', lastName: 'Beispiel', firstName: 'Anna', emailVerified: false };
     const verification = composeVerificationMail({
       verification: { token: 'c2FtcGxlLXRva2VuLW9mLW5vLXVzZS1hdC1hbGw', user, language },
       crm,

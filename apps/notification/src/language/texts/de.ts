@@ -46,10 +46,10 @@ export const texts: PartialTexts = {
       lead: 'Ihre hier genannte Teilnahme endet damit. Dies ist die letzte Nachricht dazu.',
     },
     'email-verification': {
-      subject: () => 'Bitte bestätigen Sie Ihre E-Mail-Adresse',
+      subject: (about) => `Bitte bestätigen Sie Ihre E-Mail-Adresse für ${about}`,
       status: 'Noch ein Schritt',
       headline: 'Bitte bestätigen Sie Ihre E‑Mail‑Adresse',
-      lead: 'Bestätigen Sie, dass diese Adresse Ihnen gehört, und alles ist erledigt.',
+      lead: 'Diese E‑Mail‑Adresse ist in einem Benutzerkonto eingetragen. Bitte bestätigen Sie, dass sie Ihnen gehört.',
     },
   },
   labels: {
@@ -64,10 +64,11 @@ export const texts: PartialTexts = {
         : 'Die angehängten Dateien nehmen die Termine aus Ihrem Kalender.',
   },
   verification: {
+    labels: { crm: 'Konto bei', name: 'Name', email: 'E-Mail-Adresse' },
     action: 'E-Mail-Adresse bestätigen',
     fallback: 'Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse im Browser:',
-    expiry: 'Der Link gilt einmal und 24 Stunden lang.',
-    unexpected: 'Sie wissen nicht, worum es geht? Dann tun Sie nichts: Ohne Ihre Bestätigung geschieht nichts.',
+    expiry: 'Der Link ist 24 Stunden gültig und kann einmal verwendet werden.',
+    unexpected: 'Sie kennen dieses Konto nicht? Dann können Sie diese E‑Mail ignorieren: Ohne Ihre Bestätigung geschieht nichts.',
   },
   automatic: 'Diese Nachricht wurde automatisch verschickt.',
 };

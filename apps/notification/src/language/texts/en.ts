@@ -46,10 +46,10 @@ export const texts: Texts = {
       lead: 'You no longer take part in what is listed here. This is the last message about it.',
     },
     'email-verification': {
-      subject: () => 'Please confirm your e-mail address',
+      subject: (about) => `Please confirm your email address for ${about}`,
       status: 'One more step',
-      headline: 'Please confirm your e-mail address',
-      lead: 'Confirm that this address is yours, and you are done.',
+      headline: 'Please confirm your email address',
+      lead: 'A user account has this email address. Please confirm that it is yours.',
     },
   },
   labels: {
@@ -64,10 +64,11 @@ export const texts: Texts = {
         : 'The attached files take the appointments out of your calendar.',
   },
   verification: {
-    action: 'Confirm e-mail address',
+    labels: { crm: 'Account with', name: 'Name', email: 'Email address' },
+    action: 'Confirm email address',
     fallback: 'If the button does not work, open this address in your browser:',
-    expiry: 'The link works once, and for 24 hours.',
-    unexpected: 'You do not know what this is about? Then do nothing: without your confirmation nothing happens.',
+    expiry: 'The link is valid for 24 hours and can be used once.',
+    unexpected: 'Don’t recognise this account? You can ignore this email: nothing happens unless you confirm.',
   },
   automatic: 'This message was sent automatically.',
 };

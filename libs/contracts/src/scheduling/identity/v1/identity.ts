@@ -17,6 +17,63 @@ import {
 } from "@grpc/grpc-js";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
+export const VerificationState = {
+  UNSPECIFIED: "VERIFICATION_STATE_UNSPECIFIED",
+  /** OPEN - The address can be confirmed. */
+  OPEN: "VERIFICATION_STATE_OPEN",
+  /** USED - The address was confirmed with this link. */
+  USED: "VERIFICATION_STATE_USED",
+  EXPIRED: "VERIFICATION_STATE_EXPIRED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type VerificationState = typeof VerificationState[keyof typeof VerificationState];
+
+export namespace VerificationState {
+  export type UNSPECIFIED = typeof VerificationState.UNSPECIFIED;
+  export type OPEN = typeof VerificationState.OPEN;
+  export type USED = typeof VerificationState.USED;
+  export type EXPIRED = typeof VerificationState.EXPIRED;
+  export type UNRECOGNIZED = typeof VerificationState.UNRECOGNIZED;
+}
+
+export function verificationStateFromJSON(object: any): VerificationState {
+  switch (object) {
+    case 0:
+    case "VERIFICATION_STATE_UNSPECIFIED":
+      return VerificationState.UNSPECIFIED;
+    case 1:
+    case "VERIFICATION_STATE_OPEN":
+      return VerificationState.OPEN;
+    case 2:
+    case "VERIFICATION_STATE_USED":
+      return VerificationState.USED;
+    case 3:
+    case "VERIFICATION_STATE_EXPIRED":
+      return VerificationState.EXPIRED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return VerificationState.UNRECOGNIZED;
+  }
+}
+
+export function verificationStateToNumber(object: VerificationState): number {
+  switch (object) {
+    case VerificationState.UNSPECIFIED:
+      return 0;
+    case VerificationState.OPEN:
+      return 1;
+    case VerificationState.USED:
+      return 2;
+    case VerificationState.EXPIRED:
+      return 3;
+    case VerificationState.UNRECOGNIZED:
+    default:
+      return -1;
+  }
+}
+
 export interface Crm {
   crmId: string;
   name: string;
@@ -49,7 +106,11 @@ export interface User {
   lastName: string;
   firstName?: string | undefined;
   phone?: string | undefined;
-  mobile?: string | undefined;
+  mobile?:
+    | string
+    | undefined;
+  /** Whether the person has confirmed the e-mail address. */
+  emailVerified: boolean;
 }
 
 export interface InvoiceAddress {
@@ -141,6 +202,14 @@ export interface GetUserRequest {
 
 export interface GetUserResponse {
   user?: User | undefined;
+}
+
+export interface RequestVerificationRequest {
+  crmId: string;
+  reference: string;
+}
+
+export interface RequestVerificationResponse {
 }
 
 export interface CreateAccountRequest {
@@ -256,6 +325,11 @@ export interface GetVerificationRequest {
 export interface GetVerificationResponse {
   email: string;
   language: string;
+  state: VerificationState;
+  /** First and last name of the user whose address it is. */
+  userName: string;
+  /** Name of the CRM that the user belongs to. */
+  crmName: string;
 }
 
 export interface ConfirmVerificationRequest {
@@ -264,6 +338,10 @@ export interface ConfirmVerificationRequest {
 
 export interface ConfirmVerificationResponse {
   language: string;
+  /** As in GetVerificationResponse. */
+  email: string;
+  userName: string;
+  crmName: string;
 }
 
 export interface CreateCrmRequest {
@@ -613,6 +691,7 @@ function createBaseUser(): User {
     firstName: undefined,
     phone: undefined,
     mobile: undefined,
+    emailVerified: false,
   };
 }
 
@@ -641,6 +720,9 @@ export const User: MessageFns<User> = {
     }
     if (message.mobile !== undefined) {
       writer.uint32(66).string(message.mobile);
+    }
+    if (message.emailVerified !== false) {
+      writer.uint32(72).bool(message.emailVerified);
     }
     return writer;
   },
@@ -722,6 +804,14 @@ export const User: MessageFns<User> = {
             message.mobile = reader.string();
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.emailVerified = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -747,6 +837,7 @@ export const User: MessageFns<User> = {
     message.firstName = object.firstName ?? undefined;
     message.phone = object.phone ?? undefined;
     message.mobile = object.mobile ?? undefined;
+    message.emailVerified = object.emailVerified ?? false;
     return message;
   },
 };
@@ -1807,6 +1898,116 @@ export const GetUserResponse: MessageFns<GetUserResponse> = {
   fromPartial(object: DeepPartial<GetUserResponse>): GetUserResponse {
     const message = createBaseGetUserResponse();
     message.user = (object.user !== undefined && object.user !== null) ? User.fromPartial(object.user) : undefined;
+    return message;
+  },
+};
+
+function createBaseRequestVerificationRequest(): RequestVerificationRequest {
+  return { crmId: "", reference: "" };
+}
+
+export const RequestVerificationRequest: MessageFns<RequestVerificationRequest> = {
+  encode(message: RequestVerificationRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RequestVerificationRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRequestVerificationRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RequestVerificationRequest>): RequestVerificationRequest {
+    return RequestVerificationRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RequestVerificationRequest>): RequestVerificationRequest {
+    const message = createBaseRequestVerificationRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
+function createBaseRequestVerificationResponse(): RequestVerificationResponse {
+  return {};
+}
+
+export const RequestVerificationResponse: MessageFns<RequestVerificationResponse> = {
+  encode(_: RequestVerificationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RequestVerificationResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRequestVerificationResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RequestVerificationResponse>): RequestVerificationResponse {
+    return RequestVerificationResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RequestVerificationResponse>): RequestVerificationResponse {
+    const message = createBaseRequestVerificationResponse();
     return message;
   },
 };
@@ -3257,7 +3458,7 @@ export const GetVerificationRequest: MessageFns<GetVerificationRequest> = {
 };
 
 function createBaseGetVerificationResponse(): GetVerificationResponse {
-  return { email: "", language: "" };
+  return { email: "", language: "", state: VerificationState.UNSPECIFIED, userName: "", crmName: "" };
 }
 
 export const GetVerificationResponse: MessageFns<GetVerificationResponse> = {
@@ -3267,6 +3468,15 @@ export const GetVerificationResponse: MessageFns<GetVerificationResponse> = {
     }
     if (message.language !== "") {
       writer.uint32(18).string(message.language);
+    }
+    if (message.state !== VerificationState.UNSPECIFIED) {
+      writer.uint32(24).int32(verificationStateToNumber(message.state));
+    }
+    if (message.userName !== "") {
+      writer.uint32(34).string(message.userName);
+    }
+    if (message.crmName !== "") {
+      writer.uint32(42).string(message.crmName);
     }
     return writer;
   },
@@ -3300,6 +3510,30 @@ export const GetVerificationResponse: MessageFns<GetVerificationResponse> = {
             message.language = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.state = verificationStateFromJSON(reader.int32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.userName = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.crmName = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3319,6 +3553,9 @@ export const GetVerificationResponse: MessageFns<GetVerificationResponse> = {
     const message = createBaseGetVerificationResponse();
     message.email = object.email ?? "";
     message.language = object.language ?? "";
+    message.state = object.state ?? VerificationState.UNSPECIFIED;
+    message.userName = object.userName ?? "";
+    message.crmName = object.crmName ?? "";
     return message;
   },
 };
@@ -3379,13 +3616,22 @@ export const ConfirmVerificationRequest: MessageFns<ConfirmVerificationRequest> 
 };
 
 function createBaseConfirmVerificationResponse(): ConfirmVerificationResponse {
-  return { language: "" };
+  return { language: "", email: "", userName: "", crmName: "" };
 }
 
 export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse> = {
   encode(message: ConfirmVerificationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.language !== "") {
       writer.uint32(10).string(message.language);
+    }
+    if (message.email !== "") {
+      writer.uint32(18).string(message.email);
+    }
+    if (message.userName !== "") {
+      writer.uint32(26).string(message.userName);
+    }
+    if (message.crmName !== "") {
+      writer.uint32(34).string(message.crmName);
     }
     return writer;
   },
@@ -3411,6 +3657,30 @@ export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse
             message.language = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.userName = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.crmName = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3429,6 +3699,9 @@ export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse
   fromPartial(object: DeepPartial<ConfirmVerificationResponse>): ConfirmVerificationResponse {
     const message = createBaseConfirmVerificationResponse();
     message.language = object.language ?? "";
+    message.email = object.email ?? "";
+    message.userName = object.userName ?? "";
+    message.crmName = object.crmName ?? "";
     return message;
   },
 };
@@ -4301,7 +4574,7 @@ export const RevokeKeyResponse: MessageFns<RevokeKeyResponse> = {
  * Every request but AuthenticateKey and the e-mail verification carries the crm_id of the authenticated CRM. What belongs to another CRM is
  * answered as if it did not exist. Optional texts that are absent keep their value on an update; an empty text clears them.
  *
- * CreateUser, CreateAccount, CreateProvider and AddStaff may come with the metadata idempotency-key: the same request with the same key
+ * CreateUser, RequestVerification, CreateAccount, CreateProvider and AddStaff may come with the metadata idempotency-key: the same request with the same key
  * again has no second effect for 72 hours, and is answered as the first was, with the resources as they are by then; NOT_FOUND when they
  * are gone. FAILED_PRECONDITION (idempotency_key.in_flight) while the first is being worked on, ALREADY_EXISTS (idempotency_key.reused)
  * for a request with other content.
@@ -4357,6 +4630,22 @@ export const IdentityServiceService = {
     requestDeserialize: (value: Buffer): GetUserRequest => GetUserRequest.decode(value),
     responseSerialize: (value: GetUserResponse): Buffer => Buffer.from(GetUserResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetUserResponse => GetUserResponse.decode(value),
+  },
+  /**
+   * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
+   * (user.email_verified, and user.email_derived for an address to which nothing is ever sent), RESOURCE_EXHAUSTED
+   * (verification.limited) within a minute of the previous mail and after 5 mails in 24 hours.
+   */
+  requestVerification: {
+    path: "/scheduling.identity.v1.IdentityService/RequestVerification" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RequestVerificationRequest): Buffer =>
+      Buffer.from(RequestVerificationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RequestVerificationRequest => RequestVerificationRequest.decode(value),
+    responseSerialize: (value: RequestVerificationResponse): Buffer =>
+      Buffer.from(RequestVerificationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RequestVerificationResponse => RequestVerificationResponse.decode(value),
   },
   /**
    * Creates an account. A known reference answers the existing account unchanged. Checked in this order: reference format
@@ -4456,7 +4745,7 @@ export const IdentityServiceService = {
     responseDeserialize: (value: Buffer): IssueVerificationTokenResponse =>
       IssueVerificationTokenResponse.decode(value),
   },
-  /** Looks at a verification link without using it. NOT_FOUND (verification.not_found, verification.used, verification.expired). */
+  /** Looks at a verification link without using it. NOT_FOUND (verification.not_found) when it is unknown or superseded. */
   getVerification: {
     path: "/scheduling.identity.v1.IdentityService/GetVerification" as const,
     requestStream: false as const,
@@ -4500,6 +4789,12 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   /** NOT_FOUND (user.not_found). */
   getUser: handleUnaryCall<GetUserRequest, GetUserResponse>;
   /**
+   * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
+   * (user.email_verified, and user.email_derived for an address to which nothing is ever sent), RESOURCE_EXHAUSTED
+   * (verification.limited) within a minute of the previous mail and after 5 mails in 24 hours.
+   */
+  requestVerification: handleUnaryCall<RequestVerificationRequest, RequestVerificationResponse>;
+  /**
    * Creates an account. A known reference answers the existing account unchanged. Checked in this order: reference format
    * (account.reference_unparsable), branch (branch.unknown), owner (account.owner_not_found), each NOT_FOUND.
    */
@@ -4527,7 +4822,7 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    * Only the token's hash is stored. NOT_FOUND (verification.not_found) when the verification is used or superseded.
    */
   issueVerificationToken: handleUnaryCall<IssueVerificationTokenRequest, IssueVerificationTokenResponse>;
-  /** Looks at a verification link without using it. NOT_FOUND (verification.not_found, verification.used, verification.expired). */
+  /** Looks at a verification link without using it. NOT_FOUND (verification.not_found) when it is unknown or superseded. */
   getVerification: handleUnaryCall<GetVerificationRequest, GetVerificationResponse>;
   /** Uses a verification link. NOT_FOUND (verification.not_found, verification.used, verification.expired). */
   confirmVerification: handleUnaryCall<ConfirmVerificationRequest, ConfirmVerificationResponse>;
@@ -4607,6 +4902,26 @@ export interface IdentityServiceClient extends Client {
     callback: (error: ServiceError | null, response: GetUserResponse) => void,
   ): ClientUnaryCall;
   /**
+   * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
+   * (user.email_verified, and user.email_derived for an address to which nothing is ever sent), RESOURCE_EXHAUSTED
+   * (verification.limited) within a minute of the previous mail and after 5 mails in 24 hours.
+   */
+  requestVerification(
+    request: RequestVerificationRequest,
+    callback: (error: ServiceError | null, response: RequestVerificationResponse) => void,
+  ): ClientUnaryCall;
+  requestVerification(
+    request: RequestVerificationRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RequestVerificationResponse) => void,
+  ): ClientUnaryCall;
+  requestVerification(
+    request: RequestVerificationRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RequestVerificationResponse) => void,
+  ): ClientUnaryCall;
+  /**
    * Creates an account. A known reference answers the existing account unchanged. Checked in this order: reference format
    * (account.reference_unparsable), branch (branch.unknown), owner (account.owner_not_found), each NOT_FOUND.
    */
@@ -4746,7 +5061,7 @@ export interface IdentityServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: IssueVerificationTokenResponse) => void,
   ): ClientUnaryCall;
-  /** Looks at a verification link without using it. NOT_FOUND (verification.not_found, verification.used, verification.expired). */
+  /** Looks at a verification link without using it. NOT_FOUND (verification.not_found) when it is unknown or superseded. */
   getVerification(
     request: GetVerificationRequest,
     callback: (error: ServiceError | null, response: GetVerificationResponse) => void,

@@ -1,0 +1,34 @@
+import { transactOnce } from '@scheduling/postgres';
+import type { Transaction } from 'kysely';
+import type { IdentitySchema } from '../db/schema.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { findUserByReference, requireUser } from '../user/get-user.ts';
+import { emailDerived, userNotFound, type UserRow } from '../user/user.ts';
+import { startVerification } from './start-verification.ts';
+
+export interface RequestVerification {
+  crmId: string;
+  /** Of the user. */
+  reference: string;
+}
+
+/**
+ * Sends a user a new verification mail; the links of earlier ones stop working. Rejects with `user.not_found`, `user.email_verified`,
+ * `user.email_derived` or `verification.limited`.
+ */
+export async function requestVerification({ database }: IdentityDependencies, request: RequestVerification): Promise<void> {
+  const { crmId } = request;
+  await transactOnce(database, crmId, {
+    work: (tx) => verifyAgain(tx, request),
+    keep: ({ id }) => ({ resourceIds: [id], created: false }),
+    replay: (tx, { resourceIds }) => requireUser(tx, { crmId, id: resourceIds[0]! }),
+  });
+}
+
+async function verifyAgain(tx: Transaction<IdentitySchema>, request: RequestVerification): Promise<UserRow> {
+  const user = await findUserByReference(tx, request);
+  if (user === undefined) throw userNotFound();
+  if (user.email_generated) throw emailDerived();
+  await startVerification(tx, user);
+  return user;
+}

@@ -1,0 +1,56 @@
+import { appendEvent, events } from '@scheduling/messaging';
+import { sql, type Transaction } from 'kysely';
+import type { IdentitySchema } from '../db/schema.ts';
+import { emailVerified, type UserRow } from '../user/user.ts';
+import { verificationLimited } from './verification.ts';
+
+/** Mails to one user in 24 hours. Nobody needs more to find one of them, and a mailbox cannot be flooded with them. */
+const maxMailsPerDay = 5;
+
+const recentRequests = sql`unnest(email_verification.requested_at) AS request WHERE request > now() - interval '24 hours'`;
+
+/** Until the user may get another mail: at most one a minute. Null or not positive: now. */
+const waitSeconds = sql<number | null>`(
+  SELECT ceil(extract(epoch FROM greatest(
+           max(request) + interval '1 minute',
+           CASE WHEN count(*) >= ${maxMailsPerDay} THEN min(request) + interval '24 hours' END) - now()))::integer
+    FROM ${recentRequests})`;
+
+/**
+ * Puts a new verification in the place of a user's earlier one, whose link becomes unknown, and requests its mail. Of several at once one
+ * succeeds, and of one and a confirmation the first: the row of the verification decides. Rejects with `user.email_verified` or
+ * `verification.limited`.
+ */
+export async function startVerification(tx: Transaction<IdentitySchema>, user: UserRow): Promise<void> {
+  const started = await tx
+    .insertInto('email_verification')
+    .values({ crm_id: user.crm_id, user_id: user.id, requested_at: sql<Date[]>`ARRAY[now()]` })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['crm_id', 'user_id'])
+        .doUpdateSet((row) => ({
+          id: row.ref('excluded.id'),
+          token_hash: null,
+          expires_at: null,
+          requested_at: sql<Date[]>`array_append(ARRAY(SELECT request FROM ${recentRequests}), now())`,
+          created_at: sql<Date>`now()`,
+        }))
+        .where('email_verification.used_at', 'is', null)
+        .where(sql<boolean>`coalesce(${waitSeconds}, 0) <= 0`),
+    )
+    .returning('id')
+    .executeTakeFirst();
+  if (started === undefined) return refuse(tx, user);
+  await appendEvent(tx, events.emailVerificationRequested, { crmId: user.crm_id, verificationId: started.id });
+}
+
+/** The statement that found the row in the way has locked it, so this sees what was in the way. */
+async function refuse(tx: Transaction<IdentitySchema>, user: UserRow): Promise<never> {
+  const { used, wait_seconds } = await tx
+    .selectFrom('email_verification')
+    .select([sql<boolean>`used_at IS NOT NULL`.as('used'), waitSeconds.as('wait_seconds')])
+    .where('crm_id', '=', user.crm_id)
+    .where('user_id', '=', user.id)
+    .executeTakeFirstOrThrow();
+  throw used ? emailVerified() : verificationLimited(wait_seconds ?? 1);
+}

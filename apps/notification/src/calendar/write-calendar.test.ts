@@ -1,0 +1,46 @@
+import ICAL from 'ical.js';
+import { describe, expect, it } from 'vitest';
+import { type CalendarBooking, writeCalendar } from './write-calendar.ts';
+
+const booking: CalendarBooking = {
+  participationId: '01990000-0000-7000-8000-00000000000a',
+  version: 1,
+  method: 'REQUEST',
+  summary: 'Yoga',
+  start: new Date('2030-07-01T08:00:00Z'),
+  end: new Date('2030-07-01T09:00:00Z'),
+  timeZone: 'Europe/Berlin',
+  location: 'Berlin',
+  description: 'Bring a mat',
+  organizer: { name: 'Studio', address: 'hello@studio.example' },
+  attendee: { name: 'Anna', address: 'anna@example.com' },
+  writtenAt: new Date('2030-06-01T00:00:00Z'),
+};
+
+const texts: [kind: string, text: string][] = [
+  ['a long word', 'a'.repeat(1_024)],
+  ['letters of two octets', 'ü'.repeat(300)],
+  ['letters of three octets', '日本語'.repeat(100)],
+  ['emoji of several code points', '👩‍👧'.repeat(60)],
+  ['an emoji at the fold', `${'a'.repeat(65)}🧘${'b'.repeat(74)}`],
+  ['characters to escape', 'one, two; three\\four "five"\nsix\n\nseven: C:\\new\\n'],
+];
+
+describe('the content lines of a calendar (RFC 5545, 3.1)', () => {
+  it.each(['REQUEST', 'CANCEL'] as const)('each end with CRLF, the last one too, in a %s', (method) => {
+    const text = writeCalendar({ ...booking, method });
+    expect(text.endsWith('END:VCALENDAR\r\n')).toBe(true);
+    expect(text.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/);
+    expect(text).not.toContain('\r\n\r\n');
+  });
+
+  it.each(texts)('hold at most 75 octets, and are read back as they were written: %s', (_kind, text) => {
+    const calendar = writeCalendar({ ...booking, summary: text, location: text, description: text, attendee: { ...booking.attendee, name: text } });
+    for (const line of calendar.split('\r\n')) expect(Buffer.byteLength(line), line).toBeLessThanOrEqual(75);
+    expect(calendar).not.toContain('\uFFFD');
+    const event = new ICAL.Event(new ICAL.Component(ICAL.parse(calendar) as unknown[]).getFirstSubcomponent('vevent')!);
+    expect(event.summary).toBe(text);
+    expect(event.location).toBe(text);
+    expect(event.description).toBe(text);
+  });
+});

@@ -1,0 +1,10 @@
+/** The languages in which people are addressed: users can have one of them, and every text for people exists in each. */
+export const spokenLanguages = ['de', 'en'] as const;
+
+export type SpokenLanguage = (typeof spokenLanguages)[number];
+
+/** The language of a tag such as `de-AT`, undefined when it is not spoken. */
+export function spokenLanguage(tag: string | undefined): SpokenLanguage | undefined {
+  const primary = tag?.split('-', 1)[0]?.toLowerCase();
+  return spokenLanguages.find((language) => language === primary);
+}
