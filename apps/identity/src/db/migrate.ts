@@ -2,9 +2,8 @@ import { messagingMigrations } from '@scheduling/messaging';
 import { idempotencyMigrations, type MigrationSet, migrateDatabase } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as identity from './migrations/2026-11-21-identity.ts';
-import * as verificationRequests from './migrations/2026-11-21-verification-requests.ts';
 
-const migrations = { '2026-11-21-identity': identity, '2026-11-21-verification-requests': verificationRequests };
+const migrations = { '2026-11-21-identity': identity };
 
 /** In the order in which they run; the doctor compares with them. */
 export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, { name: 'identity', migrations }];

@@ -87,6 +87,7 @@ CREATE TABLE email_verification (
   token_hash bytea,
   expires_at timestamp with time zone,
   used_at timestamp with time zone,
+  requested_at timestamp with time zone[] NOT NULL DEFAULT '{}'::timestamp with time zone[],
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT email_verification_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT email_verification_crm_id_user_id_fkey FOREIGN KEY (crm_id, user_id) REFERENCES app_user(crm_id, id),

@@ -73,6 +73,7 @@ async function createUserTables(db: Kysely<unknown>): Promise<void> {
       token_hash bytea,
       expires_at timestamptz,
       used_at timestamptz,
+      requested_at timestamptz[] NOT NULL DEFAULT '{}',
       created_at timestamptz NOT NULL DEFAULT now(),
       PRIMARY KEY (crm_id, id),
       FOREIGN KEY (crm_id, user_id) REFERENCES app_user,
