@@ -1,4 +1,5 @@
-import { appendEvent, events, type Subscription, subscription } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent, type Subscription, subscription } from '@scheduling/messaging';
 import { DomainError } from '@scheduling/runtime';
 import { storeCustomer } from './customer/find-customer.ts';
 import { forgetRemovedParticipations, removeCustomer } from './customer/remove-customer.ts';

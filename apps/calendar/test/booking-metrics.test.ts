@@ -90,8 +90,8 @@ describe('bookings', () => {
       FOR EACH ROW WHEN (NEW.product_reference = ${sql.lit(productReference)}) EXECUTE FUNCTION fail_at_commit()`.execute(calendar.database.kysely);
     const participations = [{ reference: freshReference('participation'), name: 'Name', email: 'a@example.com', state: BOOKED }];
     const count = await added(async () => {
-      await expect(calendar.appointments.createAppointment(newAppointment({ productReference, participations }))).rejects.toThrow();
-      await expect(calendar.appointments.cancelAppointment({ ...owned, appointmentReference: appointment })).rejects.toThrow();
+      await expect(calendar.appointments.createAppointment(newAppointment({ productReference, participations }))).rejects.toThrow('internal error');
+      await expect(calendar.appointments.cancelAppointment({ ...owned, appointmentReference: appointment })).rejects.toThrow('internal error');
     }, ['booked', 'canceled']);
     expect(count).toEqual({ taken: 0, freed: 0, expired: 0, booked: 0, canceled: 0 });
   });

@@ -10,7 +10,7 @@ import {
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
 import { createDatabase, type Database, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type RpcClient } from '@scheduling/rpc';
 import { DomainError } from '@scheduling/runtime';

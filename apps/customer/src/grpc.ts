@@ -1,5 +1,5 @@
 import { type Customer, CustomerServiceService, type Erasure, ErasureServiceService } from '@scheduling/contracts/customer/v1';
-import type { Broker } from '@scheduling/messaging';
+import type { Broker } from '@scheduling/events';
 import { type HostedService, hostService } from '@scheduling/rpc';
 import { DomainError } from '@scheduling/runtime';
 import { createCustomer } from './customer/create-customer.ts';

@@ -1,4 +1,5 @@
-import { events, type Subscription, subscription } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { type Subscription, subscription } from '@scheduling/messaging';
 import type { CustomerSchema } from './db/schema.ts';
 import { confirmErasure } from './erasure/confirm-erasure.ts';
 

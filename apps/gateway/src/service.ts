@@ -1,6 +1,5 @@
 // Not the whole library: the gateway has no database, and starts faster without the code for one.
-import { connectBroker } from '@scheduling/messaging/broker';
-import { events } from '@scheduling/messaging/events';
+import { connectBroker, events } from '@scheduling/events';
 import { openCredentials } from '@scheduling/rpc';
 import { createLogger, createMetrics, type Logger, startOperationsServer, startTracing } from '@scheduling/runtime';
 import type { FastifyInstance } from 'fastify';

@@ -1,4 +1,4 @@
-import { events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
 import { createUser } from './scenario.ts';

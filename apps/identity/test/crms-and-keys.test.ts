@@ -1,4 +1,4 @@
-import { events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { createHash } from 'node:crypto';

@@ -1,5 +1,5 @@
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import type { EventDefinition } from '@scheduling/messaging';
+import type { EventDefinition } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
 import { DomainError } from '@scheduling/runtime';

@@ -1,5 +1,5 @@
 import type { CreateUserRequest, CreateUserResponse } from '@scheduling/contracts/identity/v1';
-import { events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
 import { DomainError } from '@scheduling/runtime';
 import { randomInt } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -1,5 +1,5 @@
 import { VerificationState } from '@scheduling/contracts/identity/v1';
-import { events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';

@@ -1,6 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { CustomerErasureConfirmed } from '@scheduling/contracts/events/v1';
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { eventually } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';

@@ -1,7 +1,8 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause, ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { MailState } from '@scheduling/contracts/notification/v1';
-import { events, outboxRow } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { outboxRow } from '@scheduling/messaging';
 import { eventually } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crmId, providerReference, startStack, type TestStack } from './stack.ts';

@@ -1,7 +1,7 @@
+import { type Broker, streamName } from '@scheduling/events';
 import { measureAtScrape, type Metrics } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { Counter } from 'prom-client';
-import { type Broker, streamName } from './broker.ts';
 import type { MessagingSchema } from './schema.ts';
 
 const consumptions = ['processed', 'repeated', 'waiting', 'failed', 'dead_letter'] as const;

@@ -1,12 +1,10 @@
 import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
+import { type Broker, type EventDefinition, isRepeated, streamName } from '@scheduling/events';
 import { type Database, translatePostgresError } from '@scheduling/postgres';
 import { describeError, DomainError, inSpan, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely, Transaction } from 'kysely';
-import { type Broker, streamName } from './broker.ts';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
-import type { EventDefinition } from './events.ts';
-import { isRepeated } from './publish-event.ts';
 import type { MessagingSchema } from './schema.ts';
 
 /** What a handler knows of an event besides its data. */

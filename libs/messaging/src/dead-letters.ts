@@ -1,22 +1,13 @@
-import { type DeadLetter, DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
-import type { Database } from '@scheduling/postgres';
-import { type HostedService, hostService } from '@scheduling/rpc';
+import type { DeadLetter } from '@scheduling/contracts/operations/v1';
+import { type Broker, eventHeaders, events } from '@scheduling/events';
 import { DomainError } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
-import type { Broker } from './broker.ts';
-import { events } from './events.ts';
-import { eventHeaders } from './publish-event.ts';
 import type { DeadLetterTable, MessagingSchema } from './schema.ts';
-
-export interface DeadLetterOptions<Schema extends MessagingSchema> {
-  database: Database<Schema>;
-  broker: Broker;
-}
 
 type DeadLetterRow = Selectable<DeadLetterTable>;
 
-interface DeadLetterKey {
+export interface DeadLetterKey {
   consumer: string;
   eventId: string;
 }
@@ -24,32 +15,31 @@ interface DeadLetterKey {
 const maxListed = 500;
 const publishMs = 1_500;
 
-/** What operators do with the events that this service put aside. */
-export function hostDeadLetterService<Schema extends MessagingSchema>(options: DeadLetterOptions<Schema>): HostedService {
-  const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
-  return hostService(DeadLetterServiceService, {
-    listDeadLetters: async () => {
-      const rows = await db.selectFrom('dead_letter').selectAll().orderBy('failed_at', 'desc').limit(maxListed).execute();
-      return { deadLetters: rows.map(toMessage) };
-    },
-    getDeadLetter: async (key) => {
-      const row = await findDeadLetter(db, key);
-      return { deadLetter: toMessage(row), data: readData(row) };
-    },
-    retryDeadLetter: async (key) => {
-      const row = await findDeadLetter(db, key);
-      await publishAgain(options.broker, row);
-      await deleteDeadLetter(db, row);
-      return {};
-    },
-    dropDeadLetter: async (key) => {
-      await deleteDeadLetter(db, await findDeadLetter(db, key));
-      return {};
-    },
-  });
+/** The newest 500, newest first. */
+export async function listDeadLetters(db: Kysely<MessagingSchema>): Promise<DeadLetter[]> {
+  const rows = await db.selectFrom('dead_letter').selectAll().orderBy('failed_at', 'desc').limit(maxListed).execute();
+  return rows.map(toMessage);
 }
 
-async function findDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<DeadLetterRow> {
+/** One with its data as JSON, if it can be read. Rejects with `dead_letter.not_found`. */
+export async function getDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<{ deadLetter: DeadLetter; data: string | undefined }> {
+  const row = await requireDeadLetter(db, key);
+  return { deadLetter: toMessage(row), data: readData(row) };
+}
+
+/** Publishes the event again and removes the dead letter. Rejects with `dead_letter.not_found` or `broker.unavailable`. */
+export async function retryDeadLetter(db: Kysely<MessagingSchema>, broker: Broker, key: DeadLetterKey): Promise<void> {
+  const row = await requireDeadLetter(db, key);
+  await publishAgain(broker, row);
+  await deleteDeadLetter(db, row);
+}
+
+/** Rejects with `dead_letter.not_found`. */
+export async function dropDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<void> {
+  await deleteDeadLetter(db, await requireDeadLetter(db, key));
+}
+
+async function requireDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<DeadLetterRow> {
   const notFound = (): DomainError => DomainError.notFound('dead_letter.not_found', 'There is no such dead letter.');
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(key.eventId)) throw notFound();
   return db

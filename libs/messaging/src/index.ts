@@ -1,12 +1,7 @@
-export { type Broker, connectBroker, streamSettings } from './broker.ts';
-export { type Subscription, startConsumers, subscription } from './consumer.ts';
-export { type DeadLetterOptions, hostDeadLetterService } from './dead-letters.ts';
-export { type EventDefinition, events } from './events.ts';
-export { type ConsumerReport, inspectStream, type StreamReport } from './inspect-stream.ts';
-export { hostConsumerService } from './list-consumers.ts';
+export { consumerName, type Subscription, startConsumers, subscription } from './consumer.ts';
+export { type DeadLetterKey, dropDeadLetter, getDeadLetter, listDeadLetters, retryDeadLetter } from './dead-letters.ts';
 export { messagingMigrations } from './migrations.ts';
 export { appendEvent, outboxJson, outboxRow } from './outbox.ts';
-export { readPublished } from './read-published.ts';
 export { startRelay } from './relay.ts';
 export type { MessagingSchema } from './schema.ts';
 export { startCleanUp } from './start-clean-up.ts';

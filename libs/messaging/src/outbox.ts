@@ -1,6 +1,6 @@
+import type { EventDefinition } from '@scheduling/events';
 import { currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
 import type { Insertable, Transaction } from 'kysely';
-import type { EventDefinition } from './events.ts';
 import type { MessagingSchema, OutboxTable } from './schema.ts';
 
 /** Records a fact in the transaction that makes it true. The relay publishes it after the commit. */

@@ -1,7 +1,7 @@
 import { JetStreamApiError, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
+import { retentionMs, streamName } from '@scheduling/events';
 import type { Logger } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { retentionMs, streamName } from './broker.ts';
 import type { MessagingSchema, OutboxPositionTable, OutboxTable } from './schema.ts';
 
 /** More events of a service than this wait for one of its consumers: it has not caught up. */

@@ -1,8 +1,7 @@
+import { type Broker, eventHeaders, type JetStream, streamName } from '@scheduling/events';
 import { createLeadership, type Database, type Leadership } from '@scheduling/postgres';
 import { type Logger, type Metrics, startLoop } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { type Broker, type JetStream, streamName } from './broker.ts';
-import { eventHeaders } from './publish-event.ts';
 import { advanceRefill, consumersHaveCaughtUp, detectLoss, finishRefill, notePosition, selectLostEvents, type SentEvent } from './refill.ts';
 import { measureRelay } from './relay-metrics.ts';
 import type { MessagingSchema, OutboxTable } from './schema.ts';

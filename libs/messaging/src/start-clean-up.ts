@@ -1,7 +1,7 @@
+import { retentionMs } from '@scheduling/events';
 import type { Database } from '@scheduling/postgres';
 import { type Logger, startLoop } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
-import { retentionMs } from './broker.ts';
 import type { MessagingSchema } from './schema.ts';
 
 const everyMs = 60 * 60 * 1_000;

@@ -1,10 +1,11 @@
 import { AckPolicy, type JetStreamManager } from '@nats-io/jetstream';
 import type { CustomerChanged } from '@scheduling/contracts/events/v1';
+import { connectBroker, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
 import { type Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { appendEvent, connectBroker, events, type MessagingSchema, messagingMigrations, startCleanUp, startConsumers, startRelay, subscription } from '../src/index.ts';
+import { appendEvent, type MessagingSchema, messagingMigrations, startCleanUp, startConsumers, startRelay, subscription } from '../src/index.ts';
 
 const logger = testLogger('messaging-test');
 /** Stands for what Postgres gets done within the 5 s that a statement may take. */

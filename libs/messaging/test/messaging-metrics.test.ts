@@ -1,8 +1,9 @@
+import { type Broker, connectBroker, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { createMetrics, DomainError } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, sumSamples, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { appendEvent, type Broker, connectBroker, events, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
+import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
 
 const logger = testLogger('messaging-metrics-test');
 const consumer = 'test-customer-customer-changed';

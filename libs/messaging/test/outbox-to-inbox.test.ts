@@ -1,19 +1,10 @@
 import type { CustomerChanged } from '@scheduling/contracts/events/v1';
+import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { DomainError, runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  appendEvent,
-  connectBroker,
-  events,
-  type MessagingSchema,
-  messagingMigrations,
-  startConsumers,
-  startRelay,
-  streamSettings,
-  subscription,
-} from '../src/index.ts';
+import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
 
 const logger = testLogger('messaging-test');
 const event = (version: number) => ({ crmId: 'crm', customerId: 'customer', version });

@@ -1,17 +1,10 @@
-import {
-  type Broker,
-  connectBroker,
-  hostConsumerService,
-  hostDeadLetterService,
-  type MessagingSchema,
-  startCleanUp,
-  startConsumers,
-  startRelay,
-  type Subscription,
-} from '@scheduling/messaging';
+import { type Broker, connectBroker } from '@scheduling/events';
+import { type MessagingSchema, startCleanUp, startConsumers, startRelay, type Subscription } from '@scheduling/messaging';
 import { createDatabase, type Database, type MigrationSet, startGrowthAnalysis, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type Definition, type HostedService, openCredentials, type RpcClient, startRpcServer } from '@scheduling/rpc';
 import { createMetrics, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
+import { hostConsumerService } from './host-consumer-service.ts';
+import { hostDeadLetterService } from './host-dead-letter-service.ts';
 import type { ServiceSettings } from './settings.ts';
 
 export interface RunningService extends AsyncDisposable {

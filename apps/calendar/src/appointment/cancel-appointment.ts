@@ -1,5 +1,6 @@
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';

@@ -1,6 +1,7 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { isUniqueViolation, transactOnce } from '@scheduling/postgres';
 import { DomainError } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';

@@ -1,6 +1,7 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { events, outboxJson } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { outboxJson } from '@scheduling/messaging';
 import { isUniqueViolation, runOnce } from '@scheduling/postgres';
 import { DomainError } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';

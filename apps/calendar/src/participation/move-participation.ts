@@ -1,5 +1,6 @@
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { events, outboxJson } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { outboxJson } from '@scheduling/messaging';
 import { DomainError } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';

@@ -1,4 +1,5 @@
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { isUniqueViolation } from '@scheduling/postgres';
 import { sql, type Transaction, type Updateable } from 'kysely';
 import type { CustomerSchema, CustomerTable } from '../db/schema.ts';

@@ -1,7 +1,8 @@
 import { type Crm } from '@scheduling/contracts/identity/v1';
 import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import type { RemovedParticipation } from '@scheduling/contracts/calendar/v1';
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { forgetKeys } from '@scheduling/postgres';
 import { DomainError } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';

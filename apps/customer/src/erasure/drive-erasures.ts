@@ -1,4 +1,5 @@
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { type Logger, startLoop } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';

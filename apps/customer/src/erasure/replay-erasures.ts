@@ -1,5 +1,5 @@
 import type { ReplayErasuresResponse } from '@scheduling/contracts/customer/v1';
-import { type Broker, events, readPublished } from '@scheduling/messaging';
+import { type Broker, events, readPublished } from '@scheduling/events';
 import { type Database, forgetKeys } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';

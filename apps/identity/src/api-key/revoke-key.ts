@@ -1,4 +1,5 @@
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { DomainError } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';

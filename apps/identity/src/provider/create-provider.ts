@@ -1,4 +1,5 @@
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { transactOnce } from '@scheduling/postgres';
 import { DomainError } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';

@@ -1,4 +1,5 @@
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import { emailVerified, type UserRow } from '../user/user.ts';

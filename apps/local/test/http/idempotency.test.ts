@@ -1,5 +1,5 @@
 import { waitUntil } from '@scheduling/embedded';
-import { events } from '@scheduling/messaging/events';
+import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { Client as PostgresClient } from 'pg';

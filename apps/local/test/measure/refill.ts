@@ -5,7 +5,7 @@
  *   npx node apps/local/test/measure/refill.ts [events]
  */
 import { ParticipationChanged } from '@scheduling/contracts/events/v1';
-import { connectBroker, events } from '@scheduling/messaging';
+import { connectBroker, events } from '@scheduling/events';
 import { createLogger } from '@scheduling/runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import { playDemo } from '../../src/play-demo.ts';

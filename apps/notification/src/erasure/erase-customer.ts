@@ -1,4 +1,5 @@
-import { appendEvent, events } from '@scheduling/messaging';
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import type { Database } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';

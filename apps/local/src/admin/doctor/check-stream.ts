@@ -1,5 +1,5 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
-import { type ConsumerReport, inspectStream, type StreamReport, streamSettings } from '@scheduling/messaging';
+import { type ConsumerReport, inspectStream, type StreamReport, streamSettings } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
 import { addressVariable, type System } from '../../config.ts';
 import { callOptions } from '../call-options.ts';

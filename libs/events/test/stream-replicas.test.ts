@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectBroker, inspectStream } from '../src/index.ts';
 
-const logger = testLogger('messaging-test');
+const logger = testLogger('events-test');
 const resources = new AsyncDisposableStack();
 let url: string;
 

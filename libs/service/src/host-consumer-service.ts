@@ -1,6 +1,6 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
+import { consumerName, type Subscription } from '@scheduling/messaging';
 import { type HostedService, hostService } from '@scheduling/rpc';
-import { consumerName, type Subscription } from './consumer.ts';
 
 /** Tells operators which durable consumers this service needs, from the table that it consumes by. */
 export function hostConsumerService<Schema>(options: { service: string; subscriptions: Subscription<Schema>[] }): HostedService {
