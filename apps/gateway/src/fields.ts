@@ -68,11 +68,11 @@ export function integer(options: { minimum: number; maximum: number; description
   return Type.Integer(options);
 }
 
-export function optionalInteger(options: { minimum: number; maximum: number; default?: number }): TUnsafe<number | null> {
+export function optionalInteger(options: { minimum: number; maximum: number; description: string }): TUnsafe<number | null> {
   return Type.Unsafe<number | null>({ type: ['integer', 'null'], ...options });
 }
 
-export function optionalBoolean(options: { description?: string; default?: boolean } = {}): TUnsafe<boolean | null> {
+export function optionalBoolean(options: { description: string }): TUnsafe<boolean | null> {
   return Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], ...options });
 }
 
@@ -98,7 +98,7 @@ export function alternative<With extends TSchema, Without extends TSchema>(
   });
 }
 
-/** A parameter in the path: a reference that is URL-encoded. */
+/** A reference in the path. Leave encoding out of the description: client libraries encode path parameters, and a reader would encode twice. */
 export function pathReference(description: string): TString {
   return Type.String({ minLength: 1, maxLength: maxLineLength, format: 'line', description });
 }
@@ -116,9 +116,9 @@ export function optionalBody<Properties extends TProperties>(
   return Type.Unsafe<Static<TObject<Properties>> | null>({ type: ['object', 'null'], properties, ...options });
 }
 
-/** A flag in the query, `true` or `false`. */
-export function flag(fallback: boolean, description: string) {
-  return Type.Boolean({ default: fallback, description });
+/** A flag in the query, `true` or `false`. A client may leave it out; a handler always sees it, because validation sets the default. */
+export function flag(fallback: boolean, description: string): TUnsafe<boolean> {
+  return Type.Optional(Type.Unsafe<boolean>({ type: 'boolean', default: fallback, description })) as TUnsafe<boolean>;
 }
 
 /** On creation a field that is null or empty is one that was not given. */

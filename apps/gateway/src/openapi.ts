@@ -53,7 +53,7 @@ function describeApi(publicUrl: string) {
 const introduction = `Calendar booking for CRMs: users, accounts and providers are set up once, then timeslots, appointments, customers and participations.
 
 - Every request carries an API key in \`X-SERVICE-CLIENT-ID\`, and the CRM of that key in its address.
-- References are chosen by the client, \`uniqueId@platformName\`, and URL-encoded in addresses.
+- References are chosen by the client, \`uniqueId@platformName\`. In an address they are percent-encoded, once; generated clients do that by themselves.
 - Local date-times, \`YYYY-MM-DDThh:mm\`, are in the time zone of the provider; what is returned is in UTC.
 - Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`; \`instance\` is the request id, which is also in the header \`X-Request-Id\`.
 - Creating something again under the same reference is safe.`;

@@ -5,6 +5,7 @@ import type { Clients } from '../clients.ts';
 import { given, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { crmParams } from './path-parameters.ts';
 
 /** interface 4.6. */
 export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
@@ -90,7 +91,7 @@ const createAccountSchema = {
   summary: 'Create an account',
   description: 'A known `accountReference` answers the existing account unchanged.',
   tags: ['Accounts'],
-  params: Type.Object({ crmId: pathReference('The CRM that calls.') }),
+  params: crmParams,
   headers: idempotencyHeaders,
   body: Type.Object(
     {
@@ -126,9 +127,6 @@ const getAccountSchema = {
   operationId: 'getAccount',
   summary: 'Get an account',
   tags: ['Accounts'],
-  params: Type.Object({
-    crmId: pathReference('The CRM that calls.'),
-    reference: pathReference('Reference of the account, URL-encoded.'),
-  }),
+  params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the account.') }),
   response: { 200: wrapped('account', account, 'The account'), ...problems({ 404: ['account.not_found'] }) },
 } as const;

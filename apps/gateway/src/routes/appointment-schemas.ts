@@ -15,7 +15,6 @@ import {
   optionalInteger,
   optionalLine,
   optionalText,
-  pathReference,
   queryLine,
   rasterRange,
 } from '../fields.ts';
@@ -26,6 +25,7 @@ import { maxListLength } from '../validation.ts';
 import { appointment } from './appointment-presentation.ts';
 import { addressInput } from './locations.ts';
 import { participationStates } from './participations.ts';
+import { providerParams } from './path-parameters.ts';
 
 interface PriceInput {
   value: number;
@@ -35,8 +35,9 @@ interface PriceInput {
 const maxPrice = 1_000_000_000;
 
 const commonFields = {
-  capacity: Type.Optional(optionalInteger({ ...capacityRange, default: 0 })),
-  acceptBookings: Type.Optional(optionalBoolean({ default: false, description: 'Whether it is publicly bookable.' })),
+  // Defaults are stated in the description: generated clients treat a field with `default` as required.
+  capacity: Type.Optional(optionalInteger({ ...capacityRange, description: 'Maximum number of participants; 0 when absent.' })),
+  acceptBookings: Type.Optional(optionalBoolean({ description: 'Whether it is publicly bookable; false when absent.' })),
   resourceReference: line(),
   productReference: line(),
   productName: Type.Optional(optionalLine({ description: 'Name of the product; it becomes the description.' })),
@@ -104,11 +105,6 @@ export const newSeries = Type.Object(
   },
   { title: 'NewSeries', description: 'The times of day of `from` and `to` are the daily window; when absent those of `series_data`.' },
 );
-
-const providerParams = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
 
 export const listAppointmentsSchema = {
   operationId: 'listAppointments',

@@ -7,6 +7,7 @@ import { clearing, given, line, optionalBody, optionalEmail, optionalLine, optio
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { invalidRequest } from '../problem.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { providerParams } from './path-parameters.ts';
 
 /** interface 4.4. */
 export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebox {
@@ -126,14 +127,9 @@ const optionalFields = {
   language: Type.Optional(optionalLine({ format: 'language-tag', description: 'Language code such as `de`, `en`.' })),
 };
 
-const providerParams = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
-
 const customerParams = Type.Object({
   ...providerParams.properties,
-  customerRef: pathReference('Reference of the customer, URL-encoded.'),
+  customerRef: pathReference('Reference of the customer.'),
 });
 
 const getCustomerSchema = {

@@ -5,6 +5,7 @@ import type { Clients } from '../clients.ts';
 import { flag, given, line, oneOf, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, instant, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
+import { providerParams } from './path-parameters.ts';
 
 /** interface 4.3. */
 export function participationRoutes({ participations }: Clients): FastifyPluginAsyncTypebox {
@@ -83,11 +84,6 @@ export const participation = Type.Object(
   { title: 'Participation' },
 );
 
-const providerParams = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
-
 const ignoreCapacity = flag(false, 'Place the participation even when all seats are taken.');
 const sendMails = flag(true, 'Send the e-mail that belongs to the state.');
 const message = Type.Optional(optionalText({ description: 'Text in the e-mail to the customer.' }));
@@ -143,7 +139,7 @@ const updateParticipationSchema = {
   operationId: 'updateParticipation',
   summary: 'Move a participation to another state',
   tags: ['Participations'],
-  params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation, URL-encoded.') }),
+  params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') }),
   headers: idempotencyHeaders,
   querystring: Type.Object({ ignoreCapacity, sendMails }),
   body: Type.Object(

@@ -5,6 +5,7 @@ import type { Clients } from '../clients.ts';
 import { given, line, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { crmParams } from './path-parameters.ts';
 
 /** interface 4.7. */
 export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
@@ -89,7 +90,7 @@ const createProviderSchema = {
   summary: 'Create a provider',
   description: 'A known `reference` answers the existing provider unchanged.',
   tags: ['Providers'],
-  params: Type.Object({ crmId: pathReference('The CRM that calls.') }),
+  params: crmParams,
   headers: idempotencyHeaders,
   body: Type.Object(
     {
@@ -127,9 +128,6 @@ const getProviderSchema = {
   operationId: 'getProvider',
   summary: 'Get a provider',
   tags: ['Providers'],
-  params: Type.Object({
-    crmId: pathReference('The CRM that calls.'),
-    reference: pathReference('Reference of the provider, URL-encoded.'),
-  }),
+  params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the provider.') }),
   response: { 200: wrapped('provider', provider, 'The provider'), ...problems({ 404: ['provider.not_found'] }) },
 } as const;

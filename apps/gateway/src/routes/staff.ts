@@ -5,6 +5,7 @@ import type { Clients } from '../clients.ts';
 import { alternative, given, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, problems, wrapped } from '../schemas.ts';
+import { providerParams } from './path-parameters.ts';
 import { personFields, presentUser, spokenLanguage, user } from './users.ts';
 
 /** The users with access to a provider (interface 4.7). */
@@ -62,17 +63,12 @@ const invitation = Type.Object(
   },
 );
 
-const params = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
-
 const listStaffSchema = {
   operationId: 'listStaff',
   summary: 'List the staff of a provider',
   description: 'The users with access, the owner first.',
   tags: ['Staff'],
-  params,
+  params: providerParams,
   response: { 200: Type.Array(user, { description: 'The staff' }), ...problems({ 404: ['provider.not_found'] }) },
 } as const;
 
@@ -81,7 +77,7 @@ const addStaffSchema = {
   summary: 'Add a member of staff',
   description: 'Gives an existing user access, or invites a person. Adding a member again changes nothing.',
   tags: ['Staff'],
-  params,
+  params: providerParams,
   headers: idempotencyHeaders,
   body: alternative('reference', existingUser, invitation, {
     examples: [
@@ -108,7 +104,7 @@ const removeStaffSchema = {
   summary: 'Remove a member of staff',
   description: 'The owner has access always and cannot be removed.',
   tags: ['Staff'],
-  params: Type.Object({ ...params.properties, userRef: pathReference('Reference of the user, URL-encoded.') }),
+  params: Type.Object({ ...providerParams.properties, userRef: pathReference('Reference of the user.') }),
   response: {
     204: Type.Null({ description: 'Removed' }),
     ...problems({ 404: ['provider.not_found', 'staff.not_found'], 409: ['staff.owner'] }),

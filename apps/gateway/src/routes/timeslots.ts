@@ -9,6 +9,7 @@ import { apiInfoValue, instant, presentInstant, problems, wrapped } from '../sch
 import { maxListLength } from '../validation.ts';
 import { appointment, presentAppointment } from './appointment-presentation.ts';
 import { address, addressInput, presentLocation, toLocation } from './locations.ts';
+import { providerParams } from './path-parameters.ts';
 
 /** interface 4.1. */
 export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
@@ -136,14 +137,9 @@ const timeslot = Type.Object(
   { title: 'Timeslot' },
 );
 
-const providerParams = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
-
 const timeslotParams = Type.Object({
   ...providerParams.properties,
-  timeslotRef: pathReference('Reference of the timeslot, URL-encoded.'),
+  timeslotRef: pathReference('Reference of the timeslot.'),
 });
 
 const createTimeslotsSchema = {
@@ -190,7 +186,7 @@ const listTimeslotsSchema = {
   summary: 'List the timeslots of a resource',
   description: 'Those that overlap the period, by their start, with the appointments in them.',
   tags: ['Timeslots'],
-  params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource, URL-encoded.') }),
+  params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource.') }),
   querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
   response: {
     200: Type.Array(timeslot, { description: 'The timeslots', headers: linkHeader }),

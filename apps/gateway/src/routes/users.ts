@@ -76,7 +76,7 @@ export const user = Type.Object(
   { title: 'User' },
 );
 
-const crmParams = Type.Object({ crmId: pathReference('The CRM that calls.') });
+const crmParams = Type.Object({ crmId: pathReference('ID of the calling CRM.') });
 
 const userExample = {
   reference: '4711@acme',
@@ -113,6 +113,6 @@ const getUserSchema = {
   operationId: 'getUser',
   summary: 'Get a user',
   tags: ['Users'],
-  params: Type.Object({ crmId: pathReference('The CRM that calls.'), reference: pathReference('Reference of the user, URL-encoded.') }),
+  params: Type.Object({ crmId: pathReference('ID of the calling CRM.'), reference: pathReference('Reference of the user.') }),
   response: { 200: wrapped('user', user, 'The user'), ...problems({ 404: ['user.not_found'] }) },
 } as const;

@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 export interface Operation {
   operationId: string;
-  parameters?: { name: string; in: 'path' | 'query'; schema: unknown }[];
+  parameters?: { name: string; in: 'path' | 'query' | 'header'; required?: boolean; description?: string; schema: unknown }[];
   requestBody?: { content: { 'application/json': { schema: unknown; example?: unknown; examples?: Record<string, { value: unknown }> } } };
   responses: Record<string, { content?: Record<string, unknown> }>;
 }

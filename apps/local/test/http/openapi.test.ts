@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { apiDocument } from './client.ts';
+import { apiDocument, type Problem } from './client.ts';
 import { createCrm, type TestCrm } from './crm.ts';
 import type { Place } from './api-document.ts';
 
@@ -47,6 +47,9 @@ const parameters: Record<string, string> = {
   timeslotRef: 't-1@acme',
   participationRef: 'b-1@acme',
   customerRef: 'c-1@acme',
+  userRef: '4711@acme',
+  resourceRef: 'room-1@acme',
+  reference: '4711@acme',
 };
 
 describe('the API document', () => {
@@ -67,6 +70,25 @@ describe('the API document', () => {
       }
     }
     expect(answered).toHaveLength(examples.length);
+  });
+
+  it.each(places)('says of $operation.operationId which query parameters it needs', async (place) => {
+    const { parameters: documented = [], operationId } = place.operation;
+    const names = documented.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
+    const body = examples.find((example) => example.operationId === operationId)?.body;
+    const { body: problem } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), body);
+    const missed = problem?.errors?.map(({ parameter }) => parameter) ?? [];
+    const required = documented.filter((parameter) => parameter.in === 'query' && parameter.required).map(({ name }) => name);
+    expect(required).toEqual(names.filter((name) => missed.includes(name)));
+  });
+
+  it('asks nobody to encode a value that clients encode by themselves', () => {
+    for (const { operation } of places) {
+      for (const { name, description } of operation.parameters ?? []) {
+        expect(description, `${operation.operationId} ${name}`).toMatch(/\S/);
+        expect(description, `${operation.operationId} ${name}`).not.toMatch(/encode/i);
+      }
+    }
   });
 
   it('names every problem code that it documents, once for each operation', () => {
