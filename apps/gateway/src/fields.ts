@@ -23,6 +23,8 @@ interface Options {
   description?: string;
   maxLength?: number;
   format?: FieldFormat;
+  /** Values that only the API document lists, because the service behind refuses others with a status of its own. */
+  documentedEnum?: readonly (string | null)[];
 }
 
 /** Bounds that no real calendar reaches; a raster is at most a year of minutes. */

@@ -1,8 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance, FastifySchema } from 'fastify';
-
-type Json = Record<string, unknown>;
+import type { FastifyInstance } from 'fastify';
+import { completeDocument, showAlternative } from './api-document.ts';
 
 /** The API document at `/openapi.json`, made from the very schemas that validate, and a page to read and try it at `/docs`. */
 export async function serveDocumentation(app: FastifyInstance, publicUrl: string): Promise<void> {
@@ -11,7 +10,7 @@ export async function serveDocumentation(app: FastifyInstance, publicUrl: string
     transform: ({ schema, url }) => ({ schema: showAlternative(schema), url }),
     transformObject: (document) => {
       if ('swaggerObject' in document) return document.swaggerObject;
-      return nameComponents(document.openapiObject);
+      return completeDocument(document.openapiObject);
     },
   });
   await app.register(swaggerUi, {
@@ -57,39 +56,3 @@ const introduction = `Calendar booking for CRMs: users, accounts and providers a
 - Local date-times, \`YYYY-MM-DDThh:mm\`, are in the time zone of the provider; what is returned is in UTC.
 - Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`; \`instance\` is the request id, which is also in the header \`X-Request-Id\`.
 - Creating something again under the same reference is safe.`;
-
-/** Two kinds of a body, which the validator tells apart by a field, are `anyOf` for the reader. */
-function showAlternative(schema: FastifySchema): FastifySchema {
-  const body = schema?.body as Json | undefined;
-  if (body?.['if'] === undefined) return schema;
-  const { type: _type, if: _condition, then: withField, else: withoutField, ...rest } = body;
-  return { ...schema, body: { ...rest, anyOf: [withoutField, withField] } };
-}
-
-/** Moves every schema with a title to the components, once, and leaves references behind. A body of a DELETE may be left out. */
-function nameComponents(document: Json): Json {
-  const schemas: Json = {};
-  const paths = replaceTitled(document['paths'], schemas) as Record<string, Record<string, Json>>;
-  for (const path of Object.values(paths)) {
-    const body = path['delete']?.['requestBody'] as Json | undefined;
-    if (body !== undefined) body['required'] = false;
-  }
-  return { ...document, paths, components: { ...(document['components'] as Json), schemas } };
-}
-
-function replaceTitled(node: unknown, schemas: Json): unknown {
-  if (Array.isArray(node)) return node.map((each) => replaceTitled(each, schemas));
-  if (typeof node !== 'object' || node === null) return node;
-  const replaced = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, isData(key) ? value : replaceTitled(value, schemas)]));
-  const { title, format } = replaced;
-  // Rules of this gateway about control characters, unknown to the registry of formats.
-  if (format === 'line' || format === 'text') delete replaced['format'];
-  if (typeof title !== 'string') return replaced;
-  schemas[title] = replaced;
-  return { $ref: `#/components/schemas/${title}` };
-}
-
-/** Examples are data, whatever their fields are called. */
-function isData(key: string): boolean {
-  return key === 'example' || key === 'examples' || key === 'default' || key === 'enum';
-}

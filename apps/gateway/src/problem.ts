@@ -72,7 +72,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
     .send(JSON.stringify(toProblem({ ...refusal, faults }, request.id)));
 }
 
-export function toProblem(refusal: Refusal, requestId: string): Problem {
+export function toProblem(refusal: Omit<Refusal, 'headers'>, requestId: string): Problem {
   return {
     type: 'about:blank',
     title: STATUS_CODES[refusal.status] ?? 'Error',

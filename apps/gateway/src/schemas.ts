@@ -1,4 +1,5 @@
-import { type TSchema, type TUnsafe, Type } from 'typebox';
+import { type TArray, type TSchema, type TUnsafe, Type } from 'typebox';
+import { invalidRequest, type Problem, toProblem, toRefusal } from './problem.ts';
 
 /** What the answers of several resources are made of. A schema with a title becomes a component of the API document. */
 
@@ -7,9 +8,19 @@ const apiInfo = Type.Object({ version: Type.String({ examples: ['1'] }) }, { tit
 /** interface 9: the version of every wrapped answer. */
 export const apiInfoValue = { version: '1' };
 
-/** `{ "api-info": …, "<entity>": … }` (interface 1). */
-export function wrapped<Name extends string, Schema extends TSchema>(name: Name, schema: Schema, description: string) {
-  return Type.Object({ 'api-info': apiInfo, [name]: schema } as Wrapped<Name, Schema>, { description });
+/** `{ "api-info": …, "<entity>": … }` (interface 1), with the example of the entity. */
+export function wrapped<Name extends string, Schema extends TSchema>(name: Name, schema: Schema, description: string, example: unknown = exampleOf(schema)) {
+  const examples = [{ 'api-info': apiInfoValue, [name]: example }];
+  return Type.Object({ 'api-info': apiInfo, [name]: schema } as Wrapped<Name, Schema>, { description, examples });
+}
+
+/** A bare array (interface 1), with the example of its elements. */
+export function list<Schema extends TSchema>(schema: Schema, options: { description: string; headers?: unknown }): TArray<Schema> {
+  return Type.Array(schema, { ...options, examples: [[exampleOf(schema)]] });
+}
+
+function exampleOf(schema: TSchema): unknown {
+  return (schema as { examples?: unknown[] }).examples?.[0];
 }
 
 type Wrapped<Name extends string, Schema extends TSchema> = { 'api-info': typeof apiInfo } & Record<Name, Schema>;
@@ -20,7 +31,7 @@ export function nullableString(options: { description?: string } = {}): TUnsafe<
 
 /** An instant as it is returned, `YYYY-MM-DDThh:mm:ssZ`. */
 export function instant(description = 'UTC, `YYYY-MM-DDThh:mm:ssZ`.'): TUnsafe<string> {
-  return Type.Unsafe<string>({ type: 'string', format: 'date-time', description });
+  return Type.Unsafe<string>({ type: 'string', format: 'date-time', description, examples: ['2030-05-06T07:00:00Z'] });
 }
 
 export function presentInstant(date: Date | undefined): string {
@@ -93,7 +104,7 @@ const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds aft
 export interface ProblemResponse {
   description: string;
   headers?: unknown;
-  content: { 'application/problem+json': { schema: TSchema } };
+  content: { 'application/problem+json': { schema: TSchema; example: Problem } };
 }
 
 /** The error answers of an operation: those that it shares with others, and its own codes by status. */
@@ -105,19 +116,26 @@ export function problems(
   for (const part of [commonCodes, options.body ? bodyCodes : {}, own, options.idempotencyKey ? keyCodes : {}]) {
     for (const [status, more] of Object.entries(part)) codes[Number(status)] = [...(codes[Number(status)] ?? []), ...more];
   }
-  return Object.fromEntries(Object.entries(codes).map(([status, list]) => [status, problemResponse(Number(status), list)]));
+  return Object.fromEntries(Object.entries(codes).map(([status, list]) => [status, problemResponse(Number(status), list, options.body === true)]));
 }
 
-function problemResponse(status: number, codes: string[]): ProblemResponse {
+function problemResponse(status: number, codes: string[], hasBody: boolean): ProblemResponse {
   return {
     description: `${descriptions[status]}: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
     ...(mayBeTriedAgain(status, codes) && { headers: retryAfter }),
     content: {
       'application/problem+json': {
         schema: Type.Unsafe({ allOf: [problem, { type: 'object', properties: { code: { type: 'string', enum: codes } } }] }),
+        example: exampleProblem(status, codes[0]!, hasBody),
       },
     },
   };
+}
+
+function exampleProblem(status: number, code: string, hasBody: boolean): Problem {
+  const fault = hasBody ? { pointer: '/reference', detail: 'is required' } : { parameter: 'crmId', detail: 'must not be longer than 255 characters' };
+  const refusal = code === 'request.invalid' ? toRefusal(invalidRequest([fault])) : { status, code, detail: `${descriptions[status]}.`, faults: [] };
+  return toProblem(refusal, '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11');
 }
 
 function mayBeTriedAgain(status: number, codes: string[]): boolean {

@@ -14,6 +14,7 @@ const addressAjv = createAjv(true);
 
 function createAjv(coerceTypes: boolean): Ajv {
   const ajv = new Ajv({ allErrors: true, coerceTypes, useDefaults: true, strict: true, allowUnionTypes: true, verbose: false });
+  ajv.addKeyword('documentedEnum');
   for (const [name, { passes }] of Object.entries(formats)) ajv.addFormat(name, { type: 'string', validate: passes });
   return ajv;
 }

@@ -5,6 +5,7 @@ import type { Clients } from '../clients.ts';
 import { given, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { branches } from './branches.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.6. */
@@ -58,11 +59,21 @@ interface InvoiceAddress {
 
 const invoiceAddressFields = { city: line(), countryCode: line(), street: line(), number: line(), zip: line() };
 
+const accountExample = {
+  ownerReference: '4711@acme',
+  accountReference: 'main@acme',
+  branch: 'handyman',
+  invoiceAddress: { city: 'Berlin', countryCode: 'DE', street: 'Beispielstraße', number: '1', zip: '10115' },
+  invoiceCompanyName: 'Beispiel GmbH',
+  invoiceTaxId: 'DE123456789',
+  email: 'invoices@acme.example',
+};
+
 const account = Type.Object(
   {
     ownerReference: Type.String(),
     accountReference: Type.String(),
-    branch: Type.String(),
+    branch: Type.Unsafe<string>({ type: 'string', enum: branches }),
     invoiceAddress: Type.Unsafe<InvoiceAddress | null>({
       type: ['object', 'null'],
       required: Object.keys(invoiceAddressFields),
@@ -73,18 +84,8 @@ const account = Type.Object(
     invoiceTaxId: nullableString(),
     email: nullableString(),
   },
-  { title: 'Account' },
+  { title: 'Account', examples: [{ ...accountExample, invoiceContactName: null }] },
 );
-
-const accountExample = {
-  ownerReference: '4711@acme',
-  accountReference: 'main@acme',
-  branch: 'handyman',
-  invoiceAddress: { city: 'Berlin', countryCode: 'DE', street: 'Beispielstraße', number: '1', zip: '10115' },
-  invoiceCompanyName: 'Beispiel GmbH',
-  invoiceTaxId: 'DE123456789',
-  email: 'invoices@acme.example',
-};
 
 const createAccountSchema = {
   operationId: 'createAccount',
@@ -98,7 +99,7 @@ const createAccountSchema = {
       ownerReference: line({ description: 'Reference of an existing user.' }),
       // Format and branch are answered with 404, not with 400 (interface 7), so identity checks them.
       accountReference: line({ description: 'Unique, `uniqueId@platformName`.' }),
-      branch: line({ description: 'One of `real-estate`, `facilities`, `handyman`, `sports-and-leisure`, `misc`.' }),
+      branch: line({ description: 'Line of business.', documentedEnum: branches }),
       invoiceAddress: Type.Optional(
         Type.Unsafe<InvoiceAddress | null>({
           type: ['object', 'null'],

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { oneOf } from '../fields.ts';
 import { instant, nullableString, presentInstant } from '../schemas.ts';
 import { address, presentLocation } from './locations.ts';
-import { participation, presentParticipation } from './participations.ts';
+import { participation, participationExample, presentParticipation } from './participations.ts';
 
 /** interface 2.5. */
 export function presentAppointment(appointment: Appointment) {
@@ -45,6 +45,25 @@ interface Price {
   currency: string;
 }
 
+export const appointmentExample = {
+  reference: 'a-1@acme',
+  acceptBookings: true,
+  address: { city: 'Berlin', countryCode: 'DE', street: 'Beispielstraße', number: '1', zip: '10115' },
+  archived: false,
+  capacity: 2,
+  contactReference: null,
+  description: 'Haircut',
+  start: '2030-05-06T07:00:00Z',
+  end: '2030-05-06T07:30:00Z',
+  notes: null,
+  participations: [participationExample],
+  price: { value: 49.9, currency: 'EUR' },
+  productReference: 'haircut@acme',
+  resourceReference: 'room-1@acme',
+  seriesId: null,
+  state: 'ACTIVE',
+};
+
 export const appointment = Type.Object(
   {
     reference: Type.String(),
@@ -68,5 +87,5 @@ export const appointment = Type.Object(
     seriesId: nullableString({ description: 'Of appointments of a series.' }),
     state: oneOf(appointmentStates),
   },
-  { title: 'Appointment' },
+  { title: 'Appointment', examples: [appointmentExample] },
 );

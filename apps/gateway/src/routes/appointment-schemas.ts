@@ -20,11 +20,11 @@ import {
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
-import { problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
-import { appointment } from './appointment-presentation.ts';
+import { appointment, appointmentExample } from './appointment-presentation.ts';
 import { addressInput } from './locations.ts';
-import { participationStates } from './participations.ts';
+import { canceledParticipationExample, participationStates } from './participations.ts';
 import { providerParams } from './path-parameters.ts';
 
 interface PriceInput {
@@ -122,7 +122,7 @@ export const listAppointmentsSchema = {
   }),
   response: {
     // Unknown to the compiler, because it is sent as a stream.
-    200: Type.Unsafe<unknown>(Type.Array(appointment, { description: 'The appointments', headers: linkHeader })),
+    200: Type.Unsafe<unknown>(list(appointment, { description: 'The appointments', headers: linkHeader })),
     ...problems({ 400: ['appointment.invalid'], 404: ['provider.not_found'] }),
   },
 } as const;
@@ -168,6 +168,24 @@ export const createAppointmentSchema = {
         Type.Array(appointment, { description: 'The appointments of a series, by their start' }),
       ],
       description: 'Created',
+      examples: [
+        { 'api-info': apiInfoValue, appointment: { ...appointmentExample, participations: [] } },
+        [
+          {
+            ...appointmentExample,
+            reference: '6c9b7b57-6f0c-4f5c-8f25-0d6c3f1f8b1e@scheduling',
+            acceptBookings: false,
+            address: null,
+            capacity: 1,
+            description: null,
+            start: '2030-06-03T07:00:00Z',
+            end: '2030-06-03T07:30:00Z',
+            participations: [],
+            price: null,
+            seriesId: '0b9e6f6e-51c8-4b43-8d53-8f7f9e2d5c10',
+          },
+        ],
+      ],
     }),
     ...problems(
       {
@@ -196,7 +214,11 @@ export const cancelAppointmentSchema = {
   }),
   body: optionalBody({ appointmentReference, message }, { title: 'Cancellation', examples: [{ appointmentReference: 'a-1@acme' }] }),
   response: {
-    200: wrapped('appointment', appointment, 'The cancelled appointment'),
+    200: wrapped('appointment', appointment, 'The cancelled appointment', {
+      ...appointmentExample,
+      participations: [canceledParticipationExample],
+      state: 'CANCELLED',
+    }),
     ...problems({ 404: ['provider.not_found', 'appointment.not_found'] }, { body: true }),
   },
 } as const;

@@ -104,6 +104,15 @@ function presentCustomer(customer: Customer) {
   };
 }
 
+const customerExample = {
+  customerReference: 'c-1@acme',
+  providerReference: 'workshop@acme',
+  userName: 'Ada Kundin',
+  email: 'ada.kundin@customers.example',
+  mobile: '+49 170 1234567',
+  language: 'de',
+};
+
 const customer = Type.Object(
   {
     customerReference: Type.String(),
@@ -114,7 +123,7 @@ const customer = Type.Object(
     language: nullableString(),
     providerReference: Type.String(),
   },
-  { title: 'Customer' },
+  { title: 'Customer', examples: [{ ...customerExample, note: null }] },
 );
 
 /** interface 8. */
@@ -158,19 +167,7 @@ const createCustomerSchema = {
       userName: line({ description: 'Name of the customer.' }),
       ...optionalFields,
     },
-    {
-      title: 'NewCustomer',
-      examples: [
-        {
-          customerReference: 'c-1@acme',
-          providerReference: 'workshop@acme',
-          userName: 'Ada Kundin',
-          email: 'ada.kundin@customers.example',
-          mobile: '+49 170 1234567',
-          language: 'de',
-        },
-      ],
-    },
+    { title: 'NewCustomer', examples: [customerExample] },
   ),
   response: {
     200: wrapped('customer', customer, 'The customer existed'),
@@ -190,7 +187,7 @@ const updateCustomerSchema = {
     { title: 'CustomerChange', examples: [{ userName: 'Ada Kundin-Neu', note: null }] },
   ),
   response: {
-    200: wrapped('customer', customer, 'The customer as it is now'),
+    200: wrapped('customer', customer, 'The customer as it is now', { ...customerExample, userName: 'Ada Kundin-Neu', note: null }),
     ...problems(
       { 400: ['customer.invalid'], 404: ['provider.not_found', 'customer.not_found'], 409: ['customer.reference_taken'] },
       { body: true },

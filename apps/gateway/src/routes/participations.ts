@@ -66,6 +66,18 @@ function presentState(state: ParticipationState): (typeof participationStates)[n
 /** interface 3.1. */
 export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
 
+export const participationExample = {
+  reference: 'b-1@acme',
+  email: 'ada.kundin@customers.example',
+  mobile: '+49 170 1234567',
+  name: 'Ada Kundin',
+  note: null,
+  state: 'BOOKED',
+  messages: ['See you then!'],
+};
+
+export const canceledParticipationExample = { ...participationExample, state: 'CANCELED', messages: ['See you then!', 'We are ill, sorry.'] };
+
 export const participation = Type.Object(
   {
     reference: Type.String(),
@@ -81,7 +93,7 @@ export const participation = Type.Object(
     }),
     expiresAt: Type.Optional(instant('When a reservation ends; only in the state `RESERVED`.')),
   },
-  { title: 'Participation' },
+  { title: 'Participation', examples: [participationExample] },
 );
 
 const ignoreCapacity = flag(false, 'Place the participation even when all seats are taken.');
@@ -147,7 +159,7 @@ const updateParticipationSchema = {
     { title: 'ParticipationChange', examples: [{ state: 'CANCELED', message: 'We are ill, sorry.' }] },
   ),
   response: {
-    200: wrapped('participation', participation, 'The participation as it is now'),
+    200: wrapped('participation', participation, 'The participation as it is now', canceledParticipationExample),
     ...problems(
       {
         400: ['participation.invalid', 'participation.state_unsupported'],

@@ -5,6 +5,7 @@ import type { Clients } from '../clients.ts';
 import { given, line, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { branches } from './branches.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.7. */
@@ -54,6 +55,16 @@ function presentProvider(provider: Provider) {
   };
 }
 
+const providerExample = {
+  reference: 'workshop@acme',
+  ownerReference: '4711@acme',
+  accountReference: 'main@acme',
+  name: 'Beispiel Workshop',
+  email: 'workshop@acme.example',
+  branch: 'handyman',
+  timeZone: 'Europe/Berlin',
+};
+
 const provider = Type.Object(
   {
     reference: Type.String(),
@@ -64,23 +75,18 @@ const provider = Type.Object(
     mobile: nullableString(),
     phone: nullableString(),
     impressum: nullableString(),
-    branch: nullableString(),
+    branch: Type.Unsafe<string | null>({ type: ['string', 'null'], enum: [...branches, null] }),
     subbranch: nullableString(),
     timeZone: Type.String({ description: 'IANA time zone of the provider’s local date-times.' }),
     uuid: Type.String({ format: 'uuid' }),
   },
-  { title: 'Provider' },
+  {
+    title: 'Provider',
+    examples: [
+      { ...providerExample, mobile: null, phone: null, impressum: null, subbranch: null, uuid: 'b2c9f7a4-6f0e-4d6e-9a35-1f4e0d2c8a77' },
+    ],
+  },
 );
-
-const providerExample = {
-  reference: 'workshop@acme',
-  ownerReference: '4711@acme',
-  accountReference: 'main@acme',
-  name: 'Beispiel Workshop',
-  email: 'workshop@acme.example',
-  branch: 'handyman',
-  timeZone: 'Europe/Berlin',
-};
 
 /** A legal notice runs to some pages. */
 const maxImpressumLength = 10_000;
@@ -103,9 +109,7 @@ const createProviderSchema = {
       phone: Type.Optional(optionalLine()),
       impressum: Type.Optional(optionalText({ maxLength: maxImpressumLength, description: 'Legal notice.' })),
       // An unknown one is answered with 404 (interface 7, as for accounts), so identity checks it.
-      branch: Type.Optional(
-        optionalLine({ description: 'One of `real-estate`, `facilities`, `handyman`, `sports-and-leisure`, `misc`.' }),
-      ),
+      branch: Type.Optional(optionalLine({ description: 'Line of business.', documentedEnum: [...branches, null] })),
       subbranch: Type.Optional(optionalLine({ description: 'Free label.' })),
       timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; when absent that of the CRM.' })),
     },

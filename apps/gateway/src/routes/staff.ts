@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { alternative, given, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
 import { personFields, presentUser, spokenLanguage, user } from './users.ts';
 
@@ -55,6 +55,8 @@ const existingUser = Type.Object(
   { title: 'ExistingUser' },
 );
 
+const invitationExample = { email: 'carl.beispiel@acme.example', username: 'carl.beispiel', lastName: 'Beispiel', firstName: 'Carl' };
+
 const invitation = Type.Object(
   { ...personFields, language: Type.Optional(optionalLine({ format: 'language-tag' })) },
   {
@@ -69,7 +71,7 @@ const listStaffSchema = {
   description: 'The users with access, the owner first.',
   tags: ['Staff'],
   params: providerParams,
-  response: { 200: Type.Array(user, { description: 'The staff' }), ...problems({ 404: ['provider.not_found'] }) },
+  response: { 200: list(user, { description: 'The staff' }), ...problems({ 404: ['provider.not_found'] }) },
 } as const;
 
 const addStaffSchema = {
@@ -80,14 +82,11 @@ const addStaffSchema = {
   params: providerParams,
   headers: idempotencyHeaders,
   body: alternative('reference', existingUser, invitation, {
-    examples: [
-      { reference: '4711@acme' },
-      { email: 'carl.beispiel@acme.example', username: 'carl.beispiel', lastName: 'Beispiel', firstName: 'Carl' },
-    ],
+    examples: [{ reference: '4711@acme' }, invitationExample],
   }),
   response: {
     200: wrapped('user', user, 'Had access already'),
-    201: wrapped('user', user, 'Added'),
+    201: wrapped('user', user, 'Added', { ...invitationExample, reference: null, phone: null, mobile: null }),
     ...problems(
       {
         400: ['user.invalid'],

@@ -5,9 +5,9 @@ import type { Clients } from '../clients.ts';
 import { capacityRange, dateTime, given, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
-import { apiInfoValue, instant, presentInstant, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, instant, list, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
-import { appointment, presentAppointment } from './appointment-presentation.ts';
+import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
 import { address, addressInput, presentLocation, toLocation } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
 
@@ -121,6 +121,19 @@ const newTimeslot = Type.Object({
   state,
 });
 
+const timeslotExample = {
+  reference: 't-1@acme',
+  resourceReference: 'room-1@acme',
+  start: '2030-05-06T07:00:00Z',
+  end: '2030-05-06T10:00:00Z',
+  raster: 30,
+  defaultCapacity: 1,
+  defaultAcceptBookings: true,
+  address: null,
+  state: 'BOOKABLE',
+  appointments: [appointmentExample],
+};
+
 const timeslot = Type.Object(
   {
     reference: Type.String(),
@@ -134,7 +147,7 @@ const timeslot = Type.Object(
     state: oneOf(timeslotStates),
     appointments: Type.Array(appointment, { description: 'Those of the resource that lie in the window.' }),
   },
-  { title: 'Timeslot' },
+  { title: 'Timeslot', examples: [timeslotExample] },
 );
 
 const timeslotParams = Type.Object({
@@ -172,8 +185,8 @@ const createTimeslotsSchema = {
     },
   ),
   response: {
-    201: Type.Array(timeslot, { description: 'In the order of the request' }),
-    200: Type.Array(timeslot, { description: 'All of them existed' }),
+    201: list(timeslot, { description: 'In the order of the request' }),
+    200: list(timeslot, { description: 'All of them existed' }),
     ...problems(
       { 400: ['timeslot.invalid'], 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.reference_taken'] },
       { body: true, idempotencyKey: true },
@@ -189,7 +202,7 @@ const listTimeslotsSchema = {
   params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource.') }),
   querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
   response: {
-    200: Type.Array(timeslot, { description: 'The timeslots', headers: linkHeader }),
+    200: list(timeslot, { description: 'The timeslots', headers: linkHeader }),
     ...problems({ 400: ['timeslot.invalid'], 404: ['provider.not_found'] }),
   },
 } as const;
@@ -212,7 +225,7 @@ const updateTimeslotSchema = {
     { title: 'TimeslotChange', examples: [{ end: '2030-05-06T13:00', state: 'BOOKABLE' }] },
   ),
   response: {
-    200: wrapped('timeslot', timeslot, 'The timeslot as it is now'),
+    200: wrapped('timeslot', timeslot, 'The timeslot as it is now', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
     ...problems(
       {
         400: ['timeslot.invalid'],

@@ -63,6 +63,16 @@ export const personFields = {
   mobile: Type.Optional(optionalLine()),
 };
 
+const userExample = {
+  reference: '4711@acme',
+  email: 'berta.beispiel@acme.example',
+  username: 'berta.beispiel',
+  lastName: 'Beispiel',
+  firstName: 'Berta',
+  phone: '+49 30 1234567',
+  mobile: null,
+};
+
 export const user = Type.Object(
   {
     reference: nullableString({ description: 'Null for an invited user that no CRM has given a reference yet.' }),
@@ -73,20 +83,10 @@ export const user = Type.Object(
     phone: nullableString(),
     mobile: nullableString(),
   },
-  { title: 'User' },
+  { title: 'User', examples: [userExample] },
 );
 
 const crmParams = Type.Object({ crmId: pathReference('ID of the calling CRM.') });
-
-const userExample = {
-  reference: '4711@acme',
-  email: 'berta.beispiel@acme.example',
-  username: 'berta.beispiel',
-  lastName: 'Beispiel',
-  firstName: 'Berta',
-  phone: '+49 30 1234567',
-  mobile: null,
-};
 
 const createUserSchema = {
   operationId: 'createUser',

@@ -2,9 +2,10 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { apiDocument, type Problem } from './client.ts';
 import { createCrm, type TestCrm } from './crm.ts';
-import type { Place } from './api-document.ts';
+import { examplesOf, type Place } from './api-document.ts';
 
-const { document, places, text } = await apiDocument();
+const document = await apiDocument();
+const { places, text } = document;
 
 let crm: TestCrm;
 beforeAll(async () => {
@@ -18,9 +19,7 @@ interface Example {
 
 /** Every example of a request, in the order in which the document tells its story. */
 const examples: Example[] = places.flatMap(({ operation }) => {
-  const content = operation.requestBody?.content['application/json'];
-  const values = content?.example === undefined ? Object.values(content?.examples ?? {}).map(({ value }) => value) : [content.example];
-  return values.map((body) => ({ operationId: operation.operationId, body }));
+  return examplesOf(operation.requestBody?.content['application/json']).map((body) => ({ operationId: operation.operationId, body }));
 });
 
 /** What has to be there first, before an operation's example can be sent. */
@@ -35,8 +34,8 @@ const order = [
   'createCustomer',
   'createParticipation',
   'updateParticipation',
-  'updateCustomer',
   'cancelAppointment',
+  'updateCustomer',
   'deleteAppointmentsWithoutNotification',
   'deleteCustomer',
 ];
@@ -66,6 +65,7 @@ describe('the API document', () => {
       for (const { body } of examples.filter((example) => example.operationId === operationId)) {
         const answer = await crm.send(place.method.toUpperCase(), addressOf(place), body);
         expect([200, 201, 204], `${operationId}: ${answer.text}`).toContain(answer.status);
+        if (answer.status !== 204) expect(exampleAnswers(place, answer.status), operationId).toContainEqual(withoutChance(answer.body));
         answered.push(operationId);
       }
     }
@@ -91,6 +91,36 @@ describe('the API document', () => {
     }
   });
 
+  it.each(places)('has examples of what $operation.operationId answers, which could be answers', (place) => {
+    for (const [status, { content = {} }] of Object.entries(place.operation.responses)) {
+      for (const [contentType, media] of Object.entries(content)) {
+        const answers = examplesOf(media);
+        expect(answers.length, status).toBeGreaterThan(0);
+        for (const answer of answers) {
+          const headers = new Headers({ 'content-type': contentType });
+          expect(document.check(place, { status: Number(status), headers, text: JSON.stringify(answer) }), status).toEqual([]);
+          if (Number(status) >= 400) expect(answer).toMatchObject({ status: Number(status), type: 'about:blank' });
+        }
+      }
+    }
+  });
+
+  it('lists the parameters of the path first, in the order of the path', () => {
+    for (const { path, operation } of places) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      expect(operation.parameters!.slice(0, inPath.length).map(({ name }) => name), operation.operationId).toEqual(inPath);
+    }
+  });
+
+  it('lists the branches, although an unknown one is answered with 404 and not with 400', async () => {
+    const branches = ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'];
+    const { NewAccount, NewProvider, Account, Provider } = document.document.components.schemas as Record<string, { properties: { branch: unknown } }>;
+    for (const schema of [NewAccount, Account]) expect(schema!.properties.branch).toMatchObject({ enum: branches });
+    for (const schema of [NewProvider, Provider]) expect(schema!.properties.branch).toMatchObject({ enum: [...branches, null] });
+    const account = { ownerReference: '4711@acme', accountReference: 'other@acme', branch: 'circus' };
+    expect(await crm.post('/account', account)).toMatchObject({ status: 404, body: { code: 'branch.unknown' } });
+  });
+
   it('names every problem code that it documents, once for each operation', () => {
     for (const { operation } of places) {
       for (const [status, response] of Object.entries(operation.responses)) {
@@ -98,9 +128,19 @@ describe('the API document', () => {
         expect(JSON.stringify(response.content), `${operation.operationId} ${status}`).toMatch(/"enum":\["[a-z_.]+"/);
       }
     }
-    expect(JSON.stringify(document)).not.toContain('"default":{');
+    expect(text).not.toContain('"default":{');
   });
 });
+
+function exampleAnswers({ operation }: Place, status: number): unknown[] {
+  return examplesOf(operation.responses[status]?.content?.['application/json']).map(withoutChance);
+}
+
+/** An answer without what is different each time, with one element of a list, and without what others have put into a timeslot. */
+function withoutChance(answer: unknown): unknown {
+  const text = JSON.stringify(Array.isArray(answer) ? answer.slice(0, 1) : answer);
+  return JSON.parse(text.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid'), (name, value: unknown) => (name === 'appointments' ? [] : value));
+}
 
 function addressOf({ path }: Place): string {
   return path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]!));
