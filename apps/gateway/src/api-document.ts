@@ -22,7 +22,7 @@ export function completeDocument(document: Json): Json {
   const paths = nameComponents(document['paths'], schemas) as Record<string, Record<string, Operation>>;
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(operations)) {
-      operation.parameters?.sort((a, b) => placeInPath(path, a) - placeInPath(path, b));
+      operation.parameters = [...(operation.parameters ?? []), prefer].toSorted((a, b) => placeInPath(path, a) - placeInPath(path, b));
       if (method === 'delete' && operation.requestBody !== undefined) operation.requestBody['required'] = false;
       for (const [status, response] of Object.entries(operation.responses)) response.headers = { ...response.headers, ...commonHeaders(status) };
     }
@@ -59,9 +59,17 @@ function placeInPath(path: string, { name, in: location }: { name: string; in: s
 
 /** The headers that any operation may send with this status. */
 function commonHeaders(status: string): Json {
-  const names = status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id', 'RateLimit-Policy', 'RateLimit'];
+  const names = status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'Preference-Applied'];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
+
+const prefer = {
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description: '`handling=strict` (RFC 7240): unknown parameters and fields are refused with `request.unknown_field`. Otherwise they are ignored.',
+  schema: { type: 'string' },
+};
 
 const headers = {
   'X-Request-Id': {
@@ -78,6 +86,11 @@ const headers = {
     description: 'What is left of the limit: `r` requests in the next `t` seconds. Absent when the CRM has no limit.',
     schema: { type: 'string' },
     example: '"key";r=5999;t=42',
+  },
+  'Preference-Applied': {
+    description: 'Sent when the request had the header `Prefer: handling=strict`.',
+    schema: { type: 'string' },
+    example: 'handling=strict',
   },
   'WWW-Authenticate': {
     description: 'Where the key belongs (RFC 9110).',

@@ -24,6 +24,7 @@ import { providerRoutes } from './routes/providers.ts';
 import { staffRoutes } from './routes/staff.ts';
 import { timeslotRoutes } from './routes/timeslots.ts';
 import { userRoutes } from './routes/users.ts';
+import { offerStrictHandling } from './strict-handling.ts';
 import { toRequestError, validatorCompiler } from './validation.ts';
 
 export interface AppDependencies {
@@ -95,6 +96,7 @@ function crmRoutes(dependencies: AppDependencies) {
   const { clients } = dependencies;
   return async (scope: FastifyInstance): Promise<void> => {
     requireKey(scope, dependencies.keyRing, createRateLimiter());
+    offerStrictHandling(scope);
     passOnIdempotencyKeys(scope);
     scope.addHook('onRequest', async (_request, reply) => {
       // Answers hold personal data.

@@ -55,4 +55,5 @@ const introduction = `Calendar booking for CRMs: users, accounts and providers a
 - References are chosen by the client, \`uniqueId@platformName\`. In an address they are percent-encoded, once; generated clients do that by themselves.
 - Local date-times, \`YYYY-MM-DDThh:mm\`, are in the time zone of the provider; what is returned is in UTC.
 - Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`; \`instance\` is the request id, which is also in the header \`X-Request-Id\`.
+- Unknown fields and parameters are ignored; with the header \`Prefer: handling=strict\` they are refused. Use it while you develop.
 - Creating something again under the same reference is safe.`;

@@ -62,7 +62,7 @@ const problem = Type.Object(
 
 /** What every operation may answer. */
 const commonCodes: Record<number, string[]> = {
-  400: ['request.invalid', 'request.malformed'],
+  400: ['request.invalid', 'request.malformed', 'request.unknown_field'],
   401: ['key.missing', 'key.invalid'],
   403: ['crm.forbidden'],
   429: ['rate.limited'],

@@ -100,7 +100,7 @@ const typeNames: Record<string, string> = {
 };
 
 /** RFC 6901 section 3. */
-function escapePointer(name: string): string {
+export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 

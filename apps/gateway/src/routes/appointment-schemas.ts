@@ -84,6 +84,7 @@ export const newAppointment = Type.Object(
 
 export const newSeries = Type.Object(
   {
+    reference: Type.Optional(Type.Unknown({ description: 'Ignored: the appointments get references of their own.' })),
     from: Type.Optional(optionalDateTime()),
     to: Type.Optional(optionalDateTime()),
     series_data: Type.Object(
