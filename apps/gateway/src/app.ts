@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Logger } from '@scheduling/runtime';
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { requireKey } from './authentication.ts';
+import { createBrowserPages } from './browser-pages.ts';
 import type { Clients } from './clients.ts';
 import { passOnIdempotencyKeys } from './idempotency-key.ts';
 import { addJsonParser } from './json-body.ts';
@@ -61,7 +62,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   await app.register(crmRoutes(dependencies), { prefix: '/crms/:crmId' });
   const routes = [...collected];
   refuseOtherMethods(app, routes);
-  refuseUnknownRoutes(app);
+  refuseUnknownRoutes(app, createBrowserPages(dependencies.publicUrl));
   await app.ready();
   return { http: app, routes };
 }

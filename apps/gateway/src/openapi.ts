@@ -13,17 +13,57 @@ export async function serveDocumentation(app: FastifyInstance, publicUrl: string
       return completeDocument(document.openapiObject);
     },
   });
-  await app.register(swaggerUi, {
+  await app.register(documentationPage);
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+}
+
+/** Swagger UI, and nothing that does not come from here. */
+async function documentationPage(scope: FastifyInstance): Promise<void> {
+  // Swagger UI writes no viewport into its page, so a phone would lay it out for a desktop. Its files are streams.
+  scope.addHook('onSend', async (_request, reply, payload) =>
+    typeof payload === 'string' && reply.getHeader('content-type') === 'text/html; charset=utf-8' ? payload.replace('<head>', `<head>\n${viewport}`) : payload,
+  );
+  await scope.register(swaggerUi, {
     routePrefix: '/docs',
     // All of the page comes from here, and its requests stay here.
     staticCSP: "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; frame-ancestors 'none'; base-uri 'self'",
-    uiConfig: { layout: 'BaseLayout', persistAuthorization: true, tryItOutEnabled: true },
+    uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true },
     // The page is read under whatever name the gateway was reached by, and tries requests there.
-    transformSpecification: (document) => ({ ...document, servers: [{ url: '..', description: 'this gateway' }] }),
-    theme: { title: 'Scheduling API' },
+    transformSpecification: (document) => ({
+      ...document,
+      // Swagger UI makes a link to a foreign site out of it.
+      info: { ...document['info'], license: undefined },
+      servers: [{ url: '..', description: 'this gateway' }],
+      externalDocs: { url: '../openapi.json', description: 'OpenAPI document' },
+    }),
+    theme: {
+      title: 'Scheduling API',
+      css: [{ filename: 'page.css', content: pageStyle }],
+      js: [{ filename: 'color-scheme.js', content: followColorScheme }],
+    },
   });
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
 }
+
+const viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">';
+
+/** Swagger UI has dark colours, but in this layout nothing turns them on. */
+const followColorScheme = `
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', follow);
+follow();
+`;
+
+/** The background before the page is drawn, one link to the document instead of two, and parameters one below the other on a phone. */
+const pageStyle = `
+:root { color-scheme: light dark; }
+@media (prefers-color-scheme: dark) { body { background: #1c2022; } }
+.swagger-ui .info hgroup .link { display: none; }
+@media (max-width: 40rem) {
+  .swagger-ui table.parameters thead { display: none; }
+  .swagger-ui table.parameters, .swagger-ui table.parameters :is(tbody, tr, td) { display: block; }
+}
+`;
 
 function describeApi(publicUrl: string) {
   return {
