@@ -67,23 +67,23 @@ const prefer = {
   name: 'Prefer',
   in: 'header',
   required: false,
-  description: '`handling=strict` (RFC 7240): unknown parameters and fields are refused with `request.unknown_field`. Otherwise they are ignored.',
+  description: 'With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored.',
   schema: { type: 'string' },
 };
 
 const headers = {
   'X-Request-Id': {
-    description: 'ID of the request: the one that the client sent in this header, else a new one. It is also in the logs.',
+    description: 'ID of the request: the one the client sent in this header, or a generated one. It is also in the logs.',
     schema: { type: 'string' },
     example: '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11',
   },
   'RateLimit-Policy': {
-    description: 'The limit of the key: `q` requests in `w` seconds. Absent when the CRM has no limit.',
+    description: 'The rate limit of the key: `q` requests per `w` seconds. Absent if the CRM has no limit.',
     schema: { type: 'string' },
     example: '"key";q=6000;w=60',
   },
   RateLimit: {
-    description: 'What is left of the limit: `r` requests in the next `t` seconds. Absent when the CRM has no limit.',
+    description: 'What remains of the rate limit: `r` requests in the next `t` seconds. Absent if the CRM has no limit.',
     schema: { type: 'string' },
     example: '"key";r=5999;t=42',
   },
@@ -93,7 +93,7 @@ const headers = {
     example: 'handling=strict',
   },
   'WWW-Authenticate': {
-    description: 'Where the key belongs (RFC 9110).',
+    description: 'The authentication challenge (RFC 9110): the header that must carry the key.',
     schema: { type: 'string' },
     example: 'ApiKey header="X-SERVICE-CLIENT-ID"',
   },

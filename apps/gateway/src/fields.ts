@@ -55,8 +55,7 @@ export function optionalEmail(options: Options = {}): TUnsafe<string | null> {
 }
 
 const dateTimeDescription =
-  'Local date-time in the time zone of the provider, `YYYY-MM-DDThh:mm`. Seconds are optional, and with `Z` or an offset ' +
-  'it is an instant. In a query a `+` is sent as `%2B`.';
+  'Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.';
 
 export function dateTime(): TString {
   return Type.String({ minLength: 1, format: 'date-time-local', description: dateTimeDescription });
@@ -146,7 +145,7 @@ export const formats = {
   username: { passes: (value) => isLine(value) && !/[/?:&#\\]/.test(value), detail: 'must not contain / ? : & # \\ or control characters' },
   'date-time-local': {
     passes: (value) => value === '' || isLocalDateTime(value),
-    detail: 'must be a date and time of the form YYYY-MM-DDThh:mm, with optional seconds and optional Z or offset',
+    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds and with Z or a UTC offset',
   },
   'language-tag': { passes: (value) => value === '' || isLanguageTag(value), detail: 'must be a language tag such as de or en' },
 } satisfies Record<string, { passes: (value: string) => boolean; detail: string }>;

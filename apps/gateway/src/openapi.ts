@@ -73,27 +73,27 @@ function describeApi(publicUrl: string) {
     security: [{ clientId: [] }],
     components: {
       securitySchemes: {
-        clientId: { type: 'apiKey' as const, in: 'header', name: 'X-SERVICE-CLIENT-ID', description: 'An API key of the CRM.' },
+        clientId: { type: 'apiKey' as const, in: 'header', name: 'X-SERVICE-CLIENT-ID', description: 'API key of the CRM.' },
       },
     },
     tags: [
       { name: 'Users', description: 'People with login and contact data.' },
-      { name: 'Accounts', description: 'Tenants with invoice data, each owned by a user.' },
+      { name: 'Accounts', description: 'Booked service plans with their invoice data, each owned by a user.' },
       { name: 'Providers', description: 'Calendar profiles, each owned by a user.' },
       { name: 'Staff', description: 'The users who have access to a provider.' },
-      { name: 'Timeslots', description: 'Windows of a resource in which bookings are possible.' },
-      { name: 'Appointments', description: 'Booked times with their participants, single or in a series.' },
+      { name: 'Timeslots', description: 'Time windows in which a resource can be booked.' },
+      { name: 'Appointments', description: 'Booked slots with their participants, single or in a series.' },
       { name: 'Participations', description: 'The bookings of customers.' },
       { name: 'Customers', description: 'The contact data of the people who book.' },
     ],
   };
 }
 
-const introduction = `Calendar booking for CRMs: users, accounts and providers are set up once, then timeslots, appointments, customers and participations.
+const introduction = `Appointment booking for CRMs. Set up users, accounts and providers once, then manage timeslots, appointments, customers and participations.
 
-- Every request carries an API key in \`X-SERVICE-CLIENT-ID\`, and the CRM of that key in its address.
-- References are chosen by the client, \`uniqueId@platformName\`. In an address they are percent-encoded, once; generated clients do that by themselves.
-- Local date-times, \`YYYY-MM-DDThh:mm\`, are in the time zone of the provider; what is returned is in UTC.
-- Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`; \`instance\` is the request id, which is also in the header \`X-Request-Id\`.
-- Unknown fields and parameters are ignored; with the header \`Prefer: handling=strict\` they are refused. Use it while you develop.
-- Creating something again under the same reference is safe.`;
+- Every request carries an API key in the \`X-SERVICE-CLIENT-ID\` header, and the ID of that key’s CRM in its path.
+- References are chosen by the client, by convention \`uniqueId@platformName\`. In a URL they are percent-encoded, once; generated clients do this for you.
+- Date-times in requests, \`YYYY-MM-DDThh:mm\`, are local to the provider’s time zone; those in responses are in UTC. In a raw query string, write \`+\` as \`%2B\`.
+- Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`; \`instance\` is the request ID, which is also in the \`X-Request-Id\` header.
+- Unknown fields and parameters are ignored. With the header \`Prefer: handling=strict\` they are rejected, which finds typos while you develop.
+- Retrying a creation with the same reference is safe.`;

@@ -29,7 +29,7 @@ export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void 
       url,
       schema: { hide: true },
       onRequest: async () => {
-        throw new RequestError(405, 'method.not_allowed', `Allowed here: ${allowed.join(', ')}.`, { headers: { allow: allowed.join(', ') } });
+        throw new RequestError(405, 'method.not_allowed', `This method is not allowed here. Allowed methods: ${allowed.join(', ')}.`, { headers: { allow: allowed.join(', ') } });
       },
       handler: async () => undefined,
     });

@@ -44,16 +44,16 @@ const problem = Type.Object(
     title: Type.String(),
     status: Type.Integer(),
     detail: Type.String(),
-    instance: Type.String({ description: 'The request id, as in the header X-Request-Id.' }),
-    code: Type.String({ description: 'Stable and machine-readable.' }),
+    instance: Type.String({ description: 'The request ID, as in the `X-Request-Id` header.' }),
+    code: Type.String({ description: 'Stable, machine-readable error code.' }),
     errors: Type.Optional(
       Type.Array(
         Type.Object({
           pointer: Type.Optional(Type.String({ description: 'JSON pointer to a field of the body.' })),
-          parameter: Type.Optional(Type.String({ description: 'Name of a parameter in the path or the query.' })),
+          parameter: Type.Optional(Type.String({ description: 'Name of a path or query parameter.' })),
           detail: Type.String(),
         }),
-        { description: 'Each field at fault.' },
+        { description: 'Every invalid field.' },
       ),
     ),
   },
@@ -85,21 +85,21 @@ const keyCodes: Record<number, string[]> = {
 };
 
 const descriptions: Record<number, string> = {
-  400: 'The request is not valid',
-  401: 'No key, or one that is unknown, expired or revoked',
-  403: 'The key belongs to another CRM',
+  400: 'The request is invalid',
+  401: 'The API key is missing, unknown, expired or revoked',
+  403: 'The API key belongs to another CRM',
   404: 'Not found',
   408: 'The request did not arrive in time',
   409: 'Conflict',
   413: 'The body is too large',
   415: 'The body is not JSON',
-  422: 'The Idempotency-Key belongs to another request',
-  429: 'Too many requests with this key',
-  500: 'An error on our side',
-  503: 'Something needed is down',
+  422: 'The Idempotency-Key was used for a different request',
+  429: 'The rate limit of the key is exhausted',
+  500: 'Internal error',
+  503: 'The service, or something it depends on, is temporarily unavailable',
 };
 
-const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds after which to try again.' } };
+const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to wait before trying again.' } };
 
 export interface ProblemResponse {
   description: string;

@@ -90,7 +90,7 @@ const account = Type.Object(
 const createAccountSchema = {
   operationId: 'createAccount',
   summary: 'Create an account',
-  description: 'A known `accountReference` answers the existing account unchanged.',
+  description: 'If the `accountReference` exists, returns the existing account unchanged.',
   tags: ['Accounts'],
   params: crmParams,
   headers: idempotencyHeaders,
@@ -107,15 +107,15 @@ const createAccountSchema = {
           properties: invoiceAddressFields,
         }),
       ),
-      invoiceContactName: Type.Optional(optionalLine({ description: 'Invoice recipient.' })),
+      invoiceContactName: Type.Optional(optionalLine({ description: 'Name of the invoice recipient.' })),
       invoiceCompanyName: Type.Optional(optionalLine()),
       invoiceTaxId: Type.Optional(optionalLine({ description: 'VAT identifier.' })),
-      email: Type.Optional(optionalEmail({ description: 'Address for invoices.' })),
+      email: Type.Optional(optionalEmail({ description: 'E-mail address for invoices.' })),
     },
     { title: 'NewAccount', examples: [accountExample] },
   ),
   response: {
-    200: wrapped('account', account, 'The account existed'),
+    200: wrapped('account', account, 'The account already exists'),
     201: wrapped('account', account, 'Created'),
     ...problems(
       { 404: ['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'] },

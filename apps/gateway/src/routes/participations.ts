@@ -89,28 +89,28 @@ export const participation = Type.Object(
     messages: Type.Unsafe<string[] | null>({
       type: ['array', 'null'],
       items: { type: 'string' },
-      description: 'The texts that went with it, oldest first.',
+      description: 'Messages sent with the participation, oldest first.',
     }),
-    expiresAt: Type.Optional(instant('When a reservation ends; only in the state `RESERVED`.')),
+    expiresAt: Type.Optional(instant('When the reservation expires; only present in the state `RESERVED`.')),
   },
   { title: 'Participation', examples: [participationExample] },
 );
 
-const ignoreCapacity = flag(false, 'Place the participation even when all seats are taken.');
-const sendMails = flag(true, 'Send the e-mail that belongs to the state.');
-const message = Type.Optional(optionalText({ description: 'Text in the e-mail to the customer.' }));
+const ignoreCapacity = flag(false, 'Create the participation even if all seats are taken.');
+const sendMails = flag(true, 'Send the e-mail for this change of state.');
+const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
 
 const createParticipationSchema = {
   operationId: 'createParticipation',
   summary: 'Create a participation',
   description:
-    '`BOOKED` and `RESERVED` take a seat; a reservation ends after 3 minutes. A known `reference` moves the existing participation to the state.',
+    '`BOOKED` and `RESERVED` take a seat; a reservation expires after 3 minutes. If the `reference` exists, the existing participation moves to the given state.',
   tags: ['Participations'],
   params: providerParams,
   headers: idempotencyHeaders,
   querystring: Type.Object({
     ignoreCapacity,
-    onDuplicateRaise: flag(false, 'Whether a known reference is an error.'),
+    onDuplicateRaise: flag(false, 'Treat an existing reference as an error.'),
     sendMails,
   }),
   body: Type.Object(
@@ -129,7 +129,7 @@ const createParticipationSchema = {
     },
   ),
   response: {
-    200: wrapped('participation', participation, 'The participation existed'),
+    200: wrapped('participation', participation, 'The participation already exists'),
     201: wrapped('participation', participation, 'Created'),
     ...problems(
       {
@@ -159,7 +159,7 @@ const updateParticipationSchema = {
     { title: 'ParticipationChange', examples: [{ state: 'CANCELED', message: 'We are ill, sorry.' }] },
   ),
   response: {
-    200: wrapped('participation', participation, 'The participation as it is now', canceledParticipationExample),
+    200: wrapped('participation', participation, 'The updated participation', canceledParticipationExample),
     ...problems(
       {
         400: ['participation.invalid', 'participation.state_unsupported'],

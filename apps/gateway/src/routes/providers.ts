@@ -77,7 +77,7 @@ const provider = Type.Object(
     impressum: nullableString(),
     branch: Type.Unsafe<string | null>({ type: ['string', 'null'], enum: [...branches, null] }),
     subbranch: nullableString(),
-    timeZone: Type.String({ description: 'IANA time zone of the provider’s local date-times.' }),
+    timeZone: Type.String({ description: 'IANA time zone in which the provider’s local date-times are interpreted.' }),
     uuid: Type.String({ format: 'uuid' }),
   },
   {
@@ -94,7 +94,7 @@ const maxImpressumLength = 10_000;
 const createProviderSchema = {
   operationId: 'createProvider',
   summary: 'Create a provider',
-  description: 'A known `reference` answers the existing provider unchanged.',
+  description: 'If the `reference` exists, returns the existing provider unchanged.',
   tags: ['Providers'],
   params: crmParams,
   headers: idempotencyHeaders,
@@ -104,19 +104,19 @@ const createProviderSchema = {
       ownerReference: line({ description: 'Reference of the owner, an existing user.' }),
       accountReference: line({ description: 'Reference of an existing account.' }),
       name: line({ description: 'Display name.' }),
-      email: Type.Optional(optionalEmail({ description: 'Contact address.' })),
+      email: Type.Optional(optionalEmail({ description: 'Contact e-mail address.' })),
       mobile: Type.Optional(optionalLine()),
       phone: Type.Optional(optionalLine()),
       impressum: Type.Optional(optionalText({ maxLength: maxImpressumLength, description: 'Legal notice.' })),
       // An unknown one is answered with 404 (interface 7, as for accounts), so identity checks it.
       branch: Type.Optional(optionalLine({ description: 'Line of business.', documentedEnum: [...branches, null] })),
-      subbranch: Type.Optional(optionalLine({ description: 'Free label.' })),
-      timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; when absent that of the CRM.' })),
+      subbranch: Type.Optional(optionalLine({ description: 'Free-form label.' })),
+      timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; defaults to the CRM’s.' })),
     },
     { title: 'NewProvider', examples: [providerExample] },
   ),
   response: {
-    200: wrapped('provider', provider, 'The provider existed'),
+    200: wrapped('provider', provider, 'The provider already exists'),
     201: wrapped('provider', provider, 'Created'),
     ...problems(
       {

@@ -61,14 +61,14 @@ const invitation = Type.Object(
   { ...personFields, language: Type.Optional(optionalLine({ format: 'language-tag' })) },
   {
     title: 'Invitation',
-    description: 'A person who becomes a user without a reference, until a user with the same e-mail address is created.',
+    description: 'Invites a person as a user without a reference. Creating a user with the same e-mail address later gives that user its reference.',
   },
 );
 
 const listStaffSchema = {
   operationId: 'listStaff',
   summary: 'List the staff of a provider',
-  description: 'The users with access, the owner first.',
+  description: 'All users with access to the provider, the owner first.',
   tags: ['Staff'],
   params: providerParams,
   response: { 200: list(user, { description: 'The staff' }), ...problems({ 404: ['provider.not_found'] }) },
@@ -77,7 +77,7 @@ const listStaffSchema = {
 const addStaffSchema = {
   operationId: 'addStaff',
   summary: 'Add a member of staff',
-  description: 'Gives an existing user access, or invites a person. Adding a member again changes nothing.',
+  description: 'Gives an existing user access, or invites a person. Adding the same member again has no effect.',
   tags: ['Staff'],
   params: providerParams,
   headers: idempotencyHeaders,
@@ -85,7 +85,7 @@ const addStaffSchema = {
     examples: [{ reference: '4711@acme' }, invitationExample],
   }),
   response: {
-    200: wrapped('user', user, 'Had access already'),
+    200: wrapped('user', user, 'The user already had access'),
     201: wrapped('user', user, 'Added', { ...invitationExample, reference: null, phone: null, mobile: null }),
     ...problems(
       {
@@ -101,7 +101,7 @@ const addStaffSchema = {
 const removeStaffSchema = {
   operationId: 'removeStaff',
   summary: 'Remove a member of staff',
-  description: 'The owner has access always and cannot be removed.',
+  description: 'The owner always has access and cannot be removed.',
   tags: ['Staff'],
   params: Type.Object({ ...providerParams.properties, userRef: pathReference('Reference of the user.') }),
   response: {

@@ -104,14 +104,14 @@ const timeslotStates = ['CREATED', 'BOOKABLE'] as const;
 const raster = integer({ ...rasterRange, description: 'Length of one bookable slot in minutes.' });
 const defaultCapacity = integer({
   ...capacityRange,
-  description: 'Maximum of participants of an appointment that is created from it.',
+  description: 'Maximum number of participants of appointments created from it.',
 });
 const defaultAcceptBookings = Type.Boolean({ description: 'Whether it is publicly bookable.' });
 const state = oneOf(timeslotStates, { description: '`CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.' });
 
 const newTimeslot = Type.Object({
-  reference: Type.Optional(optionalLine({ description: 'Unique; generated when absent.' })),
-  resourceReference: line({ description: 'The resource that it belongs to.' }),
+  reference: Type.Optional(optionalLine({ description: 'Unique; generated if absent.' })),
+  resourceReference: line({ description: 'Reference of the resource it belongs to.' }),
   start: Type.Optional(optionalDateTime()),
   end: dateTime(),
   raster,
@@ -145,7 +145,7 @@ const timeslot = Type.Object(
     defaultAcceptBookings: Type.Boolean(),
     address,
     state: oneOf(timeslotStates),
-    appointments: Type.Array(appointment, { description: 'Those of the resource that lie in the window.' }),
+    appointments: Type.Array(appointment, { description: 'Appointments of the resource that lie within the window.' }),
   },
   { title: 'Timeslot', examples: [timeslotExample] },
 );
@@ -158,7 +158,7 @@ const timeslotParams = Type.Object({
 const createTimeslotsSchema = {
   operationId: 'createTimeslots',
   summary: 'Create timeslots',
-  description: 'All or none. A known `reference` with the same content is answered with what exists.',
+  description: 'Creates all of them or none. If a `reference` exists with the same content, the existing timeslot is returned.',
   tags: ['Timeslots'],
   params: providerParams,
   headers: idempotencyHeaders,
@@ -186,7 +186,7 @@ const createTimeslotsSchema = {
   ),
   response: {
     201: list(timeslot, { description: 'In the order of the request' }),
-    200: list(timeslot, { description: 'All of them existed' }),
+    200: list(timeslot, { description: 'All of them already exist' }),
     ...problems(
       { 400: ['timeslot.invalid'], 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.reference_taken'] },
       { body: true, idempotencyKey: true },
@@ -197,7 +197,7 @@ const createTimeslotsSchema = {
 const listTimeslotsSchema = {
   operationId: 'listTimeslots',
   summary: 'List the timeslots of a resource',
-  description: 'Those that overlap the period, by their start, with the appointments in them.',
+  description: 'Timeslots that overlap the period, ordered by start, each with its appointments.',
   tags: ['Timeslots'],
   params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource.') }),
   querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
@@ -210,7 +210,7 @@ const listTimeslotsSchema = {
 const updateTimeslotSchema = {
   operationId: 'updateTimeslot',
   summary: 'Update a timeslot',
-  description: 'Only the fields that are given change.',
+  description: 'Changes only the given fields.',
   tags: ['Timeslots'],
   params: timeslotParams,
   body: Type.Object(
@@ -225,7 +225,7 @@ const updateTimeslotSchema = {
     { title: 'TimeslotChange', examples: [{ end: '2030-05-06T13:00', state: 'BOOKABLE' }] },
   ),
   response: {
-    200: wrapped('timeslot', timeslot, 'The timeslot as it is now', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
+    200: wrapped('timeslot', timeslot, 'The updated timeslot', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
     ...problems(
       {
         400: ['timeslot.invalid'],
@@ -240,7 +240,7 @@ const updateTimeslotSchema = {
 const deleteTimeslotSchema = {
   operationId: 'deleteTimeslot',
   summary: 'Delete a timeslot',
-  description: 'Its appointments have to be cancelled or deleted first.',
+  description: 'Its appointments must be cancelled or deleted first.',
   tags: ['Timeslots'],
   params: timeslotParams,
   response: {

@@ -1,5 +1,8 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../../src/config.ts';
 import { apiDocument, type Problem } from './client.ts';
 import { createCrm, type TestCrm } from './crm.ts';
 import { examplesOf, type Place } from './api-document.ts';
@@ -119,6 +122,20 @@ describe('the API document', () => {
     for (const schema of [NewProvider, Provider]) expect(schema!.properties.branch).toMatchObject({ enum: [...branches, null] });
     const account = { ownerReference: '4711@acme', accountReference: 'other@acme', branch: 'circus' };
     expect(await crm.post('/account', account)).toMatchObject({ status: 404, body: { code: 'branch.unknown' } });
+  });
+
+  it('speaks of a string, an array and the calling CRM as engineers do', () => {
+    expect(text).toContain('ID of the calling CRM.');
+    expect(text).toContain('Maximum number of participants');
+    expect(text).toContain('Include archived appointments.');
+    expect(text).not.toMatch(/Maximum of|The CRM that calls|those that ended long ago/);
+  });
+
+  it('has no code that the interface does not list', async () => {
+    const contract = await readFile(join(repositoryRoot, 'docs/interface.md'), 'utf8');
+    const codes = new Set([...text.matchAll(/"code":\{"type":"string","enum":\[([^\]]+)\]/g)].flatMap((match) => JSON.parse(`[${match[1]}]`) as string[]));
+    expect(codes.size).toBeGreaterThan(30);
+    expect([...codes].filter((code) => !contract.includes(`\`${code}\``))).toEqual([]);
   });
 
   it('names every problem code that it documents, once for each operation', () => {
