@@ -9,7 +9,7 @@ export function createBrowserPages(publicUrl: string): SendBrowserPage {
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
   return (request, reply) => {
     if (!isBrowser(request)) return undefined;
-    const [status, html] = request.url === '/' ? [200, startPage(basePath)] : [404, notFoundPage(basePath)];
+    const [status, html] = request.url.split('?', 1)[0] === '/' ? [200, startPage(basePath)] : [404, notFoundPage(basePath)];
     return reply
       .code(status)
       .type('text/html; charset=utf-8')

@@ -38,8 +38,8 @@ function linksOf(html: string): string[] {
 }
 
 describe('a browser', () => {
-  it('sees at the root what this is, with links to the documentation', async () => {
-    const { status, type, policy, body } = await ask('/', browser);
+  it.each(['/', '/?from=mail'])('sees at %s what this is, with links to the documentation', async (root) => {
+    const { status, type, policy, body } = await ask(root, browser);
     expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
     expect(policy).toContain("default-src 'none'");
     expect(body).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
