@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Logger } from '@scheduling/runtime';
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { requireKey } from './authentication.ts';
+import { createBrowserPages } from './browser-pages.ts';
 import type { Clients } from './clients.ts';
 import { passOnIdempotencyKeys } from './idempotency-key.ts';
 import { addJsonParser } from './json-body.ts';
@@ -24,6 +25,7 @@ import { providerRoutes } from './routes/providers.ts';
 import { staffRoutes } from './routes/staff.ts';
 import { timeslotRoutes } from './routes/timeslots.ts';
 import { userRoutes } from './routes/users.ts';
+import { offerStrictHandling } from './strict-handling.ts';
 import { toRequestError, validatorCompiler } from './validation.ts';
 
 export interface AppDependencies {
@@ -60,7 +62,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   await app.register(crmRoutes(dependencies), { prefix: '/crms/:crmId' });
   const routes = [...collected];
   refuseOtherMethods(app, routes);
-  refuseUnknownRoutes(app);
+  refuseUnknownRoutes(app, createBrowserPages(dependencies.publicUrl));
   await app.ready();
   return { http: app, routes };
 }
@@ -95,6 +97,7 @@ function crmRoutes(dependencies: AppDependencies) {
   const { clients } = dependencies;
   return async (scope: FastifyInstance): Promise<void> => {
     requireKey(scope, dependencies.keyRing, createRateLimiter());
+    offerStrictHandling(scope);
     passOnIdempotencyKeys(scope);
     scope.addHook('onRequest', async (_request, reply) => {
       // Answers hold personal data.

@@ -5,8 +5,8 @@ import { RequestError } from './problem.ts';
 import { type RateLimiter, windowSeconds } from './rate-limit.ts';
 
 /**
- * Lets only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It comes before the body
- * is read: who may not ask learns nothing about the answer, not even what a right question looks like.
+ * Admits only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It runs before the body
+ * is read, so that an unauthorised caller learns nothing, not even what a valid request looks like.
  */
 export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter): void {
   scope.addHook('onRequest', async (request, reply) => {
@@ -28,7 +28,7 @@ function countRequest(reply: FastifyReply, rateLimiter: RateLimiter, keyHash: st
     ratelimit: `"key";r=${remaining};t=${resetSeconds}`,
   });
   if (allowed) return;
-  throw new RequestError(429, 'rate.limited', `This key may send ${limit} requests a minute.`, {
+  throw new RequestError(429, 'rate.limited', `This key is limited to ${limit} requests per minute.`, {
     headers: { 'retry-after': String(resetSeconds) },
   });
 }

@@ -23,6 +23,8 @@ interface Options {
   description?: string;
   maxLength?: number;
   format?: FieldFormat;
+  /** Values that only the API document lists, because the service behind refuses others with a status of its own. */
+  documentedEnum?: readonly (string | null)[];
 }
 
 /** Bounds that no real calendar reaches; a raster is at most a year of minutes. */
@@ -53,8 +55,7 @@ export function optionalEmail(options: Options = {}): TUnsafe<string | null> {
 }
 
 const dateTimeDescription =
-  'Local date-time in the time zone of the provider, `YYYY-MM-DDThh:mm`. Seconds are optional, and with `Z` or an offset ' +
-  'it is an instant. In a query a `+` is sent as `%2B`.';
+  'Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.';
 
 export function dateTime(): TString {
   return Type.String({ minLength: 1, format: 'date-time-local', description: dateTimeDescription });
@@ -68,11 +69,11 @@ export function integer(options: { minimum: number; maximum: number; description
   return Type.Integer(options);
 }
 
-export function optionalInteger(options: { minimum: number; maximum: number; default?: number }): TUnsafe<number | null> {
+export function optionalInteger(options: { minimum: number; maximum: number; description: string }): TUnsafe<number | null> {
   return Type.Unsafe<number | null>({ type: ['integer', 'null'], ...options });
 }
 
-export function optionalBoolean(options: { description?: string; default?: boolean } = {}): TUnsafe<boolean | null> {
+export function optionalBoolean(options: { description: string }): TUnsafe<boolean | null> {
   return Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], ...options });
 }
 
@@ -98,7 +99,7 @@ export function alternative<With extends TSchema, Without extends TSchema>(
   });
 }
 
-/** A parameter in the path: a reference that is URL-encoded. */
+/** A reference in the path. Leave encoding out of the description: client libraries encode path parameters, and a reader would encode twice. */
 export function pathReference(description: string): TString {
   return Type.String({ minLength: 1, maxLength: maxLineLength, format: 'line', description });
 }
@@ -116,9 +117,9 @@ export function optionalBody<Properties extends TProperties>(
   return Type.Unsafe<Static<TObject<Properties>> | null>({ type: ['object', 'null'], properties, ...options });
 }
 
-/** A flag in the query, `true` or `false`. */
-export function flag(fallback: boolean, description: string) {
-  return Type.Boolean({ default: fallback, description });
+/** A flag in the query, `true` or `false`. A client may leave it out; a handler always sees it, because validation sets the default. */
+export function flag(fallback: boolean, description: string): TUnsafe<boolean> {
+  return Type.Optional(Type.Unsafe<boolean>({ type: 'boolean', default: fallback, description })) as TUnsafe<boolean>;
 }
 
 /** On creation a field that is null or empty is one that was not given. */
@@ -144,7 +145,7 @@ export const formats = {
   username: { passes: (value) => isLine(value) && !/[/?:&#\\]/.test(value), detail: 'must not contain / ? : & # \\ or control characters' },
   'date-time-local': {
     passes: (value) => value === '' || isLocalDateTime(value),
-    detail: 'must be a date and time of the form YYYY-MM-DDThh:mm, with optional seconds and optional Z or offset',
+    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds and with Z or a UTC offset',
   },
   'language-tag': { passes: (value) => value === '' || isLanguageTag(value), detail: 'must be a language tag such as de or en' },
 } satisfies Record<string, { passes: (value: string) => boolean; detail: string }>;

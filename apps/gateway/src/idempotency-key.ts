@@ -8,7 +8,7 @@ export const idempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       pattern: '^[\\x21-\\x7e]{1,255}$',
-      description: 'A text of the client’s choice, new for every request. The same request with the same key again, within 72 hours, has no second effect.',
+      description: 'A string chosen by the client, unique to each request; a UUID is a good choice. Repeating a request with its key within 72 hours has no further effect.',
     }),
   ),
 });

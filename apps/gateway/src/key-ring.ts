@@ -92,7 +92,7 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
 
   return {
     authenticate: async (key) => {
-      if (key === undefined || key === '') throw DomainError.unauthenticated('key.missing', 'The header X-SERVICE-CLIENT-ID is missing.');
+      if (key === undefined || key === '') throw DomainError.unauthenticated('key.missing', 'The X-SERVICE-CLIENT-ID header is missing.');
       if (key.length > maxKeyLength) throw invalidKey();
       const hash = createHash('sha256').update(key).digest();
       const keyHash = hash.toString('base64');

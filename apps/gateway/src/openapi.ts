@@ -1,8 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance, FastifySchema } from 'fastify';
-
-type Json = Record<string, unknown>;
+import type { FastifyInstance } from 'fastify';
+import { completeDocument, showAlternative } from './api-document.ts';
 
 /** The API document at `/openapi.json`, made from the very schemas that validate, and a page to read and try it at `/docs`. */
 export async function serveDocumentation(app: FastifyInstance, publicUrl: string): Promise<void> {
@@ -11,20 +10,60 @@ export async function serveDocumentation(app: FastifyInstance, publicUrl: string
     transform: ({ schema, url }) => ({ schema: showAlternative(schema), url }),
     transformObject: (document) => {
       if ('swaggerObject' in document) return document.swaggerObject;
-      return nameComponents(document.openapiObject);
+      return completeDocument(document.openapiObject);
     },
   });
-  await app.register(swaggerUi, {
+  await app.register(documentationPage);
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+}
+
+/** Swagger UI, and nothing that does not come from here. */
+async function documentationPage(scope: FastifyInstance): Promise<void> {
+  // Swagger UI writes no viewport into its page, so a phone would lay it out for a desktop. Its files are streams.
+  scope.addHook('onSend', async (_request, reply, payload) =>
+    typeof payload === 'string' && reply.getHeader('content-type') === 'text/html; charset=utf-8' ? payload.replace('<head>', `<head>\n${viewport}`) : payload,
+  );
+  await scope.register(swaggerUi, {
     routePrefix: '/docs',
     // All of the page comes from here, and its requests stay here.
     staticCSP: "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; frame-ancestors 'none'; base-uri 'self'",
-    uiConfig: { layout: 'BaseLayout', persistAuthorization: true, tryItOutEnabled: true },
+    uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true },
     // The page is read under whatever name the gateway was reached by, and tries requests there.
-    transformSpecification: (document) => ({ ...document, servers: [{ url: '..', description: 'this gateway' }] }),
-    theme: { title: 'Scheduling API' },
+    transformSpecification: (document) => ({
+      ...document,
+      // Swagger UI makes a link to a foreign site out of it.
+      info: { ...document['info'], license: undefined },
+      servers: [{ url: '..', description: 'this gateway' }],
+      externalDocs: { url: '../openapi.json', description: 'OpenAPI document' },
+    }),
+    theme: {
+      title: 'Scheduling API',
+      css: [{ filename: 'page.css', content: pageStyle }],
+      js: [{ filename: 'color-scheme.js', content: followColorScheme }],
+    },
   });
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
 }
+
+const viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">';
+
+/** Swagger UI has dark colours, but in this layout nothing turns them on. */
+const followColorScheme = `
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', follow);
+follow();
+`;
+
+/** The background before the page is drawn, one link to the document instead of two, and parameters one below the other on a phone. */
+const pageStyle = `
+:root { color-scheme: light dark; }
+@media (prefers-color-scheme: dark) { body { background: #1c2022; } }
+.swagger-ui .info hgroup .link { display: none; }
+@media (max-width: 40rem) {
+  .swagger-ui table.parameters thead { display: none; }
+  .swagger-ui table.parameters, .swagger-ui table.parameters :is(tbody, tr, td) { display: block; }
+}
+`;
 
 function describeApi(publicUrl: string) {
   return {
@@ -34,62 +73,27 @@ function describeApi(publicUrl: string) {
     security: [{ clientId: [] }],
     components: {
       securitySchemes: {
-        clientId: { type: 'apiKey' as const, in: 'header', name: 'X-SERVICE-CLIENT-ID', description: 'An API key of the CRM.' },
+        clientId: { type: 'apiKey' as const, in: 'header', name: 'X-SERVICE-CLIENT-ID', description: 'API key of the CRM.' },
       },
     },
     tags: [
       { name: 'Users', description: 'People with login and contact data.' },
-      { name: 'Accounts', description: 'Tenants with invoice data, each owned by a user.' },
+      { name: 'Accounts', description: 'Booked service plans with their invoice data, each owned by a user.' },
       { name: 'Providers', description: 'Calendar profiles, each owned by a user.' },
       { name: 'Staff', description: 'The users who have access to a provider.' },
-      { name: 'Timeslots', description: 'Windows of a resource in which bookings are possible.' },
-      { name: 'Appointments', description: 'Booked times with their participants, single or in a series.' },
+      { name: 'Timeslots', description: 'Time windows in which a resource can be booked.' },
+      { name: 'Appointments', description: 'Booked slots with their participants, single or in a series.' },
       { name: 'Participations', description: 'The bookings of customers.' },
       { name: 'Customers', description: 'The contact data of the people who book.' },
     ],
   };
 }
 
-const introduction = `Calendar booking for CRMs: users, accounts and providers are set up once, then timeslots, appointments, customers and participations.
+const introduction = `Appointment booking for CRMs. Set up users, accounts and providers once, then manage timeslots, appointments, customers and participations.
 
-- Every request carries an API key in \`X-SERVICE-CLIENT-ID\`, and the CRM of that key in its address.
-- References are chosen by the client, \`uniqueId@platformName\`, and URL-encoded in addresses.
-- Local date-times, \`YYYY-MM-DDThh:mm\`, are in the time zone of the provider; what is returned is in UTC.
-- Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`; \`instance\` is the request id, which is also in the header \`X-Request-Id\`.
-- Creating something again under the same reference is safe.`;
-
-/** Two kinds of a body, which the validator tells apart by a field, are `anyOf` for the reader. */
-function showAlternative(schema: FastifySchema): FastifySchema {
-  const body = schema?.body as Json | undefined;
-  if (body?.['if'] === undefined) return schema;
-  const { type: _type, if: _condition, then: withField, else: withoutField, ...rest } = body;
-  return { ...schema, body: { ...rest, anyOf: [withoutField, withField] } };
-}
-
-/** Moves every schema with a title to the components, once, and leaves references behind. A body of a DELETE may be left out. */
-function nameComponents(document: Json): Json {
-  const schemas: Json = {};
-  const paths = replaceTitled(document['paths'], schemas) as Record<string, Record<string, Json>>;
-  for (const path of Object.values(paths)) {
-    const body = path['delete']?.['requestBody'] as Json | undefined;
-    if (body !== undefined) body['required'] = false;
-  }
-  return { ...document, paths, components: { ...(document['components'] as Json), schemas } };
-}
-
-function replaceTitled(node: unknown, schemas: Json): unknown {
-  if (Array.isArray(node)) return node.map((each) => replaceTitled(each, schemas));
-  if (typeof node !== 'object' || node === null) return node;
-  const replaced = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, isData(key) ? value : replaceTitled(value, schemas)]));
-  const { title, format } = replaced;
-  // Rules of this gateway about control characters, unknown to the registry of formats.
-  if (format === 'line' || format === 'text') delete replaced['format'];
-  if (typeof title !== 'string') return replaced;
-  schemas[title] = replaced;
-  return { $ref: `#/components/schemas/${title}` };
-}
-
-/** Examples are data, whatever their fields are called. */
-function isData(key: string): boolean {
-  return key === 'example' || key === 'examples' || key === 'default' || key === 'enum';
-}
+- Every request carries an API key in the \`X-SERVICE-CLIENT-ID\` header, and the ID of that key’s CRM in its path.
+- References are chosen by the client, by convention \`uniqueId@platformName\`. In a URL they are percent-encoded, once; generated clients do this for you.
+- Date-times in requests, \`YYYY-MM-DDThh:mm\`, are local to the provider’s time zone; those in responses are in UTC. In a raw query string, write \`+\` as \`%2B\`.
+- Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`; \`instance\` is the request ID, which is also in the \`X-Request-Id\` header.
+- Unknown fields and parameters are ignored. With the header \`Prefer: handling=strict\` they are rejected, which finds typos while you develop.
+- Retrying a creation with the same reference is safe.`;

@@ -36,7 +36,7 @@ export class RequestError extends Error {
 
 /** A request whose parts have the wrong shape; the details are in the faults. */
 export function invalidRequest(faults: Fault[]): RequestError {
-  return new RequestError(400, 'request.invalid', 'The request is not valid. Each field at fault is listed in errors.', { faults });
+  return new RequestError(400, 'request.invalid', 'The request is invalid. Each invalid field is listed in errors.', { faults });
 }
 
 /** What a failure becomes on the wire. */
@@ -72,7 +72,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
     .send(JSON.stringify(toProblem({ ...refusal, faults }, request.id)));
 }
 
-export function toProblem(refusal: Refusal, requestId: string): Problem {
+export function toProblem(refusal: Omit<Refusal, 'headers'>, requestId: string): Problem {
   return {
     type: 'about:blank',
     title: STATUS_CODES[refusal.status] ?? 'Error',
@@ -100,7 +100,7 @@ function refusalOfDomainError(error: DomainError): Refusal {
   switch (error.category) {
     case 'unavailable':
       // Code and message say what is down inside: nothing for callers.
-      return { ...refusal, code: 'service.unavailable', detail: 'The service cannot answer at the moment. Please try again.', headers: { 'retry-after': '1' } };
+      return { ...refusal, code: 'service.unavailable', detail: 'The service is temporarily unavailable. Please try again.', headers: { 'retry-after': '1' } };
     case 'unauthenticated':
       // RFC 9110 11.6.1: a 401 names a challenge.
       return { ...refusal, headers: { 'www-authenticate': 'ApiKey header="X-SERVICE-CLIENT-ID"' } };
@@ -120,10 +120,10 @@ function refusalOfDomainError(error: DomainError): Refusal {
 }
 
 const frameworkRefusals = {
-  400: { code: 'request.malformed', detail: 'The request cannot be read: its address, headers or body are malformed.' },
+  400: { code: 'request.malformed', detail: 'The request is malformed: its URL, headers or body cannot be parsed.' },
   408: { code: 'request.timeout', detail: 'The request did not arrive in time.' },
   413: { code: 'request.too_large', detail: 'The body is larger than 1 MiB.' },
-  414: { code: 'request.address_too_long', detail: 'The address of the request is too long.' },
+  414: { code: 'request.address_too_long', detail: 'The URL of the request is too long.' },
   415: { code: 'request.unsupported_media_type', detail: 'The body must be JSON, with Content-Type: application/json.' },
   431: { code: 'request.headers_too_large', detail: 'The headers of the request are too large.' },
 } satisfies Record<number, Pick<Refusal, 'code' | 'detail'>>;

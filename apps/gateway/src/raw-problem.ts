@@ -12,7 +12,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
 /** Node answers an `Expect` that it does not know without a body. */
 export function refuseUnknownExpectations(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    response.socket?.end(rawResponse(new RequestError(417, 'request.expectation_failed', 'The only expectation that can be met is 100-continue.')));
+    response.socket?.end(rawResponse(new RequestError(417, 'request.expectation_failed', 'The only supported expectation is 100-continue.')));
   });
 }
 
@@ -23,9 +23,9 @@ function parserRefusal(code: string | undefined): RequestError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new RequestError(408, 'request.timeout', 'The request did not arrive in time.');
     case 'HPE_INVALID_VERSION':
-      return new RequestError(505, 'request.unsupported_version', 'The service speaks HTTP/1.1.');
+      return new RequestError(505, 'request.unsupported_version', 'The service supports HTTP/1.1.');
     default:
-      return new RequestError(400, 'request.malformed', 'The request is not HTTP.');
+      return new RequestError(400, 'request.malformed', 'The request is not a valid HTTP request.');
   }
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { METHODS } from 'node:http';
+import type { SendBrowserPage } from './browser-pages.ts';
 import { RequestError } from './problem.ts';
 
 export interface Route {
@@ -28,7 +29,7 @@ export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void 
       url,
       schema: { hide: true },
       onRequest: async () => {
-        throw new RequestError(405, 'method.not_allowed', `Allowed here: ${allowed.join(', ')}.`, { headers: { allow: allowed.join(', ') } });
+        throw new RequestError(405, 'method.not_allowed', `This method is not allowed here. Allowed methods: ${allowed.join(', ')}.`, { headers: { allow: allowed.join(', ') } });
       },
       handler: async () => undefined,
     });
@@ -39,8 +40,10 @@ function partition<T>(values: T[], belongs: (value: T) => boolean): [T[], T[]] {
   return [values.filter(belongs), values.filter((value) => !belongs(value))];
 }
 
-export function refuseUnknownRoutes(app: FastifyInstance): void {
-  app.setNotFoundHandler(() => {
+export function refuseUnknownRoutes(app: FastifyInstance, sendBrowserPage: SendBrowserPage): void {
+  app.setNotFoundHandler((request, reply) => {
+    const sent = sendBrowserPage(request, reply);
+    if (sent !== undefined) return sent;
     throw new RequestError(404, 'route.not_found', 'There is nothing at this address.');
   });
 }

@@ -1,4 +1,5 @@
-import { type TSchema, type TUnsafe, Type } from 'typebox';
+import { type TArray, type TSchema, type TUnsafe, Type } from 'typebox';
+import { invalidRequest, type Problem, toProblem, toRefusal } from './problem.ts';
 
 /** What the answers of several resources are made of. A schema with a title becomes a component of the API document. */
 
@@ -7,9 +8,19 @@ const apiInfo = Type.Object({ version: Type.String({ examples: ['1'] }) }, { tit
 /** interface 9: the version of every wrapped answer. */
 export const apiInfoValue = { version: '1' };
 
-/** `{ "api-info": …, "<entity>": … }` (interface 1). */
-export function wrapped<Name extends string, Schema extends TSchema>(name: Name, schema: Schema, description: string) {
-  return Type.Object({ 'api-info': apiInfo, [name]: schema } as Wrapped<Name, Schema>, { description });
+/** `{ "api-info": …, "<entity>": … }` (interface 1), with the example of the entity. */
+export function wrapped<Name extends string, Schema extends TSchema>(name: Name, schema: Schema, description: string, example: unknown = exampleOf(schema)) {
+  const examples = [{ 'api-info': apiInfoValue, [name]: example }];
+  return Type.Object({ 'api-info': apiInfo, [name]: schema } as Wrapped<Name, Schema>, { description, examples });
+}
+
+/** A bare array (interface 1), with the example of its elements. */
+export function list<Schema extends TSchema>(schema: Schema, options: { description: string; headers?: unknown }): TArray<Schema> {
+  return Type.Array(schema, { ...options, examples: [[exampleOf(schema)]] });
+}
+
+function exampleOf(schema: TSchema): unknown {
+  return (schema as { examples?: unknown[] }).examples?.[0];
 }
 
 type Wrapped<Name extends string, Schema extends TSchema> = { 'api-info': typeof apiInfo } & Record<Name, Schema>;
@@ -20,7 +31,7 @@ export function nullableString(options: { description?: string } = {}): TUnsafe<
 
 /** An instant as it is returned, `YYYY-MM-DDThh:mm:ssZ`. */
 export function instant(description = 'UTC, `YYYY-MM-DDThh:mm:ssZ`.'): TUnsafe<string> {
-  return Type.Unsafe<string>({ type: 'string', format: 'date-time', description });
+  return Type.Unsafe<string>({ type: 'string', format: 'date-time', description, examples: ['2030-05-06T07:00:00Z'] });
 }
 
 export function presentInstant(date: Date | undefined): string {
@@ -33,16 +44,16 @@ const problem = Type.Object(
     title: Type.String(),
     status: Type.Integer(),
     detail: Type.String(),
-    instance: Type.String({ description: 'The request id, as in the header X-Request-Id.' }),
-    code: Type.String({ description: 'Stable and machine-readable.' }),
+    instance: Type.String({ description: 'The request ID, as in the `X-Request-Id` header.' }),
+    code: Type.String({ description: 'Stable, machine-readable error code.' }),
     errors: Type.Optional(
       Type.Array(
         Type.Object({
           pointer: Type.Optional(Type.String({ description: 'JSON pointer to a field of the body.' })),
-          parameter: Type.Optional(Type.String({ description: 'Name of a parameter in the path or the query.' })),
+          parameter: Type.Optional(Type.String({ description: 'Name of a path or query parameter.' })),
           detail: Type.String(),
         }),
-        { description: 'Each field at fault.' },
+        { description: 'Every invalid field.' },
       ),
     ),
   },
@@ -51,7 +62,7 @@ const problem = Type.Object(
 
 /** What every operation may answer. */
 const commonCodes: Record<number, string[]> = {
-  400: ['request.invalid', 'request.malformed'],
+  400: ['request.invalid', 'request.malformed', 'request.unknown_field'],
   401: ['key.missing', 'key.invalid'],
   403: ['crm.forbidden'],
   429: ['rate.limited'],
@@ -74,26 +85,26 @@ const keyCodes: Record<number, string[]> = {
 };
 
 const descriptions: Record<number, string> = {
-  400: 'The request is not valid',
-  401: 'No key, or one that is unknown, expired or revoked',
-  403: 'The key belongs to another CRM',
+  400: 'The request is invalid',
+  401: 'The API key is missing, unknown, expired or revoked',
+  403: 'The API key belongs to another CRM',
   404: 'Not found',
   408: 'The request did not arrive in time',
   409: 'Conflict',
   413: 'The body is too large',
   415: 'The body is not JSON',
-  422: 'The Idempotency-Key belongs to another request',
+  422: 'The Idempotency-Key was used for a different request',
   429: 'Too many requests',
-  500: 'An error on our side',
-  503: 'Something needed is down',
+  500: 'Internal error',
+  503: 'The service, or something it depends on, is temporarily unavailable',
 };
 
-const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds after which to try again.' } };
+const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to wait before trying again.' } };
 
 export interface ProblemResponse {
   description: string;
   headers?: unknown;
-  content: { 'application/problem+json': { schema: TSchema } };
+  content: { 'application/problem+json': { schema: TSchema; example: Problem } };
 }
 
 /** The error answers of an operation: those that it shares with others, and its own codes by status. */
@@ -105,19 +116,26 @@ export function problems(
   for (const part of [commonCodes, options.body ? bodyCodes : {}, own, options.idempotencyKey ? keyCodes : {}]) {
     for (const [status, more] of Object.entries(part)) codes[Number(status)] = [...(codes[Number(status)] ?? []), ...more];
   }
-  return Object.fromEntries(Object.entries(codes).map(([status, list]) => [status, problemResponse(Number(status), list)]));
+  return Object.fromEntries(Object.entries(codes).map(([status, list]) => [status, problemResponse(Number(status), list, options.body === true)]));
 }
 
-function problemResponse(status: number, codes: string[]): ProblemResponse {
+function problemResponse(status: number, codes: string[], hasBody: boolean): ProblemResponse {
   return {
     description: `${descriptions[status]}: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
     ...(mayBeTriedAgain(status, codes) && { headers: retryAfter }),
     content: {
       'application/problem+json': {
         schema: Type.Unsafe({ allOf: [problem, { type: 'object', properties: { code: { type: 'string', enum: codes } } }] }),
+        example: exampleProblem(status, codes[0]!, hasBody),
       },
     },
   };
+}
+
+function exampleProblem(status: number, code: string, hasBody: boolean): Problem {
+  const fault = hasBody ? { pointer: '/reference', detail: 'is required' } : { parameter: 'crmId', detail: 'must not be longer than 255 characters' };
+  const refusal = code === 'request.invalid' ? toRefusal(invalidRequest([fault])) : { status, code, detail: `${descriptions[status]}.`, faults: [] };
+  return toProblem(refusal, '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11');
 }
 
 function mayBeTriedAgain(status: number, codes: string[]): boolean {

@@ -14,6 +14,7 @@ const addressAjv = createAjv(true);
 
 function createAjv(coerceTypes: boolean): Ajv {
   const ajv = new Ajv({ allErrors: true, coerceTypes, useDefaults: true, strict: true, allowUnionTypes: true, verbose: false });
+  ajv.addKeyword('documentedEnum');
   for (const [name, { passes }] of Object.entries(formats)) ajv.addFormat(name, { type: 'string', validate: passes });
   return ajv;
 }
@@ -28,7 +29,7 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
   };
 };
 
-/** A list that is too long is refused before its elements are looked at: a body of 1 MiB must not bring forth a hundred thousand faults. */
+/** A list that is too long is refused before its elements are looked at: a body of 1 MiB must not produce a hundred thousand errors. */
 function findOversizedLists(data: unknown): FastifySchemaValidationError[] {
   if (typeof data !== 'object' || data === null) return [];
   return Object.entries(data).flatMap(([name, value]) =>
@@ -42,7 +43,7 @@ function findOversizedLists(data: unknown): FastifySchemaValidationError[] {
 export function toRequestError(errors: FastifySchemaValidationError[], part: string): RequestError {
   // The only header with a schema. It is neither in the body nor in the address, so the detail names it.
   if (part === 'headers') {
-    return new RequestError(400, 'idempotency_key.invalid', 'The header Idempotency-Key must be 1 to 255 visible ASCII characters.');
+    return new RequestError(400, 'idempotency_key.invalid', 'The Idempotency-Key header must be 1 to 255 visible ASCII characters.');
   }
   const faults = new Map<string, Fault>();
   for (const error of errors) {
@@ -80,26 +81,28 @@ function detailOf({ keyword, params, message }: FastifySchemaValidationError): s
     case 'enum':
       return `must be one of ${(params['allowedValues'] as (string | null)[]).filter((value) => value !== null).join(', ')}`;
     case 'type':
-      return `must be ${[params['type']].flat().map((type) => typeNames[String(type)]).join(' or ')}`;
+      return `must be ${alternatives.format([params['type']].flat().flatMap((type) => typeNames[String(type)] ?? []))}`;
     case 'format':
       return formats[params['format'] as FieldFormat].detail;
     default:
-      return message ?? 'is not valid';
+      return message ?? 'is invalid';
   }
 }
 
-const typeNames: Record<string, string> = {
-  string: 'a text',
-  integer: 'a whole number',
-  number: 'a number',
-  boolean: 'true or false',
-  object: 'an object',
-  array: 'a list',
-  null: 'null',
+const alternatives = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
+const typeNames: Record<string, string[]> = {
+  string: ['a string'],
+  integer: ['an integer'],
+  number: ['a number'],
+  boolean: ['true', 'false'],
+  object: ['an object'],
+  array: ['an array'],
+  null: ['null'],
 };
 
 /** RFC 6901 section 3. */
-function escapePointer(name: string): string {
+export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 

@@ -369,9 +369,31 @@ describe('a request', () => {
     expect(problem.errors).toEqual([{ parameter: 'includeArchived', detail: 'must be true or false' }]);
   });
 
+  it('is told which types it should have, in the words of JSON', async () => {
+    const { problem } = await gateway.send('POST', '/crms/one/provider/p/appointments', {
+      ...single,
+      reference: 5,
+      productName: 5,
+      capacity: 'x',
+      acceptBookings: 'x',
+      price: 'x',
+      participations: {},
+      address: 5,
+    });
+    expect(Object.fromEntries(problem.errors!.map((error) => ['pointer' in error ? error.pointer : '', error.detail]))).toEqual({
+      '/reference': 'must be a string',
+      '/productName': 'must be a string or null',
+      '/capacity': 'must be an integer or null',
+      '/acceptBookings': 'must be true, false or null',
+      '/price': 'must be an object or null',
+      '/participations': 'must be an array or null',
+      '/address': 'must be an object, a string or null',
+    });
+  });
+
   it('to delete is told when body and query differ', async () => {
     const { problem } = await gateway.send('DELETE', '/crms/one/provider/p/appointments?appointmentReference=a', { appointmentReference: 'b' });
-    expect(problem.errors).toEqual([{ pointer: '/appointmentReference', detail: 'is given in the body and in the query, and they differ' }]);
+    expect(problem.errors).toEqual([{ pointer: '/appointmentReference', detail: 'has different values in the body and the query' }]);
   });
 
   it('to delete says what to delete', async () => {
@@ -437,7 +459,7 @@ describe('an Idempotency-Key', () => {
       expect(await response.json(), path).toMatchObject({
         status: 400,
         code: 'idempotency_key.invalid',
-        detail: 'The header Idempotency-Key must be 1 to 255 visible ASCII characters.',
+        detail: 'The Idempotency-Key header must be 1 to 255 visible ASCII characters.',
       });
     }
   });

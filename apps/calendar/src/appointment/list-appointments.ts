@@ -98,7 +98,7 @@ function readQuery(
   const to = query.to === undefined ? undefined : errors.dateTime('/to', query.to, timeZone);
   if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
   const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-  if (query.cursor !== undefined && start === undefined) errors.add('/cursor', 'is not a cursor that this list has given');
+  if (query.cursor !== undefined && start === undefined) errors.add('/cursor', 'is not a valid cursor');
   if (query.limit === 0) errors.add('/limit', 'must be at least 1');
   errors.throwIfAny('appointment.invalid');
   const { crmId, productReference, resourceReference, includeArchived } = query;

@@ -69,7 +69,7 @@ function readQuery(query: TimeslotsQuery, providerId: string, timeZone: string):
   const to = errors.dateTime('/to', query.to, timeZone);
   if (to <= from) errors.add('/to', 'must be after from');
   const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-  if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a cursor that this list has given');
+  if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a valid cursor');
   if (query.limit === 0) errors.add('/limit', 'must be at least 1');
   errors.throwIfAny('timeslot.invalid');
   return { filter: { crmId: query.crmId, providerId, resourceReference: query.resourceReference, from, to }, after };

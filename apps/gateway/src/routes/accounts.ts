@@ -5,6 +5,8 @@ import type { Clients } from '../clients.ts';
 import { given, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { branches } from './branches.ts';
+import { crmParams } from './path-parameters.ts';
 
 /** interface 4.6. */
 export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
@@ -57,24 +59,6 @@ interface InvoiceAddress {
 
 const invoiceAddressFields = { city: line(), countryCode: line(), street: line(), number: line(), zip: line() };
 
-const account = Type.Object(
-  {
-    ownerReference: Type.String(),
-    accountReference: Type.String(),
-    branch: Type.String(),
-    invoiceAddress: Type.Unsafe<InvoiceAddress | null>({
-      type: ['object', 'null'],
-      required: Object.keys(invoiceAddressFields),
-      properties: Object.fromEntries(Object.keys(invoiceAddressFields).map((name) => [name, { type: 'string' }])),
-    }),
-    invoiceContactName: nullableString(),
-    invoiceCompanyName: nullableString(),
-    invoiceTaxId: nullableString(),
-    email: nullableString(),
-  },
-  { title: 'Account' },
-);
-
 const accountExample = {
   ownerReference: '4711@acme',
   accountReference: 'main@acme',
@@ -85,19 +69,37 @@ const accountExample = {
   email: 'invoices@acme.example',
 };
 
+const account = Type.Object(
+  {
+    ownerReference: Type.String(),
+    accountReference: Type.String(),
+    branch: Type.Unsafe<string>({ type: 'string', enum: branches }),
+    invoiceAddress: Type.Unsafe<InvoiceAddress | null>({
+      type: ['object', 'null'],
+      required: Object.keys(invoiceAddressFields),
+      properties: Object.fromEntries(Object.keys(invoiceAddressFields).map((name) => [name, { type: 'string' }])),
+    }),
+    invoiceContactName: nullableString(),
+    invoiceCompanyName: nullableString(),
+    invoiceTaxId: nullableString(),
+    email: nullableString(),
+  },
+  { title: 'Account', examples: [{ ...accountExample, invoiceContactName: null }] },
+);
+
 const createAccountSchema = {
   operationId: 'createAccount',
   summary: 'Create an account',
-  description: 'A known `accountReference` answers the existing account unchanged.',
+  description: 'If the `accountReference` exists, returns the existing account unchanged.',
   tags: ['Accounts'],
-  params: Type.Object({ crmId: pathReference('The CRM that calls.') }),
+  params: crmParams,
   headers: idempotencyHeaders,
   body: Type.Object(
     {
       ownerReference: line({ description: 'Reference of an existing user.' }),
       // Format and branch are answered with 404, not with 400 (interface 7), so identity checks them.
       accountReference: line({ description: 'Unique, `uniqueId@platformName`.' }),
-      branch: line({ description: 'One of `real-estate`, `facilities`, `handyman`, `sports-and-leisure`, `misc`.' }),
+      branch: line({ description: 'Line of business.', documentedEnum: branches }),
       invoiceAddress: Type.Optional(
         Type.Unsafe<InvoiceAddress | null>({
           type: ['object', 'null'],
@@ -105,15 +107,15 @@ const createAccountSchema = {
           properties: invoiceAddressFields,
         }),
       ),
-      invoiceContactName: Type.Optional(optionalLine({ description: 'Invoice recipient.' })),
+      invoiceContactName: Type.Optional(optionalLine({ description: 'Name of the invoice recipient.' })),
       invoiceCompanyName: Type.Optional(optionalLine()),
       invoiceTaxId: Type.Optional(optionalLine({ description: 'VAT identifier.' })),
-      email: Type.Optional(optionalEmail({ description: 'Address for invoices.' })),
+      email: Type.Optional(optionalEmail({ description: 'E-mail address for invoices.' })),
     },
     { title: 'NewAccount', examples: [accountExample] },
   ),
   response: {
-    200: wrapped('account', account, 'The account existed'),
+    200: wrapped('account', account, 'The account already exists'),
     201: wrapped('account', account, 'Created'),
     ...problems(
       { 404: ['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'] },
@@ -126,9 +128,6 @@ const getAccountSchema = {
   operationId: 'getAccount',
   summary: 'Get an account',
   tags: ['Accounts'],
-  params: Type.Object({
-    crmId: pathReference('The CRM that calls.'),
-    reference: pathReference('Reference of the account, URL-encoded.'),
-  }),
+  params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the account.') }),
   response: { 200: wrapped('account', account, 'The account'), ...problems({ 404: ['account.not_found'] }) },
 } as const;

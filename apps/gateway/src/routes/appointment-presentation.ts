@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { oneOf } from '../fields.ts';
 import { instant, nullableString, presentInstant } from '../schemas.ts';
 import { address, presentLocation } from './locations.ts';
-import { participation, presentParticipation } from './participations.ts';
+import { participation, participationExample, presentParticipation } from './participations.ts';
 
 /** interface 2.5. */
 export function presentAppointment(appointment: Appointment) {
@@ -45,14 +45,33 @@ interface Price {
   currency: string;
 }
 
+export const appointmentExample = {
+  reference: 'a-1@acme',
+  acceptBookings: true,
+  address: { city: 'Berlin', countryCode: 'DE', street: 'Beispielstraße', number: '1', zip: '10115' },
+  archived: false,
+  capacity: 2,
+  contactReference: null,
+  description: 'Haircut',
+  start: '2030-05-06T07:00:00Z',
+  end: '2030-05-06T07:30:00Z',
+  notes: null,
+  participations: [participationExample],
+  price: { value: 49.9, currency: 'EUR' },
+  productReference: 'haircut@acme',
+  resourceReference: 'room-1@acme',
+  seriesId: null,
+  state: 'ACTIVE',
+};
+
 export const appointment = Type.Object(
   {
     reference: Type.String(),
     acceptBookings: Type.Boolean({ description: 'Whether it is publicly bookable.' }),
     address,
     archived: Type.Boolean(),
-    capacity: Type.Integer({ description: 'Maximum of participants.' }),
-    contactReference: nullableString({ description: 'The user who is responsible.' }),
+    capacity: Type.Integer({ description: 'Maximum number of participants.' }),
+    contactReference: nullableString({ description: 'Reference of the responsible user.' }),
     description: nullableString(),
     start: instant(),
     end: instant(),
@@ -65,8 +84,8 @@ export const appointment = Type.Object(
     }),
     productReference: Type.String(),
     resourceReference: Type.String(),
-    seriesId: nullableString({ description: 'Of appointments of a series.' }),
+    seriesId: nullableString({ description: 'Set for appointments of a series.' }),
     state: oneOf(appointmentStates),
   },
-  { title: 'Appointment' },
+  { title: 'Appointment', examples: [appointmentExample] },
 );

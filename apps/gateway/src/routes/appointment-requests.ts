@@ -52,7 +52,7 @@ export function deletionTarget(
   const seriesId = singleArgument('seriesId', body, query);
   if (appointmentReference !== undefined && seriesId === undefined) return { $case: 'appointmentReference', value: appointmentReference };
   if (appointmentReference === undefined && seriesId !== undefined) return { $case: 'seriesId', value: seriesId };
-  const detail = 'is required, either appointmentReference or seriesId';
+  const detail = 'exactly one of appointmentReference and seriesId is required';
   throw invalidRequest([
     { pointer: '/appointmentReference', detail },
     { pointer: '/seriesId', detail },

@@ -15,17 +15,17 @@ import {
   optionalInteger,
   optionalLine,
   optionalText,
-  pathReference,
   queryLine,
   rasterRange,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
-import { problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
-import { appointment } from './appointment-presentation.ts';
+import { appointment, appointmentExample } from './appointment-presentation.ts';
 import { addressInput } from './locations.ts';
-import { participationStates } from './participations.ts';
+import { canceledParticipationExample, participationStates } from './participations.ts';
+import { providerParams } from './path-parameters.ts';
 
 interface PriceInput {
   value: number;
@@ -35,13 +35,14 @@ interface PriceInput {
 const maxPrice = 1_000_000_000;
 
 const commonFields = {
-  capacity: Type.Optional(optionalInteger({ ...capacityRange, default: 0 })),
-  acceptBookings: Type.Optional(optionalBoolean({ default: false, description: 'Whether it is publicly bookable.' })),
+  // Defaults are stated in the description: generated clients treat a field with `default` as required.
+  capacity: Type.Optional(optionalInteger({ ...capacityRange, description: 'Maximum number of participants; defaults to 0.' })),
+  acceptBookings: Type.Optional(optionalBoolean({ description: 'Whether it is publicly bookable; defaults to false.' })),
   resourceReference: line(),
   productReference: line(),
-  productName: Type.Optional(optionalLine({ description: 'Name of the product; it becomes the description.' })),
-  description: Type.Optional(optionalText({ description: 'Instead of the name of the product.' })),
-  contactReference: Type.Optional(optionalLine({ description: 'The user who is responsible.' })),
+  productName: Type.Optional(optionalLine({ description: 'Name of the product; used as the description.' })),
+  description: Type.Optional(optionalText({ description: 'Takes precedence over `productName`.' })),
+  contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
   notes: Type.Optional(optionalText()),
   address: Type.Optional(addressInput),
   price: Type.Optional(
@@ -74,7 +75,7 @@ export const newAppointment = Type.Object(
         type: ['array', 'null'],
         items: embeddedParticipation,
         maxItems: maxListLength,
-        description: 'Participants without a customer record. They are never refused for capacity.',
+        description: 'Participants without a customer record. They are never rejected for lack of capacity.',
       }),
     ),
   },
@@ -83,6 +84,7 @@ export const newAppointment = Type.Object(
 
 export const newSeries = Type.Object(
   {
+    reference: Type.Optional(Type.Unknown({ description: 'Ignored: references of the appointments are generated.' })),
     from: Type.Optional(optionalDateTime()),
     to: Type.Optional(optionalDateTime()),
     series_data: Type.Object(
@@ -94,39 +96,34 @@ export const newSeries = Type.Object(
           Type.Unsafe<string[] | null>({
             type: ['array', 'null'],
             items: { type: 'string', enum: ['1', '2', '3', '4', '5', '6', '7'] },
-            description: '`1` is Monday. Needed when the series spans more than a day.',
+            description: '`1` is Monday. Required if the series spans more than one day.',
           }),
         ),
       },
-      { description: 'The span of days.' },
+      { description: 'First and last day, slot length and weekdays of the series.' },
     ),
     ...commonFields,
   },
-  { title: 'NewSeries', description: 'The times of day of `from` and `to` are the daily window; when absent those of `series_data`.' },
+  { title: 'NewSeries', description: 'The times of day of `from` and `to` define the daily window; they default to those of `series_data`.' },
 );
-
-const providerParams = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
 
 export const listAppointmentsSchema = {
   operationId: 'listAppointments',
   summary: 'List the appointments of a provider',
-  description: 'Active and cancelled ones by their start. Complete, unless `limit` is given.',
+  description: 'Active and cancelled appointments, ordered by start. Returns all of them unless `limit` is given.',
   tags: ['Appointments'],
   params: providerParams,
   querystring: Type.Object({
-    productRef: queryLine('Only those of this product.'),
-    resourceRef: queryLine('Only those of this resource.'),
-    includeArchived: flag(false, 'With those that ended long ago.'),
+    productRef: queryLine('Only appointments of this product.'),
+    resourceRef: queryLine('Only appointments of this resource.'),
+    includeArchived: flag(false, 'Include archived appointments.'),
     from: Type.Optional(dateTime()),
     to: Type.Optional(dateTime()),
     ...pageFields,
   }),
   response: {
     // Unknown to the compiler, because it is sent as a stream.
-    200: Type.Unsafe<unknown>(Type.Array(appointment, { description: 'The appointments', headers: linkHeader })),
+    200: Type.Unsafe<unknown>(list(appointment, { description: 'The appointments', headers: linkHeader })),
     ...problems({ 400: ['appointment.invalid'], 404: ['provider.not_found'] }),
   },
 } as const;
@@ -135,8 +132,8 @@ export const createAppointmentSchema = {
   operationId: 'createAppointment',
   summary: 'Create an appointment or a series',
   description:
-    'A body with `series_data` creates a series, and answers with an array. A known `reference` with the same content is answered ' +
-    'with what exists. No e-mail is sent.',
+    'A body with `series_data` creates a series and returns an array. If the `reference` exists with the same content, the existing ' +
+    'appointment is returned. No e-mail is sent.',
   tags: ['Appointments'],
   params: providerParams,
   headers: idempotencyHeaders,
@@ -165,13 +162,31 @@ export const createAppointmentSchema = {
     ],
   }),
   response: {
-    200: wrapped('appointment', appointment, 'The appointment existed'),
+    200: wrapped('appointment', appointment, 'The appointment already exists'),
     201: Type.Unsafe<unknown>({
       anyOf: [
         wrapped('appointment', appointment, 'A single appointment'),
-        Type.Array(appointment, { description: 'The appointments of a series, by their start' }),
+        Type.Array(appointment, { description: 'The appointments of a series, ordered by start' }),
       ],
       description: 'Created',
+      examples: [
+        { 'api-info': apiInfoValue, appointment: { ...appointmentExample, participations: [] } },
+        [
+          {
+            ...appointmentExample,
+            reference: '6c9b7b57-6f0c-4f5c-8f25-0d6c3f1f8b1e@scheduling',
+            acceptBookings: false,
+            address: null,
+            capacity: 1,
+            description: null,
+            start: '2030-06-03T07:00:00Z',
+            end: '2030-06-03T07:30:00Z',
+            participations: [],
+            price: null,
+            seriesId: '0b9e6f6e-51c8-4b43-8d53-8f7f9e2d5c10',
+          },
+        ],
+      ],
     }),
     ...problems(
       {
@@ -185,22 +200,26 @@ export const createAppointmentSchema = {
 } as const;
 
 const appointmentReference = Type.Optional(optionalLine());
-const message = Type.Optional(optionalText({ description: 'Text in the e-mail about the cancellation.' }));
-const argumentsDescription = 'Arguments are taken from the body or from the query.';
+const message = Type.Optional(optionalText({ description: 'Text for the cancellation e-mail.' }));
+const argumentsDescription = 'Arguments are accepted in the body or in the query.';
 
 export const cancelAppointmentSchema = {
   operationId: 'cancelAppointment',
   summary: 'Cancel an appointment',
-  description: `Cancels all its participations and tells the participants. Again: no change and no e-mail. ${argumentsDescription}`,
+  description: `Also cancels all its participations and notifies the participants. Repeating it has no effect and sends no e-mail. ${argumentsDescription}`,
   tags: ['Appointments'],
   params: providerParams,
   querystring: Type.Object({
-    appointmentReference: queryLine('The appointment.'),
-    message: Type.Optional(Type.String({ maxLength: maxMessageLength, format: 'text', description: 'Text in the e-mail about the cancellation.' })),
+    appointmentReference: queryLine('Reference of the appointment.'),
+    message: Type.Optional(Type.String({ maxLength: maxMessageLength, format: 'text', description: 'Text for the cancellation e-mail.' })),
   }),
   body: optionalBody({ appointmentReference, message }, { title: 'Cancellation', examples: [{ appointmentReference: 'a-1@acme' }] }),
   response: {
-    200: wrapped('appointment', appointment, 'The cancelled appointment'),
+    200: wrapped('appointment', appointment, 'The cancelled appointment', {
+      ...appointmentExample,
+      participations: [canceledParticipationExample],
+      state: 'CANCELLED',
+    }),
     ...problems({ 404: ['provider.not_found', 'appointment.not_found'] }, { body: true }),
   },
 } as const;
@@ -208,12 +227,12 @@ export const cancelAppointmentSchema = {
 export const deleteAppointmentsSchema = {
   operationId: 'deleteAppointmentsWithoutNotification',
   summary: 'Delete an appointment or a series without notification',
-  description: `For administrative corrections: nobody is informed. ${argumentsDescription}`,
+  description: `For administrative corrections: nobody is notified. ${argumentsDescription}`,
   tags: ['Appointments'],
   params: providerParams,
   querystring: Type.Object({
-    appointmentReference: queryLine('The appointment.'),
-    seriesId: queryLine('The series, with all its appointments.'),
+    appointmentReference: queryLine('Reference of the appointment.'),
+    seriesId: queryLine('ID of the series; all its appointments are deleted.'),
   }),
   body: optionalBody(
     { appointmentReference, seriesId: Type.Optional(optionalLine()) },

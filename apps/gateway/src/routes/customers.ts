@@ -7,6 +7,7 @@ import { clearing, given, line, optionalBody, optionalEmail, optionalLine, optio
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { invalidRequest } from '../problem.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { providerParams } from './path-parameters.ts';
 
 /** interface 4.4. */
 export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebox {
@@ -75,7 +76,7 @@ export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebo
 function singleFlag(inBody: unknown, inQuery: unknown): boolean {
   const [bodyIsSet, queryIsSet] = [flagIsSet(inBody), flagIsSet(inQuery)];
   if (inBody !== undefined && inQuery !== undefined && bodyIsSet !== queryIsSet) {
-    throw invalidRequest([{ pointer: '/ignoreFutureAppointments', detail: 'is given in the body and in the query, and they differ' }]);
+    throw invalidRequest([{ pointer: '/ignoreFutureAppointments', detail: 'has different values in the body and the query' }]);
   }
   return bodyIsSet || queryIsSet;
 }
@@ -88,7 +89,7 @@ function flagIsSet(value: unknown): boolean {
 /** The provider is in the address and in the body (interface 2.7). */
 function requireSameProvider(inAddress: string, inBody: string): void {
   if (inAddress === inBody) return;
-  throw invalidRequest([{ pointer: '/providerReference', detail: 'must be the provider in the address' }]);
+  throw invalidRequest([{ pointer: '/providerReference', detail: 'must match the provider in the path' }]);
 }
 
 function presentCustomer(customer: Customer) {
@@ -103,6 +104,15 @@ function presentCustomer(customer: Customer) {
   };
 }
 
+const customerExample = {
+  customerReference: 'c-1@acme',
+  providerReference: 'workshop@acme',
+  userName: 'Ada Kundin',
+  email: 'ada.kundin@customers.example',
+  mobile: '+49 170 1234567',
+  language: 'de',
+};
+
 const customer = Type.Object(
   {
     customerReference: Type.String(),
@@ -113,7 +123,7 @@ const customer = Type.Object(
     language: nullableString(),
     providerReference: Type.String(),
   },
-  { title: 'Customer' },
+  { title: 'Customer', examples: [{ ...customerExample, note: null }] },
 );
 
 /** interface 8. */
@@ -123,17 +133,12 @@ const optionalFields = {
   email: Type.Optional(optionalEmail()),
   mobile: Type.Optional(optionalLine({ description: 'With country code.' })),
   note: Type.Optional(optionalText({ maxLength: maxNoteLength, description: 'Internal note.' })),
-  language: Type.Optional(optionalLine({ format: 'language-tag', description: 'Language code such as `de`, `en`.' })),
+  language: Type.Optional(optionalLine({ format: 'language-tag', description: 'Language tag such as `de` or `en`, for e-mails to the customer.' })),
 };
-
-const providerParams = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
 
 const customerParams = Type.Object({
   ...providerParams.properties,
-  customerRef: pathReference('Reference of the customer, URL-encoded.'),
+  customerRef: pathReference('Reference of the customer.'),
 });
 
 const getCustomerSchema = {
@@ -151,33 +156,21 @@ const getCustomerSchema = {
 const createCustomerSchema = {
   operationId: 'createCustomer',
   summary: 'Create a customer',
-  description: 'A known `customerReference` answers the existing customer unchanged.',
+  description: 'If the `customerReference` exists, returns the existing customer unchanged.',
   tags: ['Customers'],
   params: providerParams,
   headers: idempotencyHeaders,
   body: Type.Object(
     {
-      customerReference: line({ description: 'Unique for the provider.' }),
-      providerReference: line({ description: 'The owning provider, the one in the address.' }),
+      customerReference: line({ description: 'Unique per provider.' }),
+      providerReference: line({ description: 'Reference of the provider; must match the path.' }),
       userName: line({ description: 'Name of the customer.' }),
       ...optionalFields,
     },
-    {
-      title: 'NewCustomer',
-      examples: [
-        {
-          customerReference: 'c-1@acme',
-          providerReference: 'workshop@acme',
-          userName: 'Ada Kundin',
-          email: 'ada.kundin@customers.example',
-          mobile: '+49 170 1234567',
-          language: 'de',
-        },
-      ],
-    },
+    { title: 'NewCustomer', examples: [customerExample] },
   ),
   response: {
-    200: wrapped('customer', customer, 'The customer existed'),
+    200: wrapped('customer', customer, 'The customer already exists'),
     201: wrapped('customer', customer, 'Created'),
     ...problems({ 400: ['customer.invalid'], 404: ['provider.not_found', 'customer.not_found'] }, { body: true, idempotencyKey: true }),
   },
@@ -186,7 +179,7 @@ const createCustomerSchema = {
 const updateCustomerSchema = {
   operationId: 'updateCustomer',
   summary: 'Update a customer',
-  description: 'Absent fields keep their value; null clears an optional one. The reference can be changed this way.',
+  description: 'Absent fields keep their value; `null` clears an optional field. A new `customerReference` changes the reference.',
   tags: ['Customers'],
   params: customerParams,
   body: Type.Object(
@@ -194,7 +187,7 @@ const updateCustomerSchema = {
     { title: 'CustomerChange', examples: [{ userName: 'Ada Kundin-Neu', note: null }] },
   ),
   response: {
-    200: wrapped('customer', customer, 'The customer as it is now'),
+    200: wrapped('customer', customer, 'The updated customer', { ...customerExample, userName: 'Ada Kundin-Neu', note: null }),
     ...problems(
       { 400: ['customer.invalid'], 404: ['provider.not_found', 'customer.not_found'], 409: ['customer.reference_taken'] },
       { body: true },
@@ -206,13 +199,13 @@ const deleteCustomerSchema = {
   operationId: 'deleteCustomer',
   summary: 'Delete a customer',
   description:
-    'Everything that is known of the person goes; the history of bookings stays, anonymous. Refused while the customer takes part in ' +
-    'future appointments, unless `ignoreFutureAppointments` is present: then the customer is removed from them and told by e-mail.',
+    'Deletes all personal data; past bookings are kept anonymously. Rejected while the customer has future appointments, unless ' +
+    '`ignoreFutureAppointments` is present: then the customer is removed from them and notified by e-mail, if the CRM is configured to do so.',
   tags: ['Customers'],
   params: customerParams,
   querystring: Type.Object({
     ignoreFutureAppointments: Type.Optional(
-      Type.String({ description: 'Present, bare or with any value but `false`: future appointments are no obstacle.' }),
+      Type.String({ description: 'Delete the customer despite future appointments. Counts as set if present, without a value or with any value except `false`.' }),
     ),
   }),
   body: optionalBody({ ignoreFutureAppointments: Type.Optional(Type.Unknown()) }, { title: 'CustomerDeletion', examples: [{}] }),

@@ -7,7 +7,7 @@ type Arguments = Record<string, unknown> | null | undefined;
 export function singleArgument(name: string, body: Arguments, query: Arguments): string | undefined {
   const [inBody, inQuery] = [textOf(body, name), textOf(query, name)];
   if (inBody !== undefined && inQuery !== undefined && inBody !== inQuery) {
-    throw invalidRequest([{ pointer: `/${name}`, detail: 'is given in the body and in the query, and they differ' }]);
+    throw invalidRequest([{ pointer: `/${name}`, detail: 'has different values in the body and the query' }]);
   }
   return inBody ?? inQuery;
 }

@@ -41,14 +41,14 @@ export function presentLocation(location: Location | undefined) {
 
 export const addressInput: TUnsafe<AddressInput | string | null> = Type.Unsafe({
   type: ['object', 'string', 'null'],
-  description: 'An address, or a text such as a link to a video call.',
+  description: 'An address object, or a string such as a link to a video call.',
   maxLength: maxMessageLength,
   format: 'text',
   properties: {
     city: optionalLine(),
     zip: optionalLine(),
     country: optionalLine(),
-    countryCode: optionalLine({ description: 'The same as `country`, as it is returned.' }),
+    countryCode: optionalLine({ description: 'Alias of `country`, so that a returned address can be sent back.' }),
     street: optionalLine(),
     number: optionalLine(),
   },
@@ -58,7 +58,7 @@ const nullableText = { type: ['string', 'null'] };
 
 export const address: TUnsafe<ReturnType<typeof presentLocation>> = Type.Unsafe({
   type: ['object', 'string', 'null'],
-  description: 'As it was given: an address or a text.',
+  description: 'As given on creation: an address object or a string.',
   required: ['city', 'countryCode', 'street', 'number', 'zip'],
   properties: { city: nullableText, countryCode: nullableText, street: nullableText, number: nullableText, zip: nullableText },
 });

@@ -5,6 +5,7 @@ import type { Clients } from '../clients.ts';
 import { flag, given, line, oneOf, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, instant, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
+import { providerParams } from './path-parameters.ts';
 
 /** interface 4.3. */
 export function participationRoutes({ participations }: Clients): FastifyPluginAsyncTypebox {
@@ -65,6 +66,18 @@ function presentState(state: ParticipationState): (typeof participationStates)[n
 /** interface 3.1. */
 export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
 
+export const participationExample = {
+  reference: 'b-1@acme',
+  email: 'ada.kundin@customers.example',
+  mobile: '+49 170 1234567',
+  name: 'Ada Kundin',
+  note: null,
+  state: 'BOOKED',
+  messages: ['See you then!'],
+};
+
+export const canceledParticipationExample = { ...participationExample, state: 'CANCELED', messages: ['See you then!', 'We are ill, sorry.'] };
+
 export const participation = Type.Object(
   {
     reference: Type.String(),
@@ -76,33 +89,28 @@ export const participation = Type.Object(
     messages: Type.Unsafe<string[] | null>({
       type: ['array', 'null'],
       items: { type: 'string' },
-      description: 'The texts that went with it, oldest first.',
+      description: 'Messages sent with the participation, oldest first.',
     }),
-    expiresAt: Type.Optional(instant('When a reservation ends; only in the state `RESERVED`.')),
+    expiresAt: Type.Optional(instant('When the reservation expires; only present in the state `RESERVED`.')),
   },
-  { title: 'Participation' },
+  { title: 'Participation', examples: [participationExample] },
 );
 
-const providerParams = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
-
-const ignoreCapacity = flag(false, 'Place the participation even when all seats are taken.');
-const sendMails = flag(true, 'Send the e-mail that belongs to the state.');
-const message = Type.Optional(optionalText({ description: 'Text in the e-mail to the customer.' }));
+const ignoreCapacity = flag(false, 'Create the participation even if all seats are taken.');
+const sendMails = flag(true, 'Send the e-mail for this change of state.');
+const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
 
 const createParticipationSchema = {
   operationId: 'createParticipation',
   summary: 'Create a participation',
   description:
-    '`BOOKED` and `RESERVED` take a seat; a reservation ends after 3 minutes. A known `reference` moves the existing participation to the state.',
+    '`BOOKED` and `RESERVED` take a seat; a reservation expires after 3 minutes. If the `reference` exists, the existing participation moves to the given state.',
   tags: ['Participations'],
   params: providerParams,
   headers: idempotencyHeaders,
   querystring: Type.Object({
     ignoreCapacity,
-    onDuplicateRaise: flag(false, 'Whether a known reference is an error.'),
+    onDuplicateRaise: flag(false, 'Treat an existing reference as an error.'),
     sendMails,
   }),
   body: Type.Object(
@@ -121,7 +129,7 @@ const createParticipationSchema = {
     },
   ),
   response: {
-    200: wrapped('participation', participation, 'The participation existed'),
+    200: wrapped('participation', participation, 'The participation already exists'),
     201: wrapped('participation', participation, 'Created'),
     ...problems(
       {
@@ -143,7 +151,7 @@ const updateParticipationSchema = {
   operationId: 'updateParticipation',
   summary: 'Move a participation to another state',
   tags: ['Participations'],
-  params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation, URL-encoded.') }),
+  params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') }),
   headers: idempotencyHeaders,
   querystring: Type.Object({ ignoreCapacity, sendMails }),
   body: Type.Object(
@@ -151,7 +159,7 @@ const updateParticipationSchema = {
     { title: 'ParticipationChange', examples: [{ state: 'CANCELED', message: 'We are ill, sorry.' }] },
   ),
   response: {
-    200: wrapped('participation', participation, 'The participation as it is now'),
+    200: wrapped('participation', participation, 'The updated participation', canceledParticipationExample),
     ...problems(
       {
         400: ['participation.invalid', 'participation.state_unsupported'],

@@ -5,6 +5,8 @@ import type { Clients } from '../clients.ts';
 import { given, line, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { branches } from './branches.ts';
+import { crmParams } from './path-parameters.ts';
 
 /** interface 4.7. */
 export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
@@ -53,24 +55,6 @@ function presentProvider(provider: Provider) {
   };
 }
 
-const provider = Type.Object(
-  {
-    reference: Type.String(),
-    ownerReference: Type.String(),
-    accountReference: Type.String(),
-    name: Type.String(),
-    email: nullableString(),
-    mobile: nullableString(),
-    phone: nullableString(),
-    impressum: nullableString(),
-    branch: nullableString(),
-    subbranch: nullableString(),
-    timeZone: Type.String({ description: 'IANA time zone of the provider’s local date-times.' }),
-    uuid: Type.String({ format: 'uuid' }),
-  },
-  { title: 'Provider' },
-);
-
 const providerExample = {
   reference: 'workshop@acme',
   ownerReference: '4711@acme',
@@ -81,15 +65,38 @@ const providerExample = {
   timeZone: 'Europe/Berlin',
 };
 
+const provider = Type.Object(
+  {
+    reference: Type.String(),
+    ownerReference: Type.String(),
+    accountReference: Type.String(),
+    name: Type.String(),
+    email: nullableString(),
+    mobile: nullableString(),
+    phone: nullableString(),
+    impressum: nullableString(),
+    branch: Type.Unsafe<string | null>({ type: ['string', 'null'], enum: [...branches, null] }),
+    subbranch: nullableString(),
+    timeZone: Type.String({ description: 'IANA time zone in which the provider’s local date-times are interpreted.' }),
+    uuid: Type.String({ format: 'uuid' }),
+  },
+  {
+    title: 'Provider',
+    examples: [
+      { ...providerExample, mobile: null, phone: null, impressum: null, subbranch: null, uuid: 'b2c9f7a4-6f0e-4d6e-9a35-1f4e0d2c8a77' },
+    ],
+  },
+);
+
 /** A legal notice runs to some pages. */
 const maxImpressumLength = 10_000;
 
 const createProviderSchema = {
   operationId: 'createProvider',
   summary: 'Create a provider',
-  description: 'A known `reference` answers the existing provider unchanged.',
+  description: 'If the `reference` exists, returns the existing provider unchanged.',
   tags: ['Providers'],
-  params: Type.Object({ crmId: pathReference('The CRM that calls.') }),
+  params: crmParams,
   headers: idempotencyHeaders,
   body: Type.Object(
     {
@@ -97,21 +104,19 @@ const createProviderSchema = {
       ownerReference: line({ description: 'Reference of the owner, an existing user.' }),
       accountReference: line({ description: 'Reference of an existing account.' }),
       name: line({ description: 'Display name.' }),
-      email: Type.Optional(optionalEmail({ description: 'Contact address.' })),
+      email: Type.Optional(optionalEmail({ description: 'Contact e-mail address.' })),
       mobile: Type.Optional(optionalLine()),
       phone: Type.Optional(optionalLine()),
       impressum: Type.Optional(optionalText({ maxLength: maxImpressumLength, description: 'Legal notice.' })),
       // An unknown one is answered with 404 (interface 7, as for accounts), so identity checks it.
-      branch: Type.Optional(
-        optionalLine({ description: 'One of `real-estate`, `facilities`, `handyman`, `sports-and-leisure`, `misc`.' }),
-      ),
-      subbranch: Type.Optional(optionalLine({ description: 'Free label.' })),
-      timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; when absent that of the CRM.' })),
+      branch: Type.Optional(optionalLine({ description: 'Line of business.', documentedEnum: [...branches, null] })),
+      subbranch: Type.Optional(optionalLine({ description: 'Free-form label.' })),
+      timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; defaults to the CRM’s.' })),
     },
     { title: 'NewProvider', examples: [providerExample] },
   ),
   response: {
-    200: wrapped('provider', provider, 'The provider existed'),
+    200: wrapped('provider', provider, 'The provider already exists'),
     201: wrapped('provider', provider, 'Created'),
     ...problems(
       {
@@ -127,9 +132,6 @@ const getProviderSchema = {
   operationId: 'getProvider',
   summary: 'Get a provider',
   tags: ['Providers'],
-  params: Type.Object({
-    crmId: pathReference('The CRM that calls.'),
-    reference: pathReference('Reference of the provider, URL-encoded.'),
-  }),
+  params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the provider.') }),
   response: { 200: wrapped('provider', provider, 'The provider'), ...problems({ 404: ['provider.not_found'] }) },
 } as const;

@@ -5,7 +5,8 @@ import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { alternative, given, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
+import { providerParams } from './path-parameters.ts';
 import { personFields, presentUser, spokenLanguageTags, user } from './users.ts';
 
 /** The users with access to a provider (interface 4.7). */
@@ -56,45 +57,38 @@ const existingUser = Type.Object(
 );
 
 const invitationLanguage = `Language tag of the person’s mails. One that the service does not speak (${spokenLanguageTags}) is ignored: then the CRM’s language counts.`;
+const invitationExample = { email: 'carl.beispiel@acme.example', username: 'carl.beispiel', lastName: 'Beispiel', firstName: 'Carl' };
 
 const invitation = Type.Object(
   { ...personFields, language: Type.Optional(optionalLine({ format: 'language-tag', description: invitationLanguage })) },
   {
     title: 'Invitation',
-    description: 'A person who becomes a user without a reference, until a user with the same e-mail address is created.',
+    description: 'Invites a person as a user without a reference. Creating a user with the same e-mail address later gives that user its reference.',
   },
 );
-
-const params = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
 
 const listStaffSchema = {
   operationId: 'listStaff',
   summary: 'List the staff of a provider',
-  description: 'The users with access, the owner first.',
+  description: 'All users with access to the provider, the owner first.',
   tags: ['Staff'],
-  params,
-  response: { 200: Type.Array(user, { description: 'The staff' }), ...problems({ 404: ['provider.not_found'] }) },
+  params: providerParams,
+  response: { 200: list(user, { description: 'The staff' }), ...problems({ 404: ['provider.not_found'] }) },
 } as const;
 
 const addStaffSchema = {
   operationId: 'addStaff',
   summary: 'Add a member of staff',
-  description: 'Gives an existing user access, or invites a person. Adding a member again changes nothing.',
+  description: 'Gives an existing user access, or invites a person. Adding the same member again has no effect.',
   tags: ['Staff'],
-  params,
+  params: providerParams,
   headers: idempotencyHeaders,
   body: alternative('reference', existingUser, invitation, {
-    examples: [
-      { reference: '4711@acme' },
-      { email: 'carl.beispiel@acme.example', username: 'carl.beispiel', lastName: 'Beispiel', firstName: 'Carl' },
-    ],
+    examples: [{ reference: '4711@acme' }, invitationExample],
   }),
   response: {
-    200: wrapped('user', user, 'Had access already'),
-    201: wrapped('user', user, 'Added'),
+    200: wrapped('user', user, 'The user already had access'),
+    201: wrapped('user', user, 'Added', { ...invitationExample, reference: null, phone: null, mobile: null, emailVerified: false }),
     ...problems(
       {
         400: ['user.invalid'],
@@ -109,9 +103,9 @@ const addStaffSchema = {
 const removeStaffSchema = {
   operationId: 'removeStaff',
   summary: 'Remove a member of staff',
-  description: 'The owner has access always and cannot be removed.',
+  description: 'The owner always has access and cannot be removed.',
   tags: ['Staff'],
-  params: Type.Object({ ...params.properties, userRef: pathReference('Reference of the user, URL-encoded.') }),
+  params: Type.Object({ ...providerParams.properties, userRef: pathReference('Reference of the user.') }),
   response: {
     204: Type.Null({ description: 'Removed' }),
     ...problems({ 404: ['provider.not_found', 'staff.not_found'], 409: ['staff.owner'] }),

@@ -5,10 +5,11 @@ import type { Clients } from '../clients.ts';
 import { capacityRange, dateTime, given, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
-import { apiInfoValue, instant, presentInstant, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, instant, list, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
-import { appointment, presentAppointment } from './appointment-presentation.ts';
+import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
 import { address, addressInput, presentLocation, toLocation } from './locations.ts';
+import { providerParams } from './path-parameters.ts';
 
 /** interface 4.1. */
 export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
@@ -103,14 +104,14 @@ const timeslotStates = ['CREATED', 'BOOKABLE'] as const;
 const raster = integer({ ...rasterRange, description: 'Length of one bookable slot in minutes.' });
 const defaultCapacity = integer({
   ...capacityRange,
-  description: 'Maximum of participants of an appointment that is created from it.',
+  description: 'Maximum number of participants of appointments created from it.',
 });
 const defaultAcceptBookings = Type.Boolean({ description: 'Whether it is publicly bookable.' });
 const state = oneOf(timeslotStates, { description: '`CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.' });
 
 const newTimeslot = Type.Object({
-  reference: Type.Optional(optionalLine({ description: 'Unique; generated when absent.' })),
-  resourceReference: line({ description: 'The resource that it belongs to.' }),
+  reference: Type.Optional(optionalLine({ description: 'Unique; generated if absent.' })),
+  resourceReference: line({ description: 'Reference of the resource it belongs to.' }),
   start: Type.Optional(optionalDateTime()),
   end: dateTime(),
   raster,
@@ -119,6 +120,19 @@ const newTimeslot = Type.Object({
   address: Type.Optional(addressInput),
   state,
 });
+
+const timeslotExample = {
+  reference: 't-1@acme',
+  resourceReference: 'room-1@acme',
+  start: '2030-05-06T07:00:00Z',
+  end: '2030-05-06T10:00:00Z',
+  raster: 30,
+  defaultCapacity: 1,
+  defaultAcceptBookings: true,
+  address: null,
+  state: 'BOOKABLE',
+  appointments: [appointmentExample],
+};
 
 const timeslot = Type.Object(
   {
@@ -131,25 +145,20 @@ const timeslot = Type.Object(
     defaultAcceptBookings: Type.Boolean(),
     address,
     state: oneOf(timeslotStates),
-    appointments: Type.Array(appointment, { description: 'Those of the resource that lie in the window.' }),
+    appointments: Type.Array(appointment, { description: 'Appointments of the resource that lie within the window.' }),
   },
-  { title: 'Timeslot' },
+  { title: 'Timeslot', examples: [timeslotExample] },
 );
-
-const providerParams = Type.Object({
-  crmId: pathReference('The CRM that calls.'),
-  providerRef: pathReference('Reference of the provider, URL-encoded.'),
-});
 
 const timeslotParams = Type.Object({
   ...providerParams.properties,
-  timeslotRef: pathReference('Reference of the timeslot, URL-encoded.'),
+  timeslotRef: pathReference('Reference of the timeslot.'),
 });
 
 const createTimeslotsSchema = {
   operationId: 'createTimeslots',
   summary: 'Create timeslots',
-  description: 'All or none. A known `reference` with the same content is answered with what exists.',
+  description: 'Creates all of them or none. If a `reference` exists with the same content, the existing timeslot is returned.',
   tags: ['Timeslots'],
   params: providerParams,
   headers: idempotencyHeaders,
@@ -176,8 +185,8 @@ const createTimeslotsSchema = {
     },
   ),
   response: {
-    201: Type.Array(timeslot, { description: 'In the order of the request' }),
-    200: Type.Array(timeslot, { description: 'All of them existed' }),
+    201: list(timeslot, { description: 'In the order of the request' }),
+    200: list(timeslot, { description: 'All of them already exist' }),
     ...problems(
       { 400: ['timeslot.invalid'], 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.reference_taken'] },
       { body: true, idempotencyKey: true },
@@ -188,12 +197,12 @@ const createTimeslotsSchema = {
 const listTimeslotsSchema = {
   operationId: 'listTimeslots',
   summary: 'List the timeslots of a resource',
-  description: 'Those that overlap the period, by their start, with the appointments in them.',
+  description: 'Timeslots that overlap the period, ordered by start, each with its appointments.',
   tags: ['Timeslots'],
-  params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource, URL-encoded.') }),
+  params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource.') }),
   querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
   response: {
-    200: Type.Array(timeslot, { description: 'The timeslots', headers: linkHeader }),
+    200: list(timeslot, { description: 'The timeslots', headers: linkHeader }),
     ...problems({ 400: ['timeslot.invalid'], 404: ['provider.not_found'] }),
   },
 } as const;
@@ -201,7 +210,7 @@ const listTimeslotsSchema = {
 const updateTimeslotSchema = {
   operationId: 'updateTimeslot',
   summary: 'Update a timeslot',
-  description: 'Only the fields that are given change.',
+  description: 'Changes only the given fields.',
   tags: ['Timeslots'],
   params: timeslotParams,
   body: Type.Object(
@@ -216,7 +225,7 @@ const updateTimeslotSchema = {
     { title: 'TimeslotChange', examples: [{ end: '2030-05-06T13:00', state: 'BOOKABLE' }] },
   ),
   response: {
-    200: wrapped('timeslot', timeslot, 'The timeslot as it is now'),
+    200: wrapped('timeslot', timeslot, 'The updated timeslot', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
     ...problems(
       {
         400: ['timeslot.invalid'],
@@ -231,7 +240,7 @@ const updateTimeslotSchema = {
 const deleteTimeslotSchema = {
   operationId: 'deleteTimeslot',
   summary: 'Delete a timeslot',
-  description: 'Its appointments have to be cancelled or deleted first.',
+  description: 'Its appointments must be cancelled or deleted first.',
   tags: ['Timeslots'],
   params: timeslotParams,
   response: {

@@ -64,6 +64,16 @@ export const personFields = {
   mobile: Type.Optional(optionalLine()),
 };
 
+const userExample = {
+  reference: '4711@acme',
+  email: 'berta.beispiel@acme.example',
+  username: 'berta.beispiel',
+  lastName: 'Beispiel',
+  firstName: 'Berta',
+  phone: '+49 30 1234567',
+  mobile: null,
+};
+
 export const user = Type.Object(
   {
     reference: nullableString({ description: 'Null for an invited user that no CRM has given a reference yet.' }),
@@ -75,20 +85,10 @@ export const user = Type.Object(
     mobile: nullableString(),
     emailVerified: Type.Boolean({ description: 'Whether the person has confirmed the e-mail address.' }),
   },
-  { title: 'User' },
+  { title: 'User', examples: [{ ...userExample, emailVerified: false }] },
 );
 
-const crmParams = Type.Object({ crmId: pathReference('The CRM that calls.') });
-
-const userExample = {
-  reference: '4711@acme',
-  email: 'berta.beispiel@acme.example',
-  username: 'berta.beispiel',
-  lastName: 'Beispiel',
-  firstName: 'Berta',
-  phone: '+49 30 1234567',
-  mobile: null,
-};
+const crmParams = Type.Object({ crmId: pathReference('ID of the calling CRM.') });
 
 const createUserSchema = {
   operationId: 'createUser',
@@ -111,7 +111,7 @@ const createUserSchema = {
   },
 } as const;
 
-const userParams = Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the user, URL-encoded.') });
+const userParams = Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the user.') });
 
 const getUserSchema = {
   operationId: 'getUser',

@@ -1,10 +1,16 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
+export interface Media {
+  schema: unknown;
+  example?: unknown;
+  examples?: Record<string, { value: unknown }>;
+}
+
 export interface Operation {
   operationId: string;
-  parameters?: { name: string; in: 'path' | 'query'; schema: unknown }[];
-  requestBody?: { content: { 'application/json': { schema: unknown; example?: unknown; examples?: Record<string, { value: unknown }> } } };
-  responses: Record<string, { content?: Record<string, unknown> }>;
+  parameters?: { name: string; in: 'path' | 'query' | 'header'; required?: boolean; description?: string; schema: unknown }[];
+  requestBody?: { content: { 'application/json': Media } };
+  responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, Media> }>;
 }
 
 export interface Document {
@@ -27,7 +33,19 @@ export interface ApiDocument {
   /** The operation that answers this request, if there is one. */
   find(method: string, pathname: string): Place | undefined;
   /** What is wrong with an answer, going by the document: nothing, if it is true. */
-  check(place: Place, answer: { status: number; contentType: string | null; text: string }): string[];
+  check(place: Place, answer: DocumentedAnswer): string[];
+}
+
+export interface DocumentedAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/** All examples of a body, however many there are. */
+export function examplesOf(media: Media | undefined): unknown[] {
+  if (media?.example !== undefined) return [media.example];
+  return Object.values(media?.examples ?? {}).map(({ value }) => value);
 }
 
 export async function fetchApiDocument(gateway: string): Promise<ApiDocument> {
@@ -78,10 +96,16 @@ function escapeStep(step: string): string {
   return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-function checkAnswer({ path, method, operation }: Place, answer: Parameters<ApiDocument['check']>[1], validator: Validator): string[] {
+/** Headers that HTTP or a browser cares about, and the API document does not list. */
+const generalHeaders = new Set(['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding', 'x-content-type-options']);
+
+function checkAnswer({ path, method, operation }: Place, answer: DocumentedAnswer, validator: Validator): string[] {
   const documented = operation.responses[answer.status];
   if (documented === undefined) return [`the status ${answer.status} is not documented`];
-  const contentType = answer.contentType?.split(';', 1)[0] ?? null;
+  const known = new Set(Object.keys(documented.headers ?? {}).map((name) => name.toLowerCase()));
+  const undocumented = [...answer.headers.keys()].filter((name) => !known.has(name) && !generalHeaders.has(name));
+  if (undocumented.length > 0) return [`headers that are not documented for ${answer.status}: ${undocumented.join(', ')}`];
+  const contentType = answer.headers.get('content-type')?.split(';', 1)[0] ?? null;
   if (answer.status === 204) return answer.text === '' && contentType === null ? [] : ['a 204 has no content'];
   const expectedType = answer.status >= 400 ? 'application/problem+json' : 'application/json';
   if (contentType !== expectedType) return [`the content type is ${contentType}, not ${expectedType}`];

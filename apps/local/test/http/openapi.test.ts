@@ -1,10 +1,14 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { apiDocument } from './client.ts';
+import { repositoryRoot } from '../../src/config.ts';
+import { apiDocument, type Problem } from './client.ts';
 import { createCrm, type TestCrm } from './crm.ts';
-import type { Place } from './api-document.ts';
+import { examplesOf, type Place } from './api-document.ts';
 
-const { document, places, text } = await apiDocument();
+const document = await apiDocument();
+const { places, text } = document;
 
 let crm: TestCrm;
 beforeAll(async () => {
@@ -18,9 +22,7 @@ interface Example {
 
 /** Every example of a request, in the order in which the document tells its story. */
 const examples: Example[] = places.flatMap(({ operation }) => {
-  const content = operation.requestBody?.content['application/json'];
-  const values = content?.example === undefined ? Object.values(content?.examples ?? {}).map(({ value }) => value) : [content.example];
-  return values.map((body) => ({ operationId: operation.operationId, body }));
+  return examplesOf(operation.requestBody?.content['application/json']).map((body) => ({ operationId: operation.operationId, body }));
 });
 
 /** What has to be there first, before an operation's example can be sent. */
@@ -35,8 +37,8 @@ const order = [
   'createCustomer',
   'createParticipation',
   'updateParticipation',
-  'updateCustomer',
   'cancelAppointment',
+  'updateCustomer',
   'deleteAppointmentsWithoutNotification',
   'deleteCustomer',
 ];
@@ -47,6 +49,9 @@ const parameters: Record<string, string> = {
   timeslotRef: 't-1@acme',
   participationRef: 'b-1@acme',
   customerRef: 'c-1@acme',
+  userRef: '4711@acme',
+  resourceRef: 'room-1@acme',
+  reference: '4711@acme',
 };
 
 describe('the API document', () => {
@@ -63,10 +68,74 @@ describe('the API document', () => {
       for (const { body } of examples.filter((example) => example.operationId === operationId)) {
         const answer = await crm.send(place.method.toUpperCase(), addressOf(place), body);
         expect([200, 201, 204], `${operationId}: ${answer.text}`).toContain(answer.status);
+        if (answer.status !== 204) expect(exampleAnswers(place, answer.status), operationId).toContainEqual(withoutChance(answer.body));
         answered.push(operationId);
       }
     }
     expect(answered).toHaveLength(examples.length);
+  });
+
+  it.each(places)('says of $operation.operationId which query parameters it needs', async (place) => {
+    const { parameters: documented = [], operationId } = place.operation;
+    const names = documented.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
+    const body = examples.find((example) => example.operationId === operationId)?.body;
+    const { body: problem } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), body);
+    const missed = problem?.errors?.map(({ parameter }) => parameter) ?? [];
+    const required = documented.filter((parameter) => parameter.in === 'query' && parameter.required).map(({ name }) => name);
+    expect(required).toEqual(names.filter((name) => missed.includes(name)));
+  });
+
+  it('asks nobody to encode a value that clients encode by themselves', () => {
+    for (const { operation } of places) {
+      for (const { name, description } of operation.parameters ?? []) {
+        expect(description, `${operation.operationId} ${name}`).toMatch(/\S/);
+        expect(description, `${operation.operationId} ${name}`).not.toMatch(/encode/i);
+      }
+    }
+  });
+
+  it.each(places)('has examples of what $operation.operationId answers, which could be answers', (place) => {
+    for (const [status, { content = {} }] of Object.entries(place.operation.responses)) {
+      for (const [contentType, media] of Object.entries(content)) {
+        const answers = examplesOf(media);
+        expect(answers.length, status).toBeGreaterThan(0);
+        for (const answer of answers) {
+          const headers = new Headers({ 'content-type': contentType });
+          expect(document.check(place, { status: Number(status), headers, text: JSON.stringify(answer) }), status).toEqual([]);
+          if (Number(status) >= 400) expect(answer).toMatchObject({ status: Number(status), type: 'about:blank' });
+        }
+      }
+    }
+  });
+
+  it('lists the parameters of the path first, in the order of the path', () => {
+    for (const { path, operation } of places) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      expect(operation.parameters!.slice(0, inPath.length).map(({ name }) => name), operation.operationId).toEqual(inPath);
+    }
+  });
+
+  it('lists the branches, although an unknown one is answered with 404 and not with 400', async () => {
+    const branches = ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'];
+    const { NewAccount, NewProvider, Account, Provider } = document.document.components.schemas as Record<string, { properties: { branch: unknown } }>;
+    for (const schema of [NewAccount, Account]) expect(schema!.properties.branch).toMatchObject({ enum: branches });
+    for (const schema of [NewProvider, Provider]) expect(schema!.properties.branch).toMatchObject({ enum: [...branches, null] });
+    const account = { ownerReference: '4711@acme', accountReference: 'other@acme', branch: 'circus' };
+    expect(await crm.post('/account', account)).toMatchObject({ status: 404, body: { code: 'branch.unknown' } });
+  });
+
+  it('speaks of a string, an array and the calling CRM as engineers do', () => {
+    expect(text).toContain('ID of the calling CRM.');
+    expect(text).toContain('Maximum number of participants');
+    expect(text).toContain('Include archived appointments.');
+    expect(text).not.toMatch(/Maximum of|The CRM that calls|those that ended long ago/);
+  });
+
+  it('has no code that the interface does not list', async () => {
+    const contract = await readFile(join(repositoryRoot, 'docs/interface.md'), 'utf8');
+    const codes = new Set([...text.matchAll(/"code":\{"type":"string","enum":\[([^\]]+)\]/g)].flatMap((match) => JSON.parse(`[${match[1]}]`) as string[]));
+    expect(codes.size).toBeGreaterThan(30);
+    expect([...codes].filter((code) => !contract.includes(`\`${code}\``))).toEqual([]);
   });
 
   it('names every problem code that it documents, once for each operation', () => {
@@ -76,9 +145,19 @@ describe('the API document', () => {
         expect(JSON.stringify(response.content), `${operation.operationId} ${status}`).toMatch(/"enum":\["[a-z_.]+"/);
       }
     }
-    expect(JSON.stringify(document)).not.toContain('"default":{');
+    expect(text).not.toContain('"default":{');
   });
 });
+
+function exampleAnswers({ operation }: Place, status: number): unknown[] {
+  return examplesOf(operation.responses[status]?.content?.['application/json']).map(withoutChance);
+}
+
+/** An answer without what is different each time, with one element of a list, and without what others have put into a timeslot. */
+function withoutChance(answer: unknown): unknown {
+  const text = JSON.stringify(Array.isArray(answer) ? answer.slice(0, 1) : answer);
+  return JSON.parse(text.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid'), (name, value: unknown) => (name === 'appointments' ? [] : value));
+}
 
 function addressOf({ path }: Place): string {
   return path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]!));

@@ -1,0 +1,100 @@
+import type { FastifySchema } from 'fastify';
+
+type Json = Record<string, unknown>;
+
+interface Operation {
+  parameters?: { name: string; in: string }[];
+  requestBody?: Json;
+  responses: Record<string, { headers?: Json }>;
+}
+
+/** Two kinds of a body, which the validator tells apart by a field, are `anyOf` for the reader. */
+export function showAlternative(schema: FastifySchema): FastifySchema {
+  const body = schema?.body as Json | undefined;
+  if (body?.['if'] === undefined) return schema;
+  const { type: _type, if: _condition, then: withField, else: withoutField, ...rest } = body;
+  return { ...schema, body: { ...rest, anyOf: [withoutField, withField] } };
+}
+
+/** Adds to the document that is generated from the schemas of the routes what those do not say. */
+export function completeDocument(document: Json): Json {
+  const schemas: Json = {};
+  const paths = nameComponents(document['paths'], schemas) as Record<string, Record<string, Operation>>;
+  for (const [path, operations] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(operations)) {
+      operation.parameters = [...(operation.parameters ?? []), prefer].toSorted((a, b) => placeInPath(path, a) - placeInPath(path, b));
+      if (method === 'delete' && operation.requestBody !== undefined) operation.requestBody['required'] = false;
+      for (const [status, response] of Object.entries(operation.responses)) response.headers = { ...response.headers, ...commonHeaders(status) };
+    }
+  }
+  return { ...document, paths, components: { ...(document['components'] as Json), headers, schemas } };
+}
+
+/** Moves every schema with a title to the components, once, and leaves references behind. */
+function nameComponents(node: unknown, schemas: Json): unknown {
+  if (Array.isArray(node)) return node.map((each) => nameComponents(each, schemas));
+  if (typeof node !== 'object' || node === null) return node;
+  const replaced = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, isData(key) ? value : nameComponents(value, schemas)]));
+  const { title, format, documentedEnum } = replaced;
+  // Rules of this gateway about control characters, unknown to the registry of formats.
+  if (format === 'line' || format === 'text') delete replaced['format'];
+  if (documentedEnum !== undefined) {
+    delete replaced['documentedEnum'];
+    replaced['enum'] = documentedEnum;
+  }
+  if (typeof title !== 'string') return replaced;
+  schemas[title] = replaced;
+  return { $ref: `#/components/schemas/${title}` };
+}
+
+/** Examples are data, whatever their fields are called. */
+function isData(key: string): boolean {
+  return ['default', 'documentedEnum', 'enum', 'example', 'examples'].includes(key);
+}
+
+/** The parameters of the path come first, in the order of the path, and all others after them. */
+function placeInPath(path: string, { name, in: location }: { name: string; in: string }): number {
+  return location === 'path' ? path.indexOf(`{${name}}`) : path.length;
+}
+
+/** The headers that any operation may send with this status. */
+function commonHeaders(status: string): Json {
+  const names = status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'Preference-Applied'];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const prefer = {
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description: 'With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored.',
+  schema: { type: 'string' },
+};
+
+const headers = {
+  'X-Request-Id': {
+    description: 'ID of the request: the one the client sent in this header, or a generated one. It is also in the logs.',
+    schema: { type: 'string' },
+    example: '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11',
+  },
+  'RateLimit-Policy': {
+    description: 'The rate limit of the key: `q` requests per `w` seconds. Absent if the CRM has no limit.',
+    schema: { type: 'string' },
+    example: '"key";q=6000;w=60',
+  },
+  RateLimit: {
+    description: 'What remains of the rate limit: `r` requests in the next `t` seconds. Absent if the CRM has no limit.',
+    schema: { type: 'string' },
+    example: '"key";r=5999;t=42',
+  },
+  'Preference-Applied': {
+    description: 'Sent when the request had the header `Prefer: handling=strict`.',
+    schema: { type: 'string' },
+    example: 'handling=strict',
+  },
+  'WWW-Authenticate': {
+    description: 'The authentication challenge (RFC 9110): the header that must carry the key.',
+    schema: { type: 'string' },
+    example: 'ApiKey header="X-SERVICE-CLIENT-ID"',
+  },
+};

@@ -1,0 +1,63 @@
+import type { FastifyInstance } from 'fastify';
+import { type Fault, RequestError } from './problem.ts';
+import { escapePointer } from './validation.ts';
+
+/** The parts of a schema that say which fields there are. */
+interface Schema {
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  if?: { required: string[] };
+  then?: Schema;
+  else?: Schema;
+}
+
+/** A body of 1 MiB can hold a hundred thousand unknown fields. */
+const maxFaults = 1_000;
+
+/** Refuses unknown parameters and fields, which are otherwise ignored, for clients that send `Prefer: handling=strict` (RFC 7240). */
+export function offerStrictHandling(scope: FastifyInstance): void {
+  scope.addHook('preValidation', (request, reply, done) => {
+    const { prefer } = request.headers;
+    if (prefer === undefined || !prefersStrictHandling(prefer)) return done();
+    void reply.header('preference-applied', 'handling=strict');
+    const { querystring, body } = (request.routeOptions.schema ?? {}) as { querystring?: Schema; body?: Schema };
+    const faults: Fault[] = [
+      ...unknownParameters(request.query as object, querystring).map((parameter) => ({ parameter, detail: 'is not a known parameter' })),
+      ...unknownFields(request.body, body ?? { properties: {} }, '').map((pointer) => ({ pointer, detail: 'is not a known field' })),
+    ];
+    if (faults.length === 0) return done();
+    const detail = 'The request has unknown parameters or fields. Each of them is listed in errors.';
+    return done(new RequestError(400, 'request.unknown_field', detail, { faults: faults.slice(0, maxFaults) }));
+  });
+}
+
+/** Of several preferences with the same name the first counts (RFC 7240 section 2). */
+export function prefersStrictHandling(header: string | string[]): boolean {
+  const preferences = [header].flat().join(',').split(',').map((preference) => preference.split(';', 1)[0]!.replaceAll(/[\s"]/g, '').toLowerCase());
+  return preferences.find((preference) => preference.split('=', 1)[0] === 'handling') === 'handling=strict';
+}
+
+function unknownParameters(query: object, schema: Schema = {}): string[] {
+  return Object.keys(query).filter((name) => !Object.hasOwn(schema.properties ?? {}, name));
+}
+
+/** JSON pointers to the fields that the schema does not know. What is inside of such a field is not looked at. */
+function unknownFields(value: unknown, schema: Schema, pointer: string): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return schema.items === undefined ? [] : value.flatMap((each, index) => unknownFields(each, schema.items!, `${pointer}/${index}`));
+  const properties = propertiesOf(value as Record<string, unknown>, schema);
+  // Anything may be in this object.
+  if (properties === undefined) return [];
+  return Object.entries(value).flatMap(([name, each]) => {
+    const path = `${pointer}/${escapePointer(name)}`;
+    return Object.hasOwn(properties, name) ? unknownFields(each, properties[name]!, path) : [path];
+  });
+}
+
+/** Of a body of one of two kinds, those of its kind and the field that tells them apart, as null in it means that it is absent. */
+function propertiesOf(value: Record<string, unknown>, schema: Schema): Record<string, Schema> | undefined {
+  if (schema.if === undefined) return schema.properties;
+  const [field = ''] = schema.if.required;
+  const kind = (value[field] ?? null) === null ? schema.else : schema.then;
+  return { [field]: {}, ...kind?.properties };
+}

@@ -1,0 +1,134 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { examplesOf, type Place } from './api-document.ts';
+import { readAppointment } from './answers.ts';
+import { apiDocument, type Problem } from './client.ts';
+import { createAppointment, createCrm, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
+
+const { places } = await apiDocument();
+const strict = { headers: { prefer: 'handling=strict' } };
+const withBody = places.flatMap((place) =>
+  bodiesFor(place).map((body, index) => ({ place, body, title: `body ${index + 1} of ${place.operation.operationId}` })),
+);
+
+let crm: TestCrm;
+let practice: Practice;
+beforeAll(async () => {
+  crm = await createCrm();
+  practice = await createPractice(crm);
+});
+
+describe.each(places)('$operation.operationId', (place) => {
+  const [body] = bodiesFor(place);
+  const query = { ...requiredQuery(place), sendMail: false, 'a/b': 1 };
+
+  it('refuses parameters that it does not know, if strict handling is preferred', async () => {
+    const { status, headers, body: problem } = await crm.send<Problem>(place.method.toUpperCase(), addressOf(place), body, { query, ...strict });
+    expect({ status, code: problem.code, errors: problem.errors }).toEqual({
+      status: 400,
+      code: 'request.unknown_field',
+      errors: ['sendMail', 'a/b'].map((parameter) => ({ parameter, detail: 'is not a known parameter' })),
+    });
+    expect(headers.get('preference-applied')).toBe('handling=strict');
+  });
+
+  it('ignores them otherwise', async () => {
+    const { headers, body: answer } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), body, { query });
+    expect(['request.unknown_field', 'request.invalid']).not.toContain(answer?.code);
+    expect(headers.get('preference-applied')).toBeNull();
+  });
+
+  it('takes what it does know', async () => {
+    const { headers, body: answer } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), body, { query: requiredQuery(place), ...strict });
+    expect(answer?.code).not.toBe('request.unknown_field');
+    expect(headers.get('preference-applied')).toBe('handling=strict');
+  });
+});
+
+describe.each(withBody)('$title', ({ place, body }) => {
+  const { changed, pointers } = withUnknownFields(body);
+
+  it('with unknown fields is refused and names them at every depth, if strict handling is preferred', async () => {
+    const { status, body: problem } = await crm.send<Problem>(place.method.toUpperCase(), addressOf(place), changed, strict);
+    expect({ status, code: problem.code }).toEqual({ status: 400, code: 'request.unknown_field' });
+    expect(problem.errors!.toSorted(byPointer)).toEqual(pointers.map((pointer) => ({ pointer, detail: 'is not a known field' })).toSorted(byPointer));
+  });
+
+  it('with unknown fields is taken otherwise', async () => {
+    const { body: answer } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), changed);
+    expect(['request.unknown_field', 'request.invalid']).not.toContain(answer?.code);
+  });
+});
+
+describe('strict handling', () => {
+  it('books nothing when a parameter is misspelled', async () => {
+    const appointmentReference = await createAppointment(practice);
+    const booking = { reference: unique('booking'), appointmentReference, customerReference: practice.customer, state: 'BOOKED' };
+    expect(await crm.post(`${practice.at}/participations`, booking, { query: { sendMail: false }, ...strict })).toMatchObject({ status: 400 });
+    expect((await readAppointment(practice, appointmentReference)).participations).toEqual([]);
+  });
+
+  it('looks into participations, and at what the kind of the body does not use', async () => {
+    const single = { reference: unique('a'), start: '2031-03-03T09:00', end: '2031-03-03T10:00', resourceReference: 'r', productReference: 'p' };
+    const participant = { reference: unique('p'), name: 'N', email: 'n@test.example', state: 'BOOKED' };
+    const series = { series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 }, resourceReference: 'r', productReference: 'p' };
+    for (const [body, expected] of [
+      [{ ...single, participations: [participant, { ...participant, 'no/te': 'x' }] }, ['/participations/1/no~1te']],
+      [{ ...series, participations: [participant] }, ['/participations']],
+      [{ ...single, address: { town: 'B' }, price: { value: 1, currency: 'EUR', tax: 0 } }, ['/address/town', '/price/tax']],
+    ] as const) {
+      const { body: problem } = await crm.post<Problem>(`${practice.at}/appointments`, body, strict);
+      expect(problem.errors!.map(({ pointer }) => pointer)).toEqual(expected);
+    }
+  });
+
+  it('takes a field that the interface says is ignored or absent', async () => {
+    const series = { series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 }, resourceReference: 'r', productReference: 'p' };
+    expect(await crm.post(`${practice.at}/appointments`, { ...series, reference: 'ignored' }, strict)).toMatchObject({ status: 201 });
+    const single = { reference: unique('a'), start: '2031-03-03T09:00', end: '2031-03-03T10:00', resourceReference: 'r', productReference: 'p' };
+    expect(await crm.post(`${practice.at}/appointments`, { ...single, series_data: null }, strict)).toMatchObject({ status: 201 });
+  });
+
+  it('refuses every field of a body where none belongs', async () => {
+    const { body: problem } = await crm.delete<Problem>(`${practice.at}/timeslots/t`, { force: true }, strict);
+    expect(problem).toMatchObject({ code: 'request.unknown_field', errors: [{ pointer: '/force', detail: 'is not a known field' }] });
+  });
+
+  it('names no more than 1,000 unknown fields', async () => {
+    const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`field${index}`, 1]));
+    const { status, body: problem } = await crm.post<Problem>('/user', many, strict);
+    expect({ status, code: problem.code, named: problem.errors!.length }).toEqual({ status: 400, code: 'request.unknown_field', named: 1_000 });
+  });
+});
+
+/** The examples of the document, with e-mail addresses and usernames of their own, because these are unique across all CRMs. */
+function bodiesFor({ operation }: Place): unknown[] {
+  const examples = examplesOf(operation.requestBody?.content['application/json']);
+  return JSON.parse(JSON.stringify(examples).replaceAll('.beispiel', `.${unique('strict')}`)) as unknown[];
+}
+
+/** A path of the operation, under the provider of the examples. */
+function addressOf({ path }: Place): string {
+  return path.replace('/crms/{crmId}', '').replaceAll(/\{\w+\}/g, 'workshop@acme');
+}
+
+function requiredQuery({ operation }: Place): Record<string, string> {
+  const names = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query' && parameter.required).map(({ name }) => name);
+  return Object.fromEntries(names.map((name) => [name, '2031-03-03T09:00']));
+}
+
+/** A copy with an unknown field in each of its objects, and the pointers to these fields. */
+function withUnknownFields(body: unknown): { changed: unknown; pointers: string[] } {
+  const pointers: string[] = [];
+  const change = (node: unknown, pointer: string): unknown => {
+    if (Array.isArray(node)) return node.map((each, index) => change(each, `${pointer}/${index}`));
+    if (typeof node !== 'object' || node === null) return node;
+    pointers.push(`${pointer}/capicity`);
+    const entries = Object.entries(node).map(([name, value]) => [name, change(value, `${pointer}/${name}`)]);
+    return { ...Object.fromEntries(entries), capicity: { a: 1 } };
+  };
+  return { changed: change(body, ''), pointers };
+}
+
+function byPointer(a: { pointer?: string }, b: { pointer?: string }): number {
+  return a.pointer!.localeCompare(b.pointer!);
+}
