@@ -25,7 +25,7 @@ beforeAll(async () => {
   const output = new PassThrough().resume();
   collector = await startSpanCollector();
   const { PATH, HOME } = process.env;
-  const settings = readSettings([], { PATH, HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint });
+  const settings = readSettings({ fresh: false }, { PATH, HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint });
   stack = await startStack(settings, createReporter(output as unknown as NodeJS.WriteStream));
 }, 400_000);
 
@@ -82,6 +82,13 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     expect((await fetch(url, { headers })).status).toBe(404);
   });
 
+  it('shows in every answer what is left of the rate limit', async () => {
+    const headers = { 'X-SERVICE-CLIENT-ID': stack.info.apiKey };
+    const response = await fetch(`${stack.info.gateway}/crms/demo/user/nobody%40demo`, { headers });
+    expect(response.headers.get('ratelimit-policy')).toContain('6000');
+    expect(response.headers.get('ratelimit')).not.toBeNull();
+  });
+
   it('answers the line that the banner shows, again and again', async () => {
     const line = `${firstRequest(stack.info)} -s -o /dev/null -w '%{http_code}'`;
     expect((await run('sh', ['-c', line])).stdout).toBe('201');
@@ -101,7 +108,11 @@ describe('the whole stack', { timeout: 120_000 }, () => {
   });
 
   it('is managed with the admin command', async () => {
-    expect(await admin('crm', 'create', 'acme', '--name', 'Acme', '--language', 'en', '--rate-limit', '100')).toMatch(/CRM acme is made/);
+    expect(await admin('crm', 'create', 'acme', '--name', 'Acme', '--language', 'en', '--rate-limit', '100')).toBe('✔ Created CRM acme. Create its first key: npm run admin -- key create acme\n');
+    await expect(admin('crm', 'create', 'NO', '--language', 'x')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^The CRM is not valid\.\n {2}crmId: must .*\n {2}language: must be .*\n$/) as string,
+    });
     expect(await admin('crm', 'list')).toMatch(/acme +Acme +en +Europe\/Berlin[^]*demo +Demo/);
     const key = (await admin('key', 'create', 'acme', '--expires', '90d')).trim();
     const url = `${stack.info.gateway}/crms/acme/user/nobody%40acme`;
