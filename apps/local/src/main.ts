@@ -26,11 +26,16 @@ const { stop, kill } = listenForInterruption();
 kill.addEventListener('abort', () => setImmediate(() => process.exit(130)));
 
 try {
-  const stack = await startStack(readSettings({ fresh }, process.env), reporter, { signal: stop, killSignal: kill });
-  reporter.write(readyBanner(stack.info, process.stdout));
-  if (!stop.aborted) await once(stop, 'abort');
+  const settings = readSettings({ fresh }, process.env);
+  const stack = await startStack(settings, reporter, { signal: stop, killSignal: kill });
+  reporter.write(readyBanner(stack.info, stack.warnings, process.stdout));
+  const end = AbortSignal.any([stop, stack.folderLost]);
+  if (!end.aborted) await once(end, 'abort');
   await reporter.step('shutdown', stack.stop);
-  process.exit(0);
+  if (!stack.folderLost.aborted) process.exit(0);
+  throw new UsageError(
+    `${settings.dataDir} was removed or replaced while the stack was running, so everything was stopped. Remove what is left of it before the next start.`,
+  );
 } catch (error) {
   if (error instanceof Interrupted) {
     reporter.note('stopped before everything was ready');
