@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -13,6 +13,7 @@ import { readSettings, repositoryRoot } from '../src/config.ts';
 import { type DemoAnswer, playDemo } from '../src/play-demo.ts';
 import { createReporter } from '../src/reporter.ts';
 import { type Stack, startStack } from '../src/stack.ts';
+import { commandsOf, readBlocks } from './shell-blocks.ts';
 import { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
 
 const run = promisify(execFile);
@@ -93,6 +94,16 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const line = `${firstRequest(stack.info)} -s -o /dev/null -w '%{http_code}'`;
     expect((await run('sh', ['-c', line])).stdout).toBe('201');
     expect((await run('sh', ['-c', line])).stdout).toBe('200');
+  });
+
+  it('responds to the commands of the README as the README says', async () => {
+    const readme = await readFile(join(repositoryRoot, 'README.md'), 'utf8');
+    const blocks = readBlocks(readme.slice(readme.indexOf('## Five minutes'), readme.indexOf('## Where things are')));
+    const commands = blocks.filter(({ language }) => language === 'sh').flatMap(commandsOf);
+    const script = commands.filter((command) => !command.startsWith('npm ')).join('\n');
+    const here = script.replace('http://127.0.0.1:8080', stack.info.gateway).replace('.data', dataDir);
+    const shown = blocks.filter(({ language }) => language !== 'sh').map(({ text }) => text);
+    expect((await run('sh', ['-c', here])).stdout).toMatch(new RegExp(`^${RegExp.escape(shown.join('')).replaceAll('…', '.*')}$`));
   });
 
   it('books again after services were killed', async () => {
