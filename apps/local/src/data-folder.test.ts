@@ -47,7 +47,7 @@ it('waits for a stack that is just stopping', async () => {
 
 it('refuses a folder that another stack uses, and names the remedy', async () => {
   const first = await claim();
-  await expect(claim()).rejects.toThrow(/is used by another stack \(process \d+\): stop it, or set SCHEDULING_DATA/);
+  await expect(claim()).rejects.toThrow(/is in use by another stack \(process \d+\): stop it, or set SCHEDULING_DATA/);
   await first.release();
 });
 

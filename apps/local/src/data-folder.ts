@@ -124,7 +124,7 @@ async function waitForOther(path: string, file: string, other: RunRecord): Promi
   const isGone = async (): Promise<boolean> => !(await isRunning(other.command));
   const isLeaving = async (): Promise<boolean> => (await isGone()) || (await readRecord(file))?.stopping === true;
   const inUse = new UsageError(
-    `${path} is used by another stack (process ${other.command.pid}): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.`,
+    `${path} is in use by another stack (process ${other.command.pid}): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.`,
   );
   await waitUntil(isLeaving, { what: 'the other stack to be stopping', timeoutMs: orphanNoticeMs }).catch(() => {
     throw inUse;

@@ -20,17 +20,16 @@ describe('--help', () => {
     ['demo', /^Usage: npm run demo -- \[options\]\n\nBook an appointment step by step/],
     ['mails', /^Usage: npm run mails -- \[options\]\n\nSend a sample of every mail/],
   ] as const)('of %s shows the options and does nothing else', async (name, text) => {
-    for (const option of ['--help', '-h']) {
-      expect(await runCommand(name, { SCHEDULING_DATA: folder }, option)).toEqual({ code: 0, output: expect.stringMatching(text) as string });
-    }
+    expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--help')).toEqual({ code: 0, output: expect.stringMatching(text) as string });
     expect(await readdir(folder)).toEqual([]);
   });
 
   it('of "crm create" names the defaults, that of "crm update" has none', async () => {
     const help = async (command: string): Promise<string> => (await runAdmin({}, 'crm', command, '--help')).output.replaceAll(/\s+/g, ' ');
     expect(await help('create')).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited (default: 6000) ');
-    expect(await help('update')).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited -');
-    expect(await help('update')).not.toContain('default');
+    const ofUpdate = await help('update');
+    expect(ofUpdate).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited -');
+    expect(ofUpdate).not.toContain('default');
   });
 });
 
@@ -40,7 +39,6 @@ describe('an argument that does not exist', () => {
       code: 2,
       output: expect.stringMatching(/^error: unknown option '--frsh'\n[^]*\nUsage: npm /) as string,
     });
-    expect((await runCommand(name, { SCHEDULING_DATA: folder }, 'now')).output).toMatch(/^error: too many arguments[^]*Usage: npm /);
     expect(await readdir(folder)).toEqual([]);
   });
 });

@@ -73,8 +73,8 @@ describe('npm start', { timeout: 600_000 }, () => {
     for (const service of services) {
       process.kill(before.pids[service]!, 'SIGKILL');
       const pid = await waitUntil(() => pidOf(service, before.pids[service]), { what: `${service} to be back`, timeoutMs: 5_000 });
-      expect(command.output()).toContain(`${service} (process ${before.pids[service]}) ended with SIGKILL; starting it again`);
-      await waitUntil(() => command.output().includes(`${service} is back (process ${pid})`), { what: 'the message', timeoutMs: 5_000 });
+      expect(command.output()).toContain(`${service} (process ${before.pids[service]}) ended with SIGKILL; restarting it`);
+      await waitUntil(() => command.output().includes(`${service} is running again (process ${pid})`), { what: 'the message', timeoutMs: 5_000 });
     }
     const after = await readStackFile(join(folder, 'data'));
     expect({ ...after, pids: {} }).toEqual({ ...before, pids: {} });
@@ -117,7 +117,7 @@ describe('npm start', { timeout: 600_000 }, () => {
     const info = await first.ready();
     const second = start('shared');
     expect(await second.ended).toBe(1);
-    expect(second.output()).toMatch(/^\S+shared is used by another stack \(process \d+\): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.\n$/);
+    expect(second.output()).toMatch(/^\S+shared is in use by another stack \(process \d+\): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.\n$/);
 
     // Nothing is left to start again from, and nothing may stay behind.
     await rm(join(folder, 'shared'), { recursive: true, maxRetries: 5 });

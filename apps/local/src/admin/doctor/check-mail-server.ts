@@ -23,7 +23,7 @@ export async function checkMailServer({ smtp }: System): Promise<Finding> {
   const offersTls = await verifyMailServer(smtp, timeoutMs, { requireTLS: true }).then(() => true, () => false);
   if (offersTls) return ok(check, `${host} ${login}, STARTTLS is offered`);
   if (loopback.has(hostname)) return ok(check, `${host} ${login}, without TLS on this machine`);
-  return warning(check, `${host} ${login}, and offers no TLS`, 'mails, and the password, go over the network as they are: use smtps:// or a server with STARTTLS');
+  return warning(check, `${host} ${login}, and offers no TLS`, 'mails and the password cross the network unencrypted: use smtps:// or a server with STARTTLS');
 }
 
 /** Connects and logs in; rejects when the server does not let it. */
