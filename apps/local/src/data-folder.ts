@@ -117,7 +117,7 @@ export async function isUnusedFolder(path: string): Promise<boolean> {
   });
   if (entries.length === 0) return true;
   if (entries.includes(marker)) return false;
-  throw new UsageError(`${path} is not empty and was not created by this command: set SCHEDULING_DATA to a new folder, or remove this one.`);
+  throw new UsageError(`${path} is not empty and was not created by this command: set SCHEDULING_DATA to a new or empty folder.`);
 }
 
 async function waitForOther(path: string, file: string, other: RunRecord): Promise<void> {

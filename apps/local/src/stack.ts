@@ -44,7 +44,7 @@ interface SupervisedUnit {
  * Starts everything that a laptop needs, and returns when every `/readyz` is green. What an earlier, killed command left behind is stopped
  * first. When the signal aborts, or something does not start, everything that was started is stopped again before this rejects.
  *
- * @throws UsageError for what the person at the terminal can put right: a taken port, a data folder in use, a given database that does not respond
+ * @throws UsageError for what the person at the terminal can put right: a taken port, a data folder in use, a given database that cannot be used
  */
 export async function startStack(settings: Settings, reporter: Reporter, options: StartOptions = {}): Promise<Stack> {
   const { signal = new AbortController().signal, killSignal } = options;

@@ -81,7 +81,7 @@ describe('npm start', { timeout: 600_000 }, () => {
     expect(await aliveUnits(after)).toHaveLength(8);
   });
 
-  it('stops in the middle of starting, starts again, and warns of given servers that do not respond', async () => {
+  it('stops in the middle of starting, starts again, and warns of given servers that cannot be used', async () => {
     const command = start('data');
     await waitUntil(() => command.output().includes('Postgres'), { what: 'the first step', timeoutMs: 60_000 });
     command.process.kill('SIGINT');
@@ -91,8 +91,8 @@ describe('npm start', { timeout: 600_000 }, () => {
     const next = start('data', [], { NATS_URL: 'nats://127.0.0.1:1', SMTP_URL: 'smtp://127.0.0.1:1' });
     await next.ready();
     const banner = next.output().slice(next.output().indexOf('Ready.'));
-    expect(banner).toMatch(/! NATS_URL: 127\.0\.0\.1:1 does not respond \(.+\): events are stored and delivered when it is back\.\n/);
-    expect(banner).toMatch(/! SMTP_URL: 127\.0\.0\.1:1 does not respond \(.+\): mails are stored and sent when it is back\.\n/);
+    expect(banner).toMatch(/! NATS_URL: 127\.0\.0\.1:1 cannot be used \(.+\): events are stored and delivered once it works\.\n/);
+    expect(banner).toMatch(/! SMTP_URL: 127\.0\.0\.1:1 cannot be used \(.+\): mails are stored and sent once it works\.\n/);
   });
 
   it('says in one line what keeps it from starting, or from going on', async () => {
@@ -108,7 +108,7 @@ describe('npm start', { timeout: 600_000 }, () => {
     const unreachable = start('unreachable', [], given);
     expect(await unreachable.ended).toBe(1);
     expect(unreachable.output()).toMatch(
-      /^DATABASE_URL_CALENDAR: the database at 127\.0\.0\.1:1\/calendar does not respond \(.+\)\.\nDATABASE_URL_CUSTOMER: the database at 127\.0\.0\.1:1\/customer does not respond \(.+\)\.\n$/,
+      /^DATABASE_URL_CALENDAR: the database at 127\.0\.0\.1:1\/calendar cannot be used \(.+\)\.\nDATABASE_URL_CUSTOMER: the database at 127\.0\.0\.1:1\/customer cannot be used \(.+\)\.\n$/,
     );
     expect(unreachable.output()).not.toContain('geheim');
     expect(await readdir(folder)).toEqual([]);
