@@ -33,9 +33,7 @@ try {
   if (!end.aborted) await once(end, 'abort');
   await reporter.step('shutdown', stack.stop);
   if (!stack.folderLost.aborted) process.exit(0);
-  throw new UsageError(
-    `${settings.dataDir} was removed or replaced while the stack was running, so everything was stopped. Remove what is left of it before the next start.`,
-  );
+  throw new UsageError(`${settings.dataDir} was removed or replaced while the stack was running, so everything was stopped.`);
 } catch (error) {
   if (error instanceof Interrupted) {
     reporter.note('stopped before everything was ready');

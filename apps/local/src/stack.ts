@@ -48,7 +48,8 @@ interface SupervisedUnit {
  */
 export async function startStack(settings: Settings, reporter: Reporter, options: StartOptions = {}): Promise<Stack> {
   const { signal = new AbortController().signal, killSignal } = options;
-  // A port that is taken leaves no new folder behind. One that was used before may be the reason: a killed command's gateway, not stopped yet.
+  // Before the claim, so that a taken port leaves no new folder behind. In a folder that was used before, the gateway of a killed command may
+  // hold the port until the claim stops it.
   if (await isUnusedFolder(settings.dataDir)) await requirePort(settings.port);
   const warnings = await checkGivenServers(settings.given);
   signal.throwIfAborted();
