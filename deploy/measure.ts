@@ -2,7 +2,9 @@
  * What the services need under load: books through a gateway for 30 s with 32 clients and prints the memory and the time of the processor
  * that each container of compose.yaml took. The requests and limits in kubernetes/ come from here.
  *
- *   KEY=sk_… node deploy/measure.ts        GATEWAY (http://127.0.0.1:8080) and CRM (demo) say where
+ *   KEY=$(npm run --silent admin -- key create demo) npx node deploy/measure.ts
+ *
+ * `GATEWAY` (http://127.0.0.1:8080) and `CRM` (demo) say where.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';

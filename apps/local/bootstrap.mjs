@@ -7,7 +7,6 @@ import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const oldestNode = 20;
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const modules = join(root, 'node_modules');
 const projectNode = join(modules, '.bin', 'node');
@@ -38,9 +37,6 @@ await main(process.argv[2], process.argv.slice(3));
 async function main(command, args) {
   const entry = Object.hasOwn(commands, command ?? '') ? commands[command] : undefined;
   if (!entry) return fail(`usage: node apps/local/bootstrap.mjs <${Object.keys(commands).join('|')}> [arguments]`, 2);
-  if (Number(process.versions.node.split('.')[0]) < oldestNode) {
-    return fail(`Node ${oldestNode} or newer is needed, this is ${process.version}: install a current one from nodejs.org.`);
-  }
   if (!isInstalled()) await install();
   run([join(root, entry[0]), ...entry.slice(1), ...args]);
 }

@@ -8,11 +8,11 @@ import { addKeyCommands } from './admin/key-commands.ts';
 import { addMailCommand } from './admin/mail-command.ts';
 import { UsageError } from './config.ts';
 
-const program = new Command('npm run admin --').description('What operators do on a running system.').showHelpAfterError('(--help shows the commands)');
-addCrmCommands(program.command('crm').description('the customer-relationship systems that use the service'));
-addKeyCommands(program.command('key').description('the API keys of a CRM'));
-addErasureCommands(program.command('erasures').description('the erasures of deleted customers that are open or were completed within 7 days'));
-addDeadLetterCommands(program.command('dead-letters').description('the events that a service could not process and put aside'));
+const program = new Command('npm run admin --').description('Administer a running system.').showHelpAfterError('(--help shows the commands)');
+addCrmCommands(program.command('crm').description('create, change and list CRMs, the tenants of the service'));
+addKeyCommands(program.command('key').description('create, list and revoke the API keys of a CRM'));
+addErasureCommands(program.command('erasures').description('list the erasures of deleted customers: the open ones, and those completed in the last 7 days'));
+addDeadLetterCommands(program.command('dead-letters').description('list, retry and drop events that a service failed to process'));
 addMailCommand(program);
 addDoctorCommand(program);
 
@@ -25,8 +25,8 @@ try {
 
 function explain(error: unknown): string {
   if (error instanceof DomainError) {
-    const fields = error.errors.map(({ pointer, detail }) => `${pointer.replace(/^\//, '')}: ${detail}`);
-    return [error.message, ...fields].join('; ');
+    const fields = error.errors.map(({ pointer, detail }) => `  ${pointer.replace(/^\//, '')}: ${detail}`);
+    return [error.message, ...fields].join('\n');
   }
   if (error instanceof UsageError) return error.message;
   return error instanceof Error ? `unexpected: ${error.message}` : String(error);

@@ -1,13 +1,13 @@
 import { styler } from './reporter.ts';
 import type { StackInfo } from './stack-file.ts';
 
-/** What a person wants to know when everything runs. */
-export function readyBanner(info: StackInfo, stream: NodeJS.WriteStream): string {
+/** What a person wants to know when everything is running. */
+export function readyBanner(info: StackInfo, warnings: readonly string[], stream: NodeJS.WriteStream): string {
   const style = styler(stream);
   const rows: [string, string][] = [
     ['gateway', info.gateway],
     ['API docs', info.docs],
-    ['inbox', info.inbox ?? `${new URL(info.smtp).host} (SMTP_URL was given)`],
+    ['inbox', info.inbox ?? `${new URL(info.smtp).host} (from SMTP_URL)`],
     ['crmId', info.crmId],
     ['API key', info.apiKey],
   ];
@@ -15,20 +15,21 @@ export function readyBanner(info: StackInfo, stream: NodeJS.WriteStream): string
     '',
     style(['bold', 'green'], '  Ready.'),
     '',
+    ...warnings.flatMap((warning) => [style('yellow', `  ! ${warning}`), '']),
     ...rows.map(([name, value]) => `  ${style('dim', name.padEnd(9))} ${style('bold', value)}`),
     '',
     '  A first request:',
     '',
     firstRequest(info),
     '',
-    `  ${style('cyan', 'npm run demo')} books an appointment step by step; ${style('cyan', 'npm run admin -- --help')} manages CRMs and keys.`,
+    `  ${style('cyan', 'npm run demo')} books an appointment step by step; ${style('cyan', 'npm run admin -- --help')} lists the admin commands.`,
     '  Ctrl-C stops everything and keeps the data.',
     '',
     '',
   ].join('\n');
 }
 
-/** Answers 201, and 200 when it is pasted again. */
+/** Returns 201, and 200 when it is pasted again. */
 export function firstRequest({ gateway, crmId, apiKey }: StackInfo): string {
   const user = { reference: 'ada@demo', email: 'ada@example.com', username: 'ada', lastName: 'Lovelace' };
   return `curl -i ${gateway}/crms/${crmId}/user -H 'X-SERVICE-CLIENT-ID: ${apiKey}' -H 'Content-Type: application/json' -d '${JSON.stringify(user)}'`;

@@ -50,17 +50,14 @@ const inheritedNames = [
   'GRPC_TLS_KEY_FILE',
   'GRPC_TLS_CA_FILE',
 ];
-const usage = 'usage: npm start [-- --fresh]    --fresh begins with empty data; SCHEDULING_PORT and SCHEDULING_DATA say where';
 
-/** Reads the command line and the environment of `npm start`. Throws {@link UsageError}. */
-export function readSettings(args: readonly string[], environment: NodeJS.ProcessEnv): Settings {
-  const unknown = args.find((argument) => argument !== '--fresh');
-  if (unknown !== undefined) throw new UsageError(`unknown argument "${unknown}"\n${usage}`, 2);
+/** Reads the options and the environment of `npm start`. Throws {@link UsageError}. */
+export function readSettings({ fresh }: Pick<Settings, 'fresh'>, environment: NodeJS.ProcessEnv): Settings {
   return readOrExplain(environment, (read) => {
     return {
       port: read.port('SCHEDULING_PORT', 8080),
       dataDir: dataDirOf(environment),
-      fresh: args.includes('--fresh'),
+      fresh,
       logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
       given: {
         databases: readDatabases(read),

@@ -16,16 +16,22 @@ export interface DataFolder {
   path: string;
   /** Removes all data. */
   empty(): Promise<void>;
-  /** Writes down a process right after it was started, in the place of an earlier one of that name. Once the folder is being given back, ends it. */
+  /** Writes down a process right after it was started, in the place of an earlier one of that name. Once the stack is stopping, ends it. */
   record(unit: Unit, pid: number): Promise<void>;
-  /** From now on no process is added, and others that want the folder wait for it instead of giving up. */
-  markStopping(): Promise<void>;
-  /** Stops every recorded process: the gateway, then the services, then the servers. */
-  stopProcesses(): Promise<void>;
+  /** Whether the folder was removed or replaced: what is at its path now belongs to somebody else. */
+  isLost(): Promise<boolean>;
+  /**
+   * Stops every recorded process, whatever has become of the folder: the gateway, then the services, then the servers. From now on no process
+   * is added, and others that want the folder wait for it instead of giving up.
+   */
+  stop(): Promise<void>;
   /** Ends every recorded process this moment. */
   killProcesses(): void;
+  /** Leaves the folder to the next command. */
   release(): Promise<void>;
 }
+
+type Say = (message: string) => void;
 
 const marker = '.scheduling-data';
 const runFile = 'run.json';
@@ -41,26 +47,37 @@ const serverStopMs = 3_000;
  * Takes a data folder for this command, makes it when it does not exist, and stops what an earlier, killed command left running on it.
  * Waits for a command that is just stopping. Throws a UsageError when another stack uses the folder, or when it holds something else.
  */
-export async function claimDataFolder(path: string): Promise<DataFolder> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
-  await recognise(path);
+export async function claimDataFolder(path: string, say: Say): Promise<DataFolder> {
+  if (await isUnusedFolder(path)) {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await writeFile(join(path, marker), 'Data of a local scheduling stack. "npm start -- --fresh" empties it.\n');
+  }
   const file = join(path, runFile);
   const mine: RunRecord = { command: await ownIdentity(), stopping: false, processes: {} };
   while (!(await createRecord(file, mine))) {
     const other = await readRecord(file);
     if (!other) continue;
     if (await isRunning(other.command)) await waitForOther(path, file, other);
-    await stopAll(other.processes);
+    await stopLeftovers(other, say);
     await removeRecord(file, other);
   }
   return ownedFolder(path, file, mine);
 }
 
 function ownedFolder(path: string, file: string, record: RunRecord): DataFolder {
+  const isLost = async (): Promise<boolean> => {
+    // A record that cannot be read at the moment is not taken for lost.
+    const present = await readRecord(file).catch(() => record);
+    return present === undefined || !isSame(present.command, record.command);
+  };
   let written = Promise.resolve();
   const save = (): Promise<void> => {
-    written = written.then(() => writeAtomically(file, JSON.stringify(record)));
-    return written;
+    const writing = written.then(async () => {
+      if (await isLost()) throw new Error(`${path} was removed or replaced`);
+      await writeAtomically(file, JSON.stringify(record));
+    });
+    written = writing.catch(() => {});
+    return writing;
   };
   return {
     path,
@@ -74,37 +91,42 @@ function ownedFolder(path: string, file: string, record: RunRecord): DataFolder 
       record.processes[unit] = { pid, startTime };
       await save();
     },
-    markStopping: () => {
+    isLost,
+    stop: async () => {
       record.stopping = true;
-      return save();
+      // Who cannot be told to wait is told that the folder is in use. That keeps nothing from being stopped.
+      await save().catch(() => {});
+      await stopAll(record.processes);
     },
-    stopProcesses: () => stopAll(record.processes),
     killProcesses: () => {
       for (const [unit, { pid }] of entriesOf(record.processes)) signalProcess(-pid, killSignal(unit));
     },
     release: async () => {
       await written;
-      await rm(file, { force: true });
+      if (!(await isLost())) await rm(file, { force: true });
     },
   };
 }
 
-/** A folder without the marker may hold a `postgres` or a `nats` that is somebody else's. */
-async function recognise(path: string): Promise<void> {
-  const entries = await readdir(path);
-  if (entries.includes(marker)) return;
-  const foreign = entries.find((entry) => ownEntries.includes(entry));
-  if (foreign !== undefined) throw new UsageError(`${path} holds "${foreign}" of something else: set SCHEDULING_DATA to another folder.`);
-  await writeFile(join(path, marker), 'Data of a local scheduling stack. "npm start -- --fresh" empties it.\n');
+/** Whether the folder is missing or empty. Throws a UsageError when it holds something else than the data of a stack. */
+export async function isUnusedFolder(path: string): Promise<boolean> {
+  const entries = await readdir(path).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === 'ENOENT') return [];
+    if (error.code === 'ENOTDIR') throw new UsageError(`${path} is not a folder: set SCHEDULING_DATA to another one.`);
+    throw error;
+  });
+  if (entries.length === 0) return true;
+  if (entries.includes(marker)) return false;
+  throw new UsageError(`${path} is not empty and was not created by this command: set SCHEDULING_DATA to a new or empty folder.`);
 }
 
 async function waitForOther(path: string, file: string, other: RunRecord): Promise<void> {
   const isGone = async (): Promise<boolean> => !(await isRunning(other.command));
   const isLeaving = async (): Promise<boolean> => (await isGone()) || (await readRecord(file))?.stopping === true;
   const inUse = new UsageError(
-    `${path} is used by another stack (process ${other.command.pid}): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.`,
+    `${path} is in use by another stack (process ${other.command.pid}): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.`,
   );
-  await waitUntil(isLeaving, { what: 'the other stack to be leaving', timeoutMs: orphanNoticeMs }).catch(() => {
+  await waitUntil(isLeaving, { what: 'the other stack to be stopping', timeoutMs: orphanNoticeMs }).catch(() => {
     throw inUse;
   });
   await waitUntil(isGone, { what: 'the other stack to be gone', timeoutMs: otherStopMs }).catch(() => {
@@ -112,13 +134,22 @@ async function waitForOther(path: string, file: string, other: RunRecord): Promi
   });
 }
 
+async function stopLeftovers({ processes }: RunRecord, say: Say): Promise<void> {
+  const running = await Promise.all(entriesOf(processes).map(async ([unit, identity]) => ((await isRunning(identity)) ? [unit] : [])));
+  const left = running.flat();
+  if (left.length > 0) say(`an earlier run was killed and left ${left.join(', ')} running; stopping ${left.length === 1 ? 'it' : 'them'}`);
+  await stopAll(processes);
+}
+
+/** One process that does not end keeps none of the others from being stopped. */
 async function stopAll(processes: RunRecord['processes']): Promise<void> {
+  const left: string[] = [];
   const stop = async (units: readonly Unit[], timeoutMs: number): Promise<void> => {
     await Promise.all(
       units.map(async (unit) => {
         const identity = processes[unit];
         if (!identity || !(await isRunning(identity))) return;
-        await stopProcess(identity.pid, stopSignal(unit), timeoutMs);
+        await stopProcess(identity.pid, stopSignal(unit), timeoutMs).catch(() => left.push(`${unit} (process ${identity.pid})`));
       }),
     );
   };
@@ -128,6 +159,7 @@ async function stopAll(processes: RunRecord['processes']): Promise<void> {
     serviceStopMs,
   );
   await stop(servers, serverStopMs);
+  if (left.length > 0) throw new Error(`These processes did not end: ${left.join(', ')}`);
 }
 
 /** SIGINT is Postgres' fast stop; its SIGTERM would wait for every session. */
@@ -144,6 +176,10 @@ async function isRunning({ pid, startTime }: ProcessIdentity): Promise<boolean> 
   return (await processIsAlive(pid)) && (await processStartTime(pid)) === startTime;
 }
 
+function isSame(one: ProcessIdentity, other: ProcessIdentity): boolean {
+  return one.pid === other.pid && one.startTime === other.startTime;
+}
+
 async function ownIdentity(): Promise<ProcessIdentity> {
   return { pid: process.pid, startTime: (await processStartTime(process.pid)) ?? '' };
 }
@@ -152,12 +188,13 @@ async function readRecord(file: string): Promise<RunRecord | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as RunRecord;
   } catch (error) {
+    if (error instanceof SyntaxError) throw new UsageError(`${file} is damaged: make sure that no stack is running on this folder, then delete the file.`);
     return unlessMissing(error);
   }
 }
 
 function unlessMissing(error: unknown): undefined {
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
 }
 
 /** A link appears whole and only once: of two commands that start at the same time, one takes the folder. */
@@ -180,7 +217,7 @@ async function removeRecord(file: string, expected: RunRecord): Promise<void> {
   const removed = `${file}.${process.pid}.old`;
   await rename(file, removed).catch(unlessMissing);
   const { command } = (await readRecord(removed)) ?? expected;
-  if (command.pid !== expected.command.pid || command.startTime !== expected.command.startTime) await link(removed, file);
+  if (!isSame(command, expected.command)) await link(removed, file);
   await rm(removed, { force: true });
 }
 

@@ -15,11 +15,11 @@ export function createAdminClient(address: string, options?: ClientOptions): Adm
 }
 
 /**
- * Makes sure that the CRM `demo`, which has no rate limit, exists and returns an API key of it. The key is kept in `<dataDir>/demo-key`, and
- * a new one is issued only when that one does not work any more.
+ * Makes sure that the CRM `demo`, which has the default settings, exists and returns an API key of it. The key is kept in
+ * `<dataDir>/demo-key`, and a new one is issued only when that one does not work any more.
  */
 export async function ensureDemoCrm(admin: AdminClient, dataDir: string): Promise<string> {
-  await admin.createCrm({ crmId: demoCrmId, name: 'Demo', requestsPerMinute: 0 }).catch((error: unknown) => {
+  await admin.createCrm({ crmId: demoCrmId, name: 'Demo' }).catch((error: unknown) => {
     if (!(error instanceof DomainError && error.code === 'crm.exists')) throw error;
   });
   const file = join(dataDir, 'demo-key');

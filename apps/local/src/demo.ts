@@ -1,8 +1,10 @@
+import { createCommand } from './command-line.ts';
 import { dataDirOf, UsageError } from './config.ts';
 import { type DemoAnswer, DemoFailure, type DemoMail, type DemoRequest, playDemo } from './play-demo.ts';
 import { styler } from './reporter.ts';
 import { readStackFile, type StackInfo } from './stack-file.ts';
 
+createCommand('npm run demo --', 'Book an appointment step by step on the running stack, and show every request and its response.').parse();
 const output = process.stdout;
 const style = styler(output);
 // Whoever reads the output may have seen enough (`| head`).
@@ -34,8 +36,8 @@ function showStep(number: number, { crmId }: StackInfo, request: DemoRequest, an
 }
 
 function showEnd({ inbox, smtp }: StackInfo, mail: DemoMail | undefined): void {
-  if (!mail) return print(`  ${style('green', '✔')} Booked. The confirmation went to the mail server at ${new URL(smtp).host}.\n`);
-  print(`  ${style('green', '✔')} ${style('bold', 'The mail has arrived')}`);
+  if (!mail) return print(`  ${style('green', '✔')} Booked. The confirmation was sent through the mail server at ${new URL(smtp).host}.\n`);
+  print(`  ${style('green', '✔')} ${style('bold', 'Booked, and the confirmation has arrived')}`);
   print(`     From     ${mail.from.map(({ name, address }) => `${name} <${address}>`).join(', ')}`);
   print(`     To       ${mail.to.map(({ address }) => address).join(', ')}`);
   print(`     Subject  ${style('bold', mail.subject)}\n`);

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { createCommand } from './command-line.ts';
 import { dataDirOf, repositoryRoot, UsageError } from './config.ts';
 import { readStackFile } from './stack-file.ts';
+
+createCommand('npm run mails --', 'Send a sample of every mail in every language to the inbox of the running stack.').parse();
 
 try {
   const { smtp, inbox } = await readStackFile(dataDirOf(process.env));
@@ -10,7 +13,7 @@ try {
     env: { ...process.env, SMTP_URL: smtp },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  if (status === 0) console.log(`Every mail in every language is in the inbox: ${inbox ?? smtp}`);
+  if (status === 0) console.log(`Sent a sample of every mail in every language to ${inbox ?? smtp}`);
   process.exitCode = status ?? 1;
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;

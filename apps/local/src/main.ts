@@ -1,21 +1,39 @@
 import { once } from 'node:events';
 import { readyBanner } from './banner.ts';
+import { createCommand } from './command-line.ts';
 import { readSettings, UsageError } from './config.ts';
 import { Interrupted, listenForInterruption } from './interruption.ts';
 import { createReporter } from './reporter.ts';
 import { startStack } from './stack.ts';
 
+const help = `
+Environment variables:
+  SCHEDULING_PORT       port of the gateway, 0 for a free one (default: 8080)
+  SCHEDULING_DATA       data folder (default: .data)
+  DATABASE_URL_IDENTITY, DATABASE_URL_CALENDAR, DATABASE_URL_CUSTOMER,
+  DATABASE_URL_NOTIFICATION, NATS_URL, SMTP_URL
+                        servers to use instead of the embedded ones
+  LOG_LEVEL             of the services (default: info)`;
+
+const { fresh = false } = createCommand('npm start --', 'Start the whole service on this machine. Ctrl-C stops it and keeps the data.')
+  .option('--fresh', 'start with empty data: delete what earlier runs stored')
+  .addHelpText('after', help)
+  .parse()
+  .opts<{ fresh?: boolean }>();
 const reporter = createReporter(process.stdout);
 const { stop, kill } = listenForInterruption();
 // After the stack's own listener, which ends its processes.
 kill.addEventListener('abort', () => setImmediate(() => process.exit(130)));
 
 try {
-  const stack = await startStack(readSettings(process.argv.slice(2), process.env), reporter, { signal: stop, killSignal: kill });
-  reporter.write(readyBanner(stack.info, process.stdout));
-  if (!stop.aborted) await once(stop, 'abort');
+  const settings = readSettings({ fresh }, process.env);
+  const stack = await startStack(settings, reporter, { signal: stop, killSignal: kill });
+  reporter.write(readyBanner(stack.info, stack.warnings, process.stdout));
+  const end = AbortSignal.any([stop, stack.folderLost]);
+  if (!end.aborted) await once(end, 'abort');
   await reporter.step('shutdown', stack.stop);
-  process.exit(0);
+  if (!stack.folderLost.aborted) process.exit(0);
+  throw new UsageError(`${settings.dataDir} was removed or replaced while the stack was running, so everything was stopped.`);
 } catch (error) {
   if (error instanceof Interrupted) {
     reporter.note('stopped before everything was ready');

@@ -50,7 +50,7 @@ export async function playDemo(stack: Pick<StackInfo, 'gateway' | 'inbox' | 'crm
   for (const request of script(run, customerEmail, dayAfterTomorrow())) {
     const answer = await sendPatiently(stack, request);
     listener(request, answer);
-    if (answer.status < 200 || answer.status > 299) throw new DemoFailure(`"${request.title}" was answered with ${answer.status}.`);
+    if (answer.status < 200 || answer.status > 299) throw new DemoFailure(`"${request.title}" failed with status ${answer.status}.`);
   }
   if (stack.inbox === null) return undefined;
   const mails = `${stack.inbox}/api/email?to.address=${encodeURIComponent(customerEmail)}`;
@@ -69,19 +69,19 @@ function script(run: string, customerEmail: string, day: string): DemoRequest[] 
   const ofProvider = `/provider/${encodeURIComponent(provider)}`;
   return [
     {
-      title: 'A user: the person who owns everything that follows',
+      title: 'A user: the owner of everything below',
       method: 'POST',
       path: '/user',
       body: { reference: owner, email: `ada-${run}@example.com`, username: `ada-${run}`, firstName: 'Ada', lastName: 'Lovelace' },
     },
     {
-      title: 'An account: the tenant with its service plan',
+      title: 'An account: the business, with its billing data',
       method: 'POST',
       path: '/account',
       body: { ownerReference: owner, accountReference: account, branch: 'misc', invoiceCompanyName: 'Lovelace Studio' },
     },
     {
-      title: 'A provider: the calendar that people book in',
+      title: 'A provider: the calendar that customers book',
       method: 'POST',
       path: '/provider',
       body: { reference: provider, ownerReference: owner, accountReference: account, name: 'Salon Lovelace', email: `salon-${run}@example.com` },
@@ -119,12 +119,12 @@ function script(run: string, customerEmail: string, day: string): DemoRequest[] 
       body: { customerReference: customer, providerReference: provider, userName: 'Grace Hopper', email: customerEmail, language: 'en' },
     },
     {
-      title: 'The booking: it takes the seat and sends the confirmation',
+      title: 'The booking: takes the seat and sends the confirmation',
       method: 'POST',
       path: `${ofProvider}/participations`,
       body: { reference: `booking-${run}@demo`, appointmentReference: appointment, customerReference: customer, state: 'BOOKED', message: 'See you soon!' },
     },
-    { title: 'What the calendar now shows', method: 'GET', path: `${ofProvider}/appointments` },
+    { title: 'The calendar now', method: 'GET', path: `${ofProvider}/appointments` },
   ];
 }
 
@@ -146,7 +146,7 @@ async function send({ gateway, crmId, apiKey }: Pick<StackInfo, 'gateway' | 'crm
     body: request.body === undefined ? undefined : JSON.stringify(request.body),
     signal: AbortSignal.timeout(requestTimeoutMs),
   }).catch((error: unknown) => {
-    throw new DemoFailure(`The gateway at ${gateway} does not answer.`, { cause: error });
+    throw new DemoFailure(`The gateway at ${gateway} is not responding.`, { cause: error });
   });
   const text = await response.text();
   const body: unknown = /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text;

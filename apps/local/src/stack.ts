@@ -1,8 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { openCredentials } from '@scheduling/rpc';
 import { createLogger } from '@scheduling/runtime';
 import type { Settings } from './config.ts';
-import { claimDataFolder, type DataFolder } from './data-folder.ts';
+import { claimDataFolder, type DataFolder, isUnusedFolder } from './data-folder.ts';
 import { createAdminClient, demoCrmId, ensureDemoCrm } from './demo-crm.ts';
+import { checkGivenServers } from './given-servers.ts';
 import type { Reporter } from './reporter.ts';
 import { host, type Server, type Service, services, type Surroundings, publicUrl, type Unit } from './service-table.ts';
 import { removeStackFile, type StackInfo, writeStackFile } from './stack-file.ts';
@@ -13,7 +15,11 @@ import { type Running, supervise } from './supervise.ts';
 export interface Stack extends AsyncDisposable {
   /** Kept true when a process is restarted. */
   info: StackInfo;
-  /** Stops everything in order; within 10 s. */
+  /** What does not work although everything is running. */
+  warnings: string[];
+  /** Aborts when the data folder was removed or replaced: the databases are gone, so the stack should be stopped. */
+  folderLost: AbortSignal;
+  /** Stops everything in order, whatever has become of the data folder; within 10 s. */
   stop(): Promise<void>;
 }
 
@@ -26,6 +32,8 @@ export interface StartOptions {
 
 type Pids = StackInfo['pids'];
 
+const folderPollMs = 500;
+
 interface SupervisedUnit {
   unit: Unit;
   running: Running;
@@ -36,27 +44,31 @@ interface SupervisedUnit {
  * Starts everything that a laptop needs, and returns when every `/readyz` is green. What an earlier, killed command left behind is stopped
  * first. When the signal aborts, or something does not start, everything that was started is stopped again before this rejects.
  *
- * @throws UsageError for what the person at the terminal can put right: a taken port, a data folder in use
+ * @throws UsageError for what the person at the terminal can put right: a taken port, a data folder in use, a given database that cannot be used
  */
 export async function startStack(settings: Settings, reporter: Reporter, options: StartOptions = {}): Promise<Stack> {
   const { signal = new AbortController().signal, killSignal } = options;
-  const folder = await claimDataFolder(settings.dataDir);
+  // Before the claim, so that a taken port leaves no new folder behind. In a folder that was used before, the gateway of a killed command may
+  // hold the port until the claim stops it.
+  if (await isUnusedFolder(settings.dataDir)) await requirePort(settings.port);
+  const warnings = await checkGivenServers(settings.given);
+  signal.throwIfAborted();
+  const folder = await claimDataFolder(settings.dataDir, reporter.note);
   killSignal?.addEventListener('abort', folder.killProcesses, { once: true });
   try {
-    const starting = assemble(settings, folder, reporter, signal);
+    const starting = assemble(settings, folder, warnings, reporter, signal);
     // The one that loses the race has nobody who listens to it.
     starting.catch(() => {});
     return await Promise.race([starting, rejectOnAbort(signal)]);
   } catch (error) {
-    await folder.markStopping();
-    await folder.stopProcesses();
-    await folder.release();
+    await folder.stop();
+    await release(folder, reporter);
     throw error;
   }
 }
 
-async function assemble(settings: Settings, folder: DataFolder, reporter: Reporter, signal: AbortSignal): Promise<Stack> {
-  if (settings.port !== 0) await requirePort(settings.port);
+async function assemble(settings: Settings, folder: DataFolder, warnings: string[], reporter: Reporter, signal: AbortSignal): Promise<Stack> {
+  await requirePort(settings.port);
   if (settings.fresh) await folder.empty();
   await removeStackFile(folder.path);
   const ports = await choosePorts(settings.port);
@@ -77,20 +89,27 @@ async function assemble(settings: Settings, folder: DataFolder, reporter: Report
   const apiKey = await ensureDemoCrm(admin, folder.path);
   const info = describeStack(ports, servers, apiKey, units);
   await writeStackFile(folder.path, info);
-  return superviseStack(info, units, folder, reporter);
+  return { warnings, ...superviseStack(info, units, folder, reporter) };
 }
 
-function superviseStack(info: StackInfo, units: SupervisedUnit[], folder: DataFolder, reporter: Reporter): Stack {
+function superviseStack(info: StackInfo, units: SupervisedUnit[], folder: DataFolder, reporter: Reporter): Omit<Stack, 'warnings'> {
   const supervision = new AbortController();
+  const folderLost = new AbortController();
   // One after the other: processes that come back at the same moment must not get into each other's draft of the file.
   let written = Promise.resolve();
-  const publish = (): Promise<void> => (written = written.then(() => (supervision.signal.aborted ? undefined : writeStackFile(folder.path, info))));
+  const publish = (): Promise<void> =>
+    (written = written.then(async () => {
+      if (supervision.signal.aborted || (await folder.isLost())) return;
+      // The process runs: that must not look like a failed start.
+      await writeStackFile(folder.path, info).catch((error: Error) => reporter.warn(`stack.json is out of date: ${error.message}`));
+    }));
   const watches = units.map(({ unit, running, restart }) =>
     supervise(running, {
       name: unit,
       say: reporter.warn,
       signal: supervision.signal,
       restart: async () => {
+        if (await folder.isLost()) throw new Error('the data folder was removed or replaced');
         const replacement = await restart();
         info.pids[unit] = replacement.pid;
         await publish();
@@ -98,17 +117,31 @@ function superviseStack(info: StackInfo, units: SupervisedUnit[], folder: DataFo
       },
     }),
   );
+  const folderWatch = watchFolder(folder, folderLost, supervision.signal);
   const finish = async (): Promise<void> => {
     supervision.abort();
-    await folder.markStopping();
-    await folder.stopProcesses();
-    await Promise.all(watches);
-    await removeStackFile(folder.path);
-    await folder.release();
+    await folder.stop();
+    await Promise.all([...watches, folderWatch]);
+    await release(folder, reporter);
   };
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopped ??= finish());
-  return { info, stop, [Symbol.asyncDispose]: stop };
+  return { info, folderLost: folderLost.signal, stop, [Symbol.asyncDispose]: stop };
+}
+
+async function watchFolder(folder: DataFolder, lost: AbortController, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !(await folder.isLost())) await delay(folderPollMs, undefined, { signal }).catch(() => {});
+  if (!signal.aborted) lost.abort();
+}
+
+/** Removes the files that say that the folder is in use; where that fails, the next start does it. */
+async function release(folder: DataFolder, reporter: Reporter): Promise<void> {
+  try {
+    if (!(await folder.isLost())) await removeStackFile(folder.path);
+    await folder.release();
+  } catch (error) {
+    reporter.warn(`everything is stopped, but the data folder could not be cleaned up: ${(error as Error).message}`);
+  }
 }
 
 function describeStack(ports: Surroundings['ports'], servers: Servers, apiKey: string, units: SupervisedUnit[]): StackInfo {

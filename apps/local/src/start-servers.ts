@@ -70,9 +70,10 @@ async function openInbox(folder: DataFolder, reporter: Reporter) {
   return { started, smtpUrl: server.smtpUrl, webUrl: server.webUrl };
 }
 
-/** Throws a UsageError with the remedy when the port cannot be had. */
+/** Throws a UsageError with the remedy when the port is not free; 0 stands for any that is. */
 export async function requirePort(port: number): Promise<void> {
   const refusal = (reason: string): UsageError => new UsageError(`port ${port} ${reason}; stop it or set SCHEDULING_PORT`);
+  if (port === 0) return;
   // Something on the wildcard address does not keep every system from listening on the loopback one.
   if (await isReachable(port)) throw refusal('is taken by another program');
   const server = createServer();

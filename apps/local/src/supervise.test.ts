@@ -28,7 +28,7 @@ it('starts a process again that was killed, and says so', async () => {
   const watch = watchOver(first, start);
   process.kill(first.pid, 'SIGKILL');
   await waitUntil(() => messages.length === 2, { what: 'the restart', timeoutMs: 5_000 });
-  expect(messages).toEqual([`sleeper (process ${first.pid}) ended with SIGKILL; starting it again`, `sleeper is back (process ${children[1]!.pid})`]);
+  expect(messages).toEqual([`sleeper (process ${first.pid}) ended with SIGKILL; restarting it`, `sleeper is running again (process ${children[1]!.pid})`]);
   supervision.abort();
   await watch;
 });
@@ -43,7 +43,7 @@ it('tries again when the restart fails', async () => {
   });
   process.kill(first.pid, 'SIGTERM');
   await waitUntil(() => children.length === 2 && messages.length === 3, { what: 'the second attempt', timeoutMs: 5_000 });
-  expect(messages[1]).toBe('sleeper did not start: not yet');
+  expect(messages[1]).toBe('sleeper failed to start: not yet');
   supervision.abort();
   await watch;
 });

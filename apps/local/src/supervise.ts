@@ -31,18 +31,18 @@ export async function supervise(running: Running, { name, restart, say, signal }
     const exit = await Promise.race([current.exited, aborted(signal)]);
     if (signal.aborted || exit === undefined) return;
     if (performance.now() - startedAt > healthyAfterMs) delayMs = firstDelayMs;
-    say(`${name} (process ${current.pid}) ended with ${describeExit(exit)}; starting it again`);
+    say(`${name} (process ${current.pid}) ended with ${describeExit(exit)}; restarting it`);
     for (let replacement: Running | undefined; replacement === undefined; delayMs = Math.min(delayMs * 2, longestDelayMs)) {
       await delay(delayMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       startedAt = performance.now();
       replacement = await restart().catch((error: unknown) => {
-        if (!signal.aborted) say(`${name} did not start: ${error instanceof Error ? error.message : String(error)}`);
+        if (!signal.aborted) say(`${name} failed to start: ${error instanceof Error ? error.message : String(error)}`);
         return undefined;
       });
       if (replacement) current = replacement;
     }
-    if (!signal.aborted) say(`${name} is back (process ${current.pid})`);
+    if (!signal.aborted) say(`${name} is running again (process ${current.pid})`);
   }
 }
 

@@ -39,11 +39,22 @@ export function startCommand(dataDir: string, args: string[] = [], environment: 
   return { process: child, output: () => output, ready, ended };
 }
 
-/** Runs the admin command to its end, as an operator does. `output` is what it printed on both streams. */
-export function runAdmin(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<{ code: number; output: string }> {
+/** Runs the admin command to its end, as an operator does. */
+export function runAdmin(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
+  return runCommand('admin', environment, ...args);
+}
+
+/** How a command ended; `output` is what it printed on both streams. */
+export interface Ended {
+  code: number;
+  output: string;
+}
+
+/** Runs a command to its end. */
+export function runCommand(name: 'main' | 'demo' | 'admin' | 'mails', environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...inherited(), NO_COLOR: '1', ...environment };
-    const child = execFile(process.execPath, [join(repositoryRoot, 'apps/local/src/admin.ts'), ...args], { env }, (_error, stdout, stderr) => {
+    const child = execFile(process.execPath, [join(repositoryRoot, `apps/local/src/${name}.ts`), ...args], { env }, (_error, stdout, stderr) => {
       resolve({ code: child.exitCode ?? -1, output: stdout + stderr });
     });
   });

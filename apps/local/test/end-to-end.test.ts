@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -13,6 +13,7 @@ import { readSettings, repositoryRoot } from '../src/config.ts';
 import { type DemoAnswer, playDemo } from '../src/play-demo.ts';
 import { createReporter } from '../src/reporter.ts';
 import { type Stack, startStack } from '../src/stack.ts';
+import { commandsOf, readBlocks } from './shell-blocks.ts';
 import { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
 
 const run = promisify(execFile);
@@ -25,7 +26,7 @@ beforeAll(async () => {
   const output = new PassThrough().resume();
   collector = await startSpanCollector();
   const { PATH, HOME } = process.env;
-  const settings = readSettings([], { PATH, HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint });
+  const settings = readSettings({ fresh: false }, { PATH, HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint });
   stack = await startStack(settings, createReporter(output as unknown as NodeJS.WriteStream));
 }, 400_000);
 
@@ -82,10 +83,27 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     expect((await fetch(url, { headers })).status).toBe(404);
   });
 
+  it('shows in every answer what is left of the rate limit', async () => {
+    const headers = { 'X-SERVICE-CLIENT-ID': stack.info.apiKey };
+    const response = await fetch(`${stack.info.gateway}/crms/demo/user/nobody%40demo`, { headers });
+    expect(response.headers.get('ratelimit-policy')).toContain('6000');
+    expect(response.headers.get('ratelimit')).not.toBeNull();
+  });
+
   it('answers the line that the banner shows, again and again', async () => {
     const line = `${firstRequest(stack.info)} -s -o /dev/null -w '%{http_code}'`;
     expect((await run('sh', ['-c', line])).stdout).toBe('201');
     expect((await run('sh', ['-c', line])).stdout).toBe('200');
+  });
+
+  it('responds to the commands of the README as the README says', async () => {
+    const readme = await readFile(join(repositoryRoot, 'README.md'), 'utf8');
+    const blocks = readBlocks(readme.slice(readme.indexOf('## Five minutes'), readme.indexOf('## Where things are')));
+    const commands = blocks.filter(({ language }) => language === 'sh').flatMap(commandsOf);
+    const script = commands.filter((command) => !command.startsWith('npm ')).join('\n');
+    const here = script.replace('http://127.0.0.1:8080', stack.info.gateway).replace('.data', dataDir);
+    const shown = blocks.filter(({ language }) => language !== 'sh').map(({ text }) => text);
+    expect((await run('sh', ['-c', here])).stdout).toMatch(new RegExp(`^${RegExp.escape(shown.join('')).replaceAll('…', '.*')}$`));
   });
 
   it('books again after services were killed', async () => {
@@ -101,7 +119,11 @@ describe('the whole stack', { timeout: 120_000 }, () => {
   });
 
   it('is managed with the admin command', async () => {
-    expect(await admin('crm', 'create', 'acme', '--name', 'Acme', '--language', 'en', '--rate-limit', '100')).toMatch(/CRM acme is made/);
+    expect(await admin('crm', 'create', 'acme', '--name', 'Acme', '--language', 'en', '--rate-limit', '100')).toBe('✔ Created CRM acme. Create its first key: npm run admin -- key create acme\n');
+    await expect(admin('crm', 'create', 'NO', '--language', 'x')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^The CRM is not valid\.\n {2}crmId: must .*\n {2}language: must be .*\n$/) as string,
+    });
     expect(await admin('crm', 'list')).toMatch(/acme +Acme +en +Europe\/Berlin[^]*demo +Demo/);
     const key = (await admin('key', 'create', 'acme', '--expires', '90d')).trim();
     const url = `${stack.info.gateway}/crms/acme/user/nobody%40acme`;

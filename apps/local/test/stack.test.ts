@@ -55,6 +55,7 @@ describe('npm start', { timeout: 600_000 }, () => {
 
     const next = start('data');
     const after = await next.ready();
+    expect(next.output()).toMatch(/an earlier run was killed and left .*gateway.* running; stopping them\n/);
     expect(await aliveUnits(before)).toEqual([]);
     expect(await aliveUnits(after)).toHaveLength(8);
     expect(after.apiKey).toBe(before.apiKey);
@@ -72,24 +73,29 @@ describe('npm start', { timeout: 600_000 }, () => {
     for (const service of services) {
       process.kill(before.pids[service]!, 'SIGKILL');
       const pid = await waitUntil(() => pidOf(service, before.pids[service]), { what: `${service} to be back`, timeoutMs: 5_000 });
-      expect(command.output()).toContain(`${service} (process ${before.pids[service]}) ended with SIGKILL; starting it again`);
-      await waitUntil(() => command.output().includes(`${service} is back (process ${pid})`), { what: 'the message', timeoutMs: 5_000 });
+      expect(command.output()).toContain(`${service} (process ${before.pids[service]}) ended with SIGKILL; restarting it`);
+      await waitUntil(() => command.output().includes(`${service} is running again (process ${pid})`), { what: 'the message', timeoutMs: 5_000 });
     }
     const after = await readStackFile(join(folder, 'data'));
     expect({ ...after, pids: {} }).toEqual({ ...before, pids: {} });
     expect(await aliveUnits(after)).toHaveLength(8);
   });
 
-  it('stops in the middle of starting', async () => {
+  it('stops in the middle of starting, starts again, and warns of given servers that cannot be used', async () => {
     const command = start('data');
     await waitUntil(() => command.output().includes('Postgres'), { what: 'the first step', timeoutMs: 60_000 });
     command.process.kill('SIGINT');
     expect(await command.ended).toBe(0);
     expect(await readdir(join(folder, 'data'))).not.toContain('run.json');
-    await start('data').ready();
+
+    const next = start('data', [], { NATS_URL: 'nats://127.0.0.1:1', SMTP_URL: 'smtp://127.0.0.1:1' });
+    await next.ready();
+    const banner = next.output().slice(next.output().indexOf('Ready.'));
+    expect(banner).toMatch(/! NATS_URL: 127\.0\.0\.1:1 cannot be used \(.+\): events are stored and delivered once it works\.\n/);
+    expect(banner).toMatch(/! SMTP_URL: 127\.0\.0\.1:1 cannot be used \(.+\): mails are stored and sent once it works\.\n/);
   });
 
-  it('says in one line what keeps it from starting', async () => {
+  it('says in one line what keeps it from starting, or from going on', async () => {
     const program = createServer().listen(0, '127.0.0.1');
     await once(program, 'listening');
     const { port } = program.address() as AddressInfo;
@@ -98,15 +104,26 @@ describe('npm start', { timeout: 600_000 }, () => {
     expect(taken.output()).toBe(`port ${port} is taken by another program; stop it or set SCHEDULING_PORT\n`);
     program.close();
 
-    const wrong = start('wrong', ['--fresh', 'now']);
-    expect(await wrong.ended).toBe(2);
-    expect(wrong.output()).toMatch(/^unknown argument "now"\nusage: npm start/);
+    const given = { DATABASE_URL_CALENDAR: 'postgres://user:geheim@127.0.0.1:1/calendar', DATABASE_URL_CUSTOMER: 'postgres://127.0.0.1:1/customer' };
+    const unreachable = start('unreachable', [], given);
+    expect(await unreachable.ended).toBe(1);
+    expect(unreachable.output()).toMatch(
+      /^DATABASE_URL_CALENDAR: the database at 127\.0\.0\.1:1\/calendar cannot be used \(.+\)\.\nDATABASE_URL_CUSTOMER: the database at 127\.0\.0\.1:1\/customer cannot be used \(.+\)\.\n$/,
+    );
+    expect(unreachable.output()).not.toContain('geheim');
+    expect(await readdir(folder)).toEqual([]);
 
     const first = start('shared');
-    await first.ready();
+    const info = await first.ready();
     const second = start('shared');
     expect(await second.ended).toBe(1);
-    expect(second.output()).toMatch(/^\S+shared is used by another stack \(process \d+\): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.\n$/);
+    expect(second.output()).toMatch(/^\S+shared is in use by another stack \(process \d+\): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.\n$/);
+
+    // Nothing is left to start again from, and nothing may stay behind.
+    await rm(join(folder, 'shared'), { recursive: true, maxRetries: 5 });
+    expect(await first.ended).toBe(1);
+    expect(first.output()).toMatch(/\n\S+shared was removed or replaced while the stack was running, so everything was stopped\.\n$/);
+    expect(await aliveUnits(info)).toEqual([]);
   });
 });
 

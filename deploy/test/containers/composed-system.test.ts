@@ -16,7 +16,7 @@ describe.skipIf(project === '')('the composed system (needs a container engine)'
     try {
       await writeFile(join(folder, 'stack.json'), JSON.stringify({ gateway, inbox: await inboxUrl(project), ...crm }));
       const output = await runLocal('demo', [], { SCHEDULING_DATA: folder });
-      expect(output).toContain('The mail has arrived');
+      expect(output).toContain('Booked, and the confirmation has arrived');
       expect(output).toContain('Salon Lovelace');
     } finally {
       await rm(folder, { recursive: true });

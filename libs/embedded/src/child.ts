@@ -36,7 +36,7 @@ export interface Child {
 
 /**
  * Starts a program in a session of its own: the Ctrl-C of a terminal reaches only the command, which then stops its children in order.
- * Rejects when the program cannot be started at all.
+ * Rejects when the program cannot be started at all, or when `onSpawn` rejects, which ends it.
  */
 export async function spawnChild(options: SpawnOptions): Promise<Child> {
   const log = await openLog(options.logFile);
@@ -54,7 +54,11 @@ export async function spawnChild(options: SpawnOptions): Promise<Child> {
     });
     await once(child, 'spawn');
     const pid = child.pid!;
-    await options.onSpawn?.(pid);
+    await options.onSpawn?.(pid).catch((error: unknown) => {
+      // Nobody would know of it.
+      signalProcess(-pid, 'SIGKILL');
+      throw error;
+    });
     return { pid, logFile: options.logFile, exited, stop: (signal, timeoutMs) => stopChild(pid, exited, signal, timeoutMs) };
   } finally {
     await log.close();

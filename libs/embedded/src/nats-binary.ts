@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { setGlobalProxyFromEnv } from 'node:http';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,7 +14,10 @@ const version = '2.12.15';
 /** The oldest release whose JetStream the messaging library works with. */
 const oldestVersion = [2, 9, 10] as const;
 
-/** SHA-256 of `nats-server-v<version>-<platform>.tar.gz`. For other platforms the release's own list is taken, over HTTPS. */
+/**
+ * SHA-256 of `nats-server-v<version>-<platform>.tar.gz`, of the archives that were verified when the version was chosen. For other platforms,
+ * macOS among them, the release's own SHA256SUMS counts: that detects a damaged download, but not a release that was replaced.
+ */
 const checksums: Record<string, string> = {
   'linux-amd64': '58ab8131f819263897e2fc38e503e1b755b63bcafeecc7d12582487df48ca15e',
   'linux-arm64': 'b724db99fefbf8f5c808baa82819ee50350aee9734017e4a478f7e545cef3ab6',
@@ -36,8 +40,8 @@ export interface FindOptions {
 }
 
 /**
- * The path of a nats-server: the one on PATH, else the one fetched earlier, else the pinned release from its project, else the package of
- * Debian or Ubuntu (unpacked, not installed). Rejects with one message that names what was tried and the remedy.
+ * The path of a nats-server: the one on PATH, else the one downloaded earlier, else the pinned release from GitHub, else the package of Debian
+ * or Ubuntu (unpacked, not installed). Rejects with one message that names what was tried and the remedy.
  */
 export async function findNatsServer({ fallbackCacheDir, log = () => {} }: FindOptions): Promise<string> {
   const faults: string[] = [];
@@ -49,45 +53,59 @@ export async function findNatsServer({ fallbackCacheDir, log = () => {} }: FindO
 
   const cacheDir = await writableCacheDir(fallbackCacheDir);
   const sources = [
-    { file: join(cacheDir, `nats-server-${version}-${releasePlatform()}`), fetch: fetchRelease },
-    { file: join(cacheDir, `nats-server-debian-${process.arch}`), fetch: fetchDebianPackage },
+    { name: 'GitHub', file: join(cacheDir, `nats-server-${version}-${releasePlatform()}`), fetch: fetchRelease },
+    ...(process.platform === 'linux'
+      ? [{ name: 'the package of Debian or Ubuntu', file: join(cacheDir, `nats-server-debian-${process.arch}`), fetch: fetchDebianPackage }]
+      : []),
   ];
   for (const { file } of sources) if (await isUsable(file)) return file;
-  for (const { file, fetch } of sources) {
+  for (const [index, { name, file, fetch }] of sources.entries()) {
     const workDir = await mkdtemp(join(cacheDir, 'fetch-'));
     try {
       const fetched = await fetch(workDir, log);
       await chmod(fetched, 0o755);
-      if (!(await isUsable(fetched))) throw new Error('the program that was fetched does not run here');
+      if (!(await isUsable(fetched))) throw new Error('the downloaded program does not run here');
       // The rename makes it appear whole, also when two commands fetch it at the same time.
       await rename(fetched, file);
       return file;
     } catch (error) {
-      const fault = describe(error);
-      faults.push(fault);
-      log(fault);
+      const reason = describe(error);
+      faults.push(`${name}: ${reason}`);
+      const next = sources[index + 1];
+      if (next) log(`${name} is not available here (${reason}); using ${next.name} instead`);
     } finally {
       await rm(workDir, { recursive: true, force: true });
     }
   }
   throw new Error(
-    `There is no nats-server on this machine and none could be fetched (${faults.join('; ')}). ` +
-      'Install nats-server 2.9.10 or newer so that it is on the PATH, or give NATS_URL of a server with JetStream.',
+    `nats-server is not installed and could not be downloaded (${faults.join('; ')}). ` +
+      `Install nats-server ${oldestVersion.join('.')} or newer and put it on the PATH, or set NATS_URL to a server with JetStream.`,
   );
 }
 
 async function fetchRelease(workDir: string, log: (message: string) => void): Promise<string> {
   const name = `nats-server-v${version}-${releasePlatform()}`;
+  log(`downloading nats-server ${version} from GitHub`);
+  const archive = await throughProxy(async () => {
+    const bytes = await download(`${releaseUrl}/${name}.tar.gz`);
+    const checksum = createHash('sha256').update(bytes).digest('hex');
+    if (checksum !== (await expectedChecksum(`${name}.tar.gz`))) throw new Error(`the SHA-256 of ${name}.tar.gz is ${checksum}, which is not the expected one`);
+    return bytes;
+  });
+  await writeFile(join(workDir, 'release.tar.gz'), archive);
+  await run('tar', ['-xzf', 'release.tar.gz'], { cwd: workDir });
+  return join(workDir, name, 'nats-server');
+}
+
+/** Uses the proxy in the environment while `use` runs, but not for the servers of this machine, which are asked meanwhile whether they are ready. */
+async function throughProxy<T>(use: () => Promise<T>): Promise<T> {
+  const { https_proxy, HTTPS_PROXY, no_proxy, NO_PROXY } = process.env;
+  const direct = [no_proxy || NO_PROXY, '127.0.0.1'].filter(Boolean);
+  const restore = setGlobalProxyFromEnv({ https_proxy: https_proxy || HTTPS_PROXY, no_proxy: direct.join() });
   try {
-    log(`fetching nats-server ${version} from its project's releases`);
-    const archive = await download(`${releaseUrl}/${name}.tar.gz`);
-    const checksum = createHash('sha256').update(archive).digest('hex');
-    if (checksum !== (await expectedChecksum(`${name}.tar.gz`))) throw new Error(`its SHA-256 is ${checksum}, which is not the release's`);
-    await writeFile(join(workDir, 'release.tar.gz'), archive);
-    await run('tar', ['-xzf', 'release.tar.gz'], { cwd: workDir });
-    return join(workDir, name, 'nats-server');
-  } catch (error) {
-    throw new Error(`the release of its project: ${describe(error)}`, { cause: error });
+    return await use();
+  } finally {
+    restore();
   }
 }
 
@@ -109,23 +127,19 @@ async function download(url: string): Promise<Buffer> {
 }
 
 async function fetchDebianPackage(workDir: string, log: (message: string) => void): Promise<string> {
-  try {
-    log('fetching nats-server from the package source of Debian');
-    await downloadPackage(workDir, []).catch(async () => {
-      // The lists of a fresh container are empty. Private ones need no root and leave the machine as it is.
-      const options = ['-o', `Dir::State::Lists=${join(workDir, 'lists')}`, '-o', `Dir::Cache=${join(workDir, 'cache')}`];
-      for (const folder of ['lists/partial', 'cache/archives/partial']) await mkdir(join(workDir, folder), { recursive: true });
-      log("reading Debian's package lists");
-      await apt(workDir, [...options, 'update']);
-      await downloadPackage(workDir, options);
-    });
-    const archive = (await readdir(workDir)).find((file) => file.endsWith('.deb'));
-    if (!archive) throw new Error('apt-get brought no package');
-    await run('dpkg', ['-x', archive, 'package'], { cwd: workDir });
-    return (await findOnPath(['usr/sbin', 'usr/bin'].map((folder) => join(workDir, 'package', folder)).join(delimiter))) ?? 'nats-server';
-  } catch (error) {
-    throw new Error(`the package of Debian: ${describe(error)}`, { cause: error });
-  }
+  log('downloading nats-server with apt-get');
+  await downloadPackage(workDir, []).catch(async () => {
+    // The lists of a fresh container are empty. Private ones need no root and leave the machine as it is.
+    const options = ['-o', `Dir::State::Lists=${join(workDir, 'lists')}`, '-o', `Dir::Cache=${join(workDir, 'cache')}`];
+    for (const folder of ['lists/partial', 'cache/archives/partial']) await mkdir(join(workDir, folder), { recursive: true });
+    log('downloading the package lists first');
+    await apt(workDir, [...options, 'update']);
+    await downloadPackage(workDir, options);
+  });
+  const archive = (await readdir(workDir)).find((file) => file.endsWith('.deb'));
+  if (!archive) throw new Error('apt-get downloaded no package');
+  await run('dpkg', ['-x', archive, 'package'], { cwd: workDir });
+  return (await findOnPath(['usr/sbin', 'usr/bin'].map((folder) => join(workDir, 'package', folder)).join(delimiter))) ?? 'nats-server';
 }
 
 async function downloadPackage(workDir: string, options: string[]): Promise<void> {
@@ -133,7 +147,10 @@ async function downloadPackage(workDir: string, options: string[]): Promise<void
 }
 
 async function apt(workDir: string, args: string[]): Promise<void> {
-  const environment = { PATH: process.env.PATH, HOME: process.env.HOME, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' };
+  const { PATH, HOME, http_proxy, HTTP_PROXY, https_proxy, HTTPS_PROXY, no_proxy, NO_PROXY } = process.env;
+  // apt-get reads the proxies' variables in lower case only.
+  const proxies = { http_proxy: http_proxy || HTTP_PROXY, https_proxy: https_proxy || HTTPS_PROXY, no_proxy: no_proxy || NO_PROXY };
+  const environment = { PATH, HOME, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive', ...proxies };
   const settings = ['-q', '-o', 'APT::Sandbox::User=root', '-o', 'Acquire::Retries=1', '-o', 'Acquire::http::Timeout=10'];
   await run('apt-get', [...settings, ...args], { cwd: workDir, env: environment, timeout: aptTimeoutMs });
 }
@@ -176,10 +193,10 @@ function releasePlatform(): string {
   return `${process.platform}-${architectures[process.arch] ?? process.arch}`;
 }
 
-/** A failed fetch hides its reason in the cause, a failed command in what it printed. */
+/** A failed fetch hides its reason in the cause, or in the cause's cause, a failed command in what it printed. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.cause instanceof Error && error.message === 'fetch failed') return error.cause.message;
+  if (error.cause instanceof Error) return describe(error.cause);
   const printed = (error as { stderr?: string }).stderr?.trim().split('\n').at(-1);
   return printed || error.message;
 }

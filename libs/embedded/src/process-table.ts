@@ -14,13 +14,20 @@ export interface ProcessIdentity {
 
 /** Whether a process with this pid exists and has not yet ended (one that ended and was not yet collected does not count). */
 export async function processIsAlive(pid: number): Promise<boolean> {
+  if (!processExists(pid)) return false;
+  const statusFields = await readProcessStatus(pid);
+  // This system has no /proc, or the process was collected in between.
+  if (statusFields === undefined) return processExists(pid);
+  return !['Z', 'X'].includes(statusFields[0] ?? '');
+}
+
+function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0);
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-  const statusFields = await readProcessStatus(pid);
-  return statusFields === undefined || !['Z', 'X'].includes(statusFields[0] ?? '');
 }
 
 /** When the process started, in the words of the operating system: together with the pid it names a process uniquely. Undefined: no such process. */

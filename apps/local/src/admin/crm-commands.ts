@@ -12,27 +12,37 @@ interface CrmOptions {
   notifyOnCustomerDeletion?: boolean;
 }
 
+/** The values that identity gives to a new CRM. */
+const defaults = {
+  name: 'the crmId',
+  language: 'de',
+  timeZone: 'Europe/Berlin',
+  senderName: 'the name',
+  senderAddress: "the service's own",
+  rateLimit: '6000',
+};
+
 export function addCrmCommands(crm: Command): void {
-  withSettings(crm.command('create <crmId>').description('make a CRM')).action((crmId: string, options: CrmOptions) =>
+  withSettings(crm.command('create <crmId>').description('create a CRM'), (setting) => ` (default: ${defaults[setting]})`).action((crmId: string, options: CrmOptions) =>
     withAdmin(async (admin) => {
       await admin.createCrm(toRequest(crmId, options));
-      print(`${style('green', '✔')} CRM ${style('bold', crmId)} is made. Its first key: npm run admin -- key create ${crmId}`);
+      print(`${style('green', '✔')} Created CRM ${style('bold', crmId)}. Create its first key: npm run admin -- key create ${crmId}`);
     }),
   );
   // The positive form comes first: alone, the negative one would make `true` the default.
   const update = crm
     .command('update <crmId>')
-    .description('change the settings that are given')
-    .option('--notify-on-customer-deletion', 'send a mail to a customer who is deleted from future appointments');
-  withSettings(update).action((crmId: string, options: CrmOptions) =>
+    .description('change settings of a CRM; options left out keep their value')
+    .option('--notify-on-customer-deletion', 'mail customers who are deleted while they have future appointments');
+  withSettings(update, () => '').action((crmId: string, options: CrmOptions) =>
     withAdmin(async (admin) => {
       await admin.updateCrm(toRequest(crmId, options));
-      print(`${style('green', '✔')} CRM ${style('bold', crmId)} is changed; every gateway knows within 30 seconds.`);
+      print(`${style('green', '✔')} Changed CRM ${style('bold', crmId)}. The change takes effect within 30 seconds.`);
     }),
   );
   crm
     .command('list')
-    .description('show all CRMs')
+    .description('list all CRMs')
     .action(() =>
       withAdmin(async (admin) => {
         const { crms } = await admin.listCrms({});
@@ -42,22 +52,23 @@ export function addCrmCommands(crm: Command): void {
           each.language,
           each.timeZone,
           each.senderAddress || '-',
-          each.requestsPerMinute === undefined ? 'none' : String(each.requestsPerMinute),
+          each.requestsPerMinute === undefined ? 'unlimited' : String(each.requestsPerMinute),
         ]);
         output.write(formatTable(['crmId', 'name', 'language', 'time zone', 'sender', 'requests/min'], rows, output));
       }),
     );
 }
 
-function withSettings(command: Command): Command {
+/** `describeDefault` comes after the text of an option: only a new CRM has defaults. */
+function withSettings(command: Command, describeDefault: (setting: keyof typeof defaults) => string): Command {
   return command
-    .option('--name <name>', 'shown in mails (default: the crmId)')
-    .option('--language <tag>', 'of mails and new users (default: de)')
-    .option('--time-zone <zone>', 'IANA name, of providers that name none (default: Europe/Berlin)')
-    .option('--sender-name <name>', 'of mails (default: the name)')
-    .option('--sender-address <address>', "of mails (default: the service's own)")
-    .option('--rate-limit <requests>', 'a minute and key; 0: none (default: 6000)', parseRateLimit)
-    .option('--no-notify-on-customer-deletion', 'send no mail to a customer who is deleted from future appointments');
+    .option('--name <name>', `name in mails${describeDefault('name')}`)
+    .option('--language <tag>', `language of mails and of new users${describeDefault('language')}`)
+    .option('--time-zone <zone>', `IANA time zone of providers created without one${describeDefault('timeZone')}`)
+    .option('--sender-name <name>', `sender name of mails${describeDefault('senderName')}`)
+    .option('--sender-address <address>', `sender address of mails${describeDefault('senderAddress')}`)
+    .option('--rate-limit <requests>', `requests per minute per key; 0 = unlimited${describeDefault('rateLimit')}`, parseRateLimit)
+    .option('--no-notify-on-customer-deletion', 'send no mail to customers who are deleted while they have future appointments');
 }
 
 function toRequest(crmId: string, { rateLimit, ...settings }: CrmOptions) {
@@ -66,6 +77,6 @@ function toRequest(crmId: string, { rateLimit, ...settings }: CrmOptions) {
 
 function parseRateLimit(text: string): number {
   const requests = Number(text);
-  if (!Number.isInteger(requests) || requests < 0) throw new InvalidArgumentError('It must be a whole number, 0 for no limit.');
+  if (!Number.isInteger(requests) || requests < 0) throw new InvalidArgumentError('It must be a whole number; 0 = unlimited.');
   return requests;
 }

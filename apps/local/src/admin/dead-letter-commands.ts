@@ -10,7 +10,7 @@ import { addressOf, output, print, showTime, style } from './terminal.ts';
 export function addDeadLetterCommands(deadLetters: Command): void {
   deadLetters
     .command('list')
-    .description('show them all, newest first')
+    .description('list all dead letters, newest first')
     .action(async () => {
       const lists = consumingServices.map((service) => withDeadLetters(service, (client) => client.listDeadLetters({})));
       const letters = (await Promise.all(lists)).flatMap((list) => list.deadLetters);
@@ -20,7 +20,7 @@ export function addDeadLetterCommands(deadLetters: Command): void {
     });
   deadLetters
     .command('show <consumer> <event>')
-    .description('show one with its data')
+    .description('show a dead letter with its data')
     .action((consumer: string, eventId: string) =>
       withDeadLetters(serviceOf(consumer), async (client) => {
         const { deadLetter, data } = await client.getDeadLetter({ consumer, eventId });
@@ -31,20 +31,20 @@ export function addDeadLetterCommands(deadLetters: Command): void {
     );
   deadLetters
     .command('retry <consumer> <event>')
-    .description('publish the event again; whoever has processed it skips it')
+    .description('publish the event again; consumers that have processed it skip it')
     .action((consumer: string, eventId: string) =>
       withDeadLetters(serviceOf(consumer), async (client) => {
         await client.retryDeadLetter({ consumer, eventId });
-        print(`${style('green', '✔')} The event is published again. If it fails again, it is listed again.`);
+        print(`${style('green', '✔')} Published the event again. If it fails again, it is listed again.`);
       }),
     );
   deadLetters
     .command('drop <consumer> <event>')
-    .description('remove it for good; its effect never happens')
+    .description('delete a dead letter; its event is never processed')
     .action((consumer: string, eventId: string) =>
       withDeadLetters(serviceOf(consumer), async (client) => {
         await client.dropDeadLetter({ consumer, eventId });
-        print(`${style('green', '✔')} The dead letter is dropped.`);
+        print(`${style('green', '✔')} Dropped the dead letter.`);
       }),
     );
 }

@@ -6,21 +6,21 @@ import type { Finding, Level } from './doctor/finding.ts';
 import { print, style } from './terminal.ts';
 
 const help = `
-Without a variable it looks at the stack of "npm start". For any other system, give what there is; what is not given is not checked:
+Without any of these variables it checks the stack of "npm start". For any other system, set those that you have; the rest is not checked:
   PUBLIC_URL                                              the gateway
   IDENTITY_ADDRESS, CALENDAR_ADDRESS, CUSTOMER_ADDRESS,
   NOTIFICATION_ADDRESS                                    gRPC, host:port
   DATABASE_URL_IDENTITY, DATABASE_URL_CALENDAR,
   DATABASE_URL_CUSTOMER, DATABASE_URL_NOTIFICATION        postgres://…
   NATS_URL, SMTP_URL                                      nats://…, smtp://… or smtps://…
-  GRPC_TLS_CERT_FILE, GRPC_TLS_KEY_FILE, GRPC_TLS_CA_FILE with mutual TLS: a certificate that the services take
+  GRPC_TLS_CERT_FILE, GRPC_TLS_KEY_FILE, GRPC_TLS_CA_FILE a client certificate, when the services use mutual TLS
 
-It changes nothing. Exit code 0: no fault. 1: a fault, somebody has to act. A warning has time until tomorrow.`;
+It changes nothing. Exit code 1: a fault, act now. 0: no fault; warnings can wait until tomorrow.`;
 
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('look at a running system and say what is wrong and what to do')
+    .description('check a running system: what is wrong, and what to do about it')
     .addHelpText('after', help)
     .action(async () => {
       const system = readSystem(process.env) ?? (await localSystem());

@@ -16,21 +16,21 @@ export function addErasureCommands(erasures: Command): void {
         completedAt ? 'complete' : `open for ${secondsSince(requestedAt!)} s`,
         awaiting.join(', ') || '-',
       ]);
-      output.write(formatTable(['crmId', 'erasure', 'requested', 'state', 'still owed by'], rows, output));
+      output.write(formatTable(['crmId', 'erasure', 'requested', 'state', 'waiting for'], rows, output));
     }),
   );
   erasures
     .command('replay')
-    .description('after a restore: have everything erased again that was erased since the backup')
-    .requiredOption('--since <instant>', 'when the backup was made, such as 2026-11-21T04:00:00Z', parseInstant)
+    .description('after restoring a backup: repeat every erasure made since it was taken')
+    .requiredOption('--since <instant>', 'when the backup was taken, such as 2026-11-21T04:00:00Z', parseInstant)
     .action(({ since }: { since: Date }) =>
       withErasures(async (client) => {
         const { replayed, recovered, eventsReachBackTo } = await client.replayErasures({ since });
-        print(`${style('green', '✔')} ${replayed} erasures are repeated, ${recovered} of them known from events only.`);
-        print('  "npm run admin -- erasures" shows when they are complete.');
+        print(`${style('green', '✔')} Repeating ${replayed} erasures, ${recovered} of them found only in events.`);
+        print('  Check their progress: npm run admin -- erasures');
         if (eventsReachBackTo === undefined || eventsReachBackTo > since) {
           const held = eventsReachBackTo ? `events from ${showTime(eventsReachBackTo)} on` : 'no events';
-          print(`${style('yellow', '!')} NATS holds ${held}: if the database of customer was restored too, the CRMs have to repeat what they deleted before.`);
+          print(`${style('yellow', '!')} NATS holds ${held}. If the database of customer was restored too, the CRMs must repeat the deletions that they made before that.`);
         }
       }),
     );
@@ -45,7 +45,7 @@ function parseInstant(text: string): Date {
   try {
     return new Date(Temporal.Instant.from(text).epochMilliseconds);
   } catch {
-    throw new InvalidArgumentError('It must be an instant with its zone, such as 2026-11-21T04:00:00Z.');
+    throw new InvalidArgumentError('It must be an instant with a time zone, such as 2026-11-21T04:00:00Z.');
   }
 }
 

@@ -7,19 +7,19 @@ import { output, print, showTime, style, withAdmin } from './terminal.ts';
 export function addKeyCommands(key: Command): void {
   key
     .command('create <crmId>')
-    .description('make a key and show it, once')
-    .option('--expires <when>', 'a date or instant in ISO 8601, or how long from now: 90d, 12h, P1Y (default: never)')
+    .description('create a key and print it; it cannot be shown again')
+    .option('--expires <when>', 'expiry: an ISO 8601 date or instant, or a duration such as 90d, 12h or P1Y (default: never)')
     .action((crmId: string, { expires }: { expires?: string }) =>
       withAdmin(async (admin) => {
         const expiresAt = expires === undefined ? undefined : parseExpiry(expires, Temporal.Now.instant());
         const created = await admin.createKey({ crmId, expiresAt });
         print(created.key);
-        process.stderr.write('This is the only time that the key is shown: keep it now.\n');
+        process.stderr.write('Store the key now: it cannot be shown again.\n');
       }),
     );
   key
     .command('list <crmId>')
-    .description('show the keys of a CRM, without their secrets')
+    .description('list the keys of a CRM, without their secrets')
     .action((crmId: string) =>
       withAdmin(async (admin) => {
         const { apiKeys } = await admin.listKeys({ crmId });
@@ -29,11 +29,11 @@ export function addKeyCommands(key: Command): void {
     );
   key
     .command('revoke <prefix>')
-    .description('make a key useless, within 5 seconds')
+    .description('revoke a key (takes effect within 5 seconds)')
     .action((prefix: string) =>
       withAdmin(async (admin) => {
         await admin.revokeKey({ prefix });
-        print(`${style('green', '✔')} The key ${style('bold', prefix)} is revoked; it works for 5 more seconds at most.`);
+        print(`${style('green', '✔')} Revoked key ${style('bold', prefix)}. It stops working within 5 seconds.`);
       }),
     );
 }

@@ -10,8 +10,8 @@ const states = { failed: MailState.FAILED, pending: MailState.PENDING, sent: Mai
 export function addMailCommand(program: Command): void {
   program
     .command('mails')
-    .description('show the newest mails that were given up, or those in another state')
-    .addOption(new Option('--state <state>', 'of the mails').choices(Object.keys(states)).default('failed'))
+    .description('list the newest mails that failed for good, or those in another state')
+    .addOption(new Option('--state <state>', 'state of the mails').choices(Object.keys(states)).default('failed'))
     .action(async ({ state }: { state: keyof typeof states }) => {
       using client = createClient(MailServiceService, 'notification', await addressOf('notification'), callOptions());
       const { mails } = await client.listMails({ state: states[state] });

@@ -56,7 +56,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
   it('finds a service that does not answer', async () => {
     const report = await examineWithout('notification');
     expectFault(report, /notification +FAULT +does not answer at 127/, /read the end of its log/);
-    expect(report.output).toMatch(/^mails that wait +not checked +the notification service does not answer$/m);
+    expect(report.output).toMatch(/^waiting mails +not checked +the notification service does not answer$/m);
     expect(report.output).toMatch(/^calendar +ok /m);
   });
 
@@ -90,7 +90,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
       expect(output).toMatch(/^schema of customer +warning +has customer\/2999-01-01-of-the-future/m);
       expect(code).toBe(0);
       await query('customer', 'CREATE TABLE breaking_migration AS SELECT $1::text AS set_name, $2::text AS name', ['customer', unknown], stack.info);
-      expectFault(await examine(), /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, with which/, /run the version that is installed/);
+      expectFault(await examine(), /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, which this version cannot work with/, /run the version that is installed/);
     } finally {
       await query('customer', 'DROP TABLE IF EXISTS breaking_migration', [], stack.info);
       await query('customer', 'INSERT INTO customer_migration SELECT $1, timestamp FROM customer_migration ON CONFLICT DO NOTHING', [known], stack.info);
@@ -109,7 +109,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
         [],
         stack.info,
       );
-      expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /look whether NATS and customer run/);
+      expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /check whether NATS and customer are running/);
     } finally {
       await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
       process.kill(pids.customer!, 'SIGCONT');
@@ -124,7 +124,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
         [],
         stack.info,
       );
-      expectFault(await examine(), /erasures +FAULT +1 open, the oldest for [56] min, owed by calendar/, /look whether calendar/);
+      expectFault(await examine(), /erasures +FAULT +1 open, the oldest for [56] min, waiting for calendar/, /check whether calendar/);
     } finally {
       process.kill(pid, 'SIGCONT');
     }
@@ -134,8 +134,8 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     await using smtp = await startTestSmtp();
     const { code, output } = await runAdmin({ SMTP_URL: smtp.url }, 'doctor');
     expect(output).toMatch(/^mail server +ok /m);
-    expect(output).toMatch(/^gateway +not checked +PUBLIC_URL is not given$/m);
-    expect(output).toMatch(/^database of calendar +not checked +DATABASE_URL_CALENDAR is not given$/m);
+    expect(output).toMatch(/^gateway +not checked +PUBLIC_URL is not set$/m);
+    expect(output).toMatch(/^database of calendar +not checked +DATABASE_URL_CALENDAR is not set$/m);
     expect(output).toMatch(/^0 faults, 0 warnings, 1 ok, \d\d not checked$/m);
     expect(code).toBe(0);
     await smtp.stop();

@@ -229,7 +229,7 @@ describe('an erasure', () => {
     await query('calendar', `UPDATE customer SET erased_at = NULL, reference = $2, user_name = $2 WHERE id = $1`, [id, word], stack.info);
     expect(await findWord(stack, word)).toEqual(['1 rows of calendar.customer']);
     const replay = await runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'erasures', 'replay', '--since', startedAt.toISOString());
-    expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ 1 erasures are repeated, 0 of them known from events only/) });
+    expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ Repeating 1 erasures, 0 of them found only in events/) });
     await waitForCompletion();
     expect(await findWord(stack, word)).toEqual([]);
   }, 120_000);

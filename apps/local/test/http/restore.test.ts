@@ -79,7 +79,7 @@ it('a person who was erased after the backup is erased again after all databases
   expect(await keys()).toHaveLength(1);
 
   const replay = await runAdmin({ SCHEDULING_DATA: dataDir }, 'erasures', 'replay', '--since', backupTime.toISOString());
-  expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ 1 erasures are repeated, 1 of them known from events only/) });
+  expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ Repeating 1 erasures, 1 of them found only in events/) });
   await waitForErasures(info, completionMs);
   expect((await restored.get(address)).status).toBe(204);
   expect(await findWord({ info, dataDir }, word)).toEqual([]);

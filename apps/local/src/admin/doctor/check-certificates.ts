@@ -47,7 +47,7 @@ async function lookAt(check: string, options: ConnectionOptions): Promise<Findin
     const remedy = 'install one for this name from an authority that clients trust, with its intermediate certificates';
     return fault(check, `is not trusted: ${reasonOf(socket.authorizationError)}`, remedy);
   } catch (error) {
-    return fault(check, `cannot be read: ${reasonOf(error)}`, 'look whether the address is right, and whether a certificate is installed behind it');
+    return fault(check, `cannot be read: ${reasonOf(error)}`, 'check whether the address is right, and whether a certificate is installed there');
   } finally {
     socket.destroy();
   }
@@ -56,7 +56,7 @@ async function lookAt(check: string, options: ConnectionOptions): Promise<Findin
 function checkExpiry(check: string, expiresAt: Date): Finding {
   const days = Math.floor((expiresAt.getTime() - Date.now()) / dayMs);
   const date = expiresAt.toISOString().slice(0, 10);
-  const remedy = 'renew it and replace what holds it (docs/operations.md, Keys and certificates)';
+  const remedy = 'renew it and replace the files or the secret with it (docs/operations.md, Keys and certificates)';
   if (days < 0) return fault(check, `expired on ${date}`, remedy);
   return days < warnDays ? warning(check, `expires in ${days} days, on ${date}`, remedy) : ok(check, `valid until ${date}`);
 }

@@ -36,7 +36,7 @@ async function checkDatabase(service: DatabaseService, url: string | undefined):
   } catch (error) {
     // A connection that failed is not waited for: one that never came about does not end, either.
     void client.end();
-    const remedy = `look whether Postgres runs and whether the address and the password in ${databaseVariable(service)} are right`;
+    const remedy = `check whether Postgres is running and whether the address and the password in ${databaseVariable(service)} are right`;
     return [fault(check, `does not answer: ${reasonOf(error)}`, remedy)];
   }
 }
@@ -46,7 +46,7 @@ async function checkSchema(service: DatabaseService, client: Client): Promise<Fi
   const sets = await migrationSetsOf(service);
   const { missing, newer, breaking } = await readSchemaState(client, sets);
   if (breaking.length > 0) {
-    return fault(check, `has ${breaking.join(', ')}, with which this version cannot work`, 'run the version that is installed, or a newer one');
+    return fault(check, `has ${breaking.join(', ')}, which this version cannot work with`, 'run the version that is installed, or a newer one');
   }
   if (missing.length > 0) {
     return fault(check, `lacks ${missing.join(', ')}`, `run the migrations of ${service}: node apps/${service}/src/main.ts migrate, or its Job on Kubernetes`);
@@ -55,7 +55,7 @@ async function checkSchema(service: DatabaseService, client: Client): Promise<Fi
     const remedy = 'run the doctor of the version that is installed; after a rollback this is as it should be';
     return warning(check, `has ${newer.join(', ')}, which this version does not know`, remedy);
   }
-  return ok(check, 'as this version has it');
+  return ok(check, 'matches this version');
 }
 
 /** Not by an import statement: nothing depends on a service's code, and this reads the service's own list as its `migrate` command does. */
@@ -74,7 +74,7 @@ async function checkOutbox(service: DatabaseService, client: Client): Promise<Fi
     if (oldest === null) return ok(check, 'everything is published');
     const seen = `${unsent} events wait, the oldest for ${ageOf(oldest, now)}`;
     if (now.getTime() - oldest.getTime() <= outboxToleranceMs) return ok(check, seen);
-    return fault(check, seen, `look whether NATS and ${service} run; nothing is lost, the events go out when both are back`);
+    return fault(check, seen, `check whether NATS and ${service} are running; nothing is lost, the events are published when both are back`);
   } catch (error) {
     if (error instanceof DatabaseError && error.code === undefinedTable) return fault(check, 'does not exist', `run the migrations of ${service}`);
     throw error;

@@ -11,7 +11,7 @@ export async function checkMailServer({ smtp }: System): Promise<Finding> {
   if (smtp === undefined) return notChecked(check, 'SMTP_URL');
   const { host, hostname, protocol, username } = new URL(smtp);
   try {
-    await connect(smtp);
+    await verifyMailServer(smtp, timeoutMs);
   } catch (error) {
     if ((error as { code?: string }).code === 'EAUTH') {
       return fault(check, `${host} refuses the login of ${username}`, 'correct the user and the password in SMTP_URL; mails wait for 24 hours');
@@ -20,13 +20,14 @@ export async function checkMailServer({ smtp }: System): Promise<Finding> {
   }
   const login = username === '' ? 'answers' : 'answers and takes the login';
   if (protocol === 'smtps:') return ok(check, `${host} ${login}, TLS from the start`);
-  const offersTls = await connect(smtp, { requireTLS: true }).then(() => true, () => false);
+  const offersTls = await verifyMailServer(smtp, timeoutMs, { requireTLS: true }).then(() => true, () => false);
   if (offersTls) return ok(check, `${host} ${login}, STARTTLS is offered`);
   if (loopback.has(hostname)) return ok(check, `${host} ${login}, without TLS on this machine`);
-  return warning(check, `${host} ${login}, and offers no TLS`, 'mails, and the password, go over the network as they are: use smtps:// or a server with STARTTLS');
+  return warning(check, `${host} ${login}, and offers no TLS`, 'mails and the password cross the network unencrypted: use smtps:// or a server with STARTTLS');
 }
 
-async function connect(url: string, options: { requireTLS?: boolean } = {}): Promise<void> {
+/** Connects and logs in; rejects when the server does not let it. */
+export async function verifyMailServer(url: string, timeoutMs: number, options: { requireTLS?: boolean } = {}): Promise<void> {
   const transport = createTransport({ url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs, ...options });
   try {
     await transport.verify();

@@ -20,7 +20,7 @@ async function checkGateway({ gateway }: System): Promise<Finding> {
     return fault('gateway', `${gateway}/readyz answers ${response.status} ${body}`, 'wait if it is being replaced; else read the end of its log');
   } catch (error) {
     const reason = reasonOf((error as Error).cause ?? error);
-    return fault('gateway', `does not answer at ${gateway}: ${reason}`, 'look whether its process runs, and whether the name and the balancer lead to it');
+    return fault('gateway', `does not answer at ${gateway}: ${reason}`, 'check whether its process is running, and whether the DNS name and the load balancer point to it');
   }
 }
 
@@ -31,6 +31,6 @@ async function checkService(service: DatabaseService, address: string | undefine
     if (status === 'SERVING') return ok(service, `serves at ${address}`);
     return fault(service, `says ${status} at ${address}`, 'wait if it is being replaced; else read the end of its log');
   } catch {
-    return fault(service, `does not answer at ${address}`, `look whether its process runs, and read the end of its log; clients get 503 for what needs ${service}`);
+    return fault(service, `does not answer at ${address}`, `check whether its process is running, and read the end of its log; clients get 503 for what needs ${service}`);
   }
 }

@@ -24,7 +24,7 @@ export async function checkStream(system: System): Promise<Finding[]> {
     return [fault('stream', `NATS does not answer: ${reasonOf(error)}`, remedy)];
   }
   if (report === undefined) {
-    return [fault('stream', 'does not exist', 'look whether any service runs and reaches NATS: the first that does makes the stream and fills it again')];
+    return [fault('stream', 'does not exist', 'check whether any service is running and reaches NATS: the first one creates the stream and refills it')];
   }
   const answeredMs = Date.now();
   const consumers = consumingServices.map((service) => checkConsumers(service, system.services[service], report.consumers));
@@ -45,12 +45,12 @@ function checkSettings({ config, messages }: StreamReport): Finding {
     ...(config.max_age === streamSettings.max_age ? [] : [`it keeps events for ${config.max_age / 86_400e9} days`]),
   ];
   if (wrong.length === 0) return ok('stream', `${messages} events, on disk, kept for ${days} days`);
-  return fault('stream', wrong.join('; '), `delete it: the services make it anew with ${streamSettings.subjects.join()}, on disk, ${days} days, and fill it again`);
+  return fault('stream', wrong.join('; '), `delete it: the services recreate it with ${streamSettings.subjects.join()}, on disk, ${days} days, and refill it`);
 }
 
 function checkReplicas({ config, clustered, laggingReplicas }: StreamReport): Finding {
   const check = 'stream replicas';
-  if (laggingReplicas.length > 0) return fault(check, `not up to date: ${laggingReplicas.join(', ')}`, 'look whether these NATS servers run and have room on their disks');
+  if (laggingReplicas.length > 0) return fault(check, `not up to date: ${laggingReplicas.join(', ')}`, 'check whether these NATS servers are running and have free disk space');
   if (clustered && config.num_replicas < 3) {
     return warning(check, `${config.num_replicas} in a cluster of servers`, 'set NATS_STREAM_REPLICAS=3 for identity, calendar, customer and notification');
   }
@@ -75,10 +75,10 @@ function comparePresence(check: string, service: ConsumingService, needed: strin
   const missing = needed.filter((name) => !own.some((report) => report.name === name));
   const idle = own.map(({ name }) => name).filter((name) => !needed.includes(name));
   if (missing.length > 0) {
-    return fault(check, `missing: ${missing.join(', ')}`, `look whether ${service} reaches NATS: it makes a missing consumer within seconds`);
+    return fault(check, `missing: ${missing.join(', ')}`, `check whether ${service} reaches NATS: it creates a missing consumer within seconds`);
   }
   if (idle.length > 0) {
-    return warning(check, `nobody takes from ${idle.join(', ')}`, 'left by another version: delete it in NATS when that version does not come back');
+    return warning(check, `nothing consumes from ${idle.join(', ')}`, 'left by another version: delete it in NATS unless that version will be installed again');
   }
   return ok(check, `all ${needed.length} are there`);
 }
@@ -90,6 +90,6 @@ function checkLag({ name, pending, unacknowledged, oldest }: ConsumerReport): Fi
   const seen = `${pending} events wait, ${unacknowledged} are under way, the oldest from ${ageOf(oldest, now)} ago`;
   const ageMs = now.getTime() - oldest.getTime();
   if (ageMs <= lagToleranceMs) return ok(check, seen);
-  const remedy = 'read the log of the service for "could not be processed": it names what is away';
+  const remedy = 'read the log of the service for "could not be processed": it names what is unavailable';
   return ageMs > hourMs ? fault(check, seen, remedy) : warning(check, seen, remedy);
 }

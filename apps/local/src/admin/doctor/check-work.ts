@@ -17,8 +17,8 @@ export async function checkWork({ services }: System): Promise<Finding[]> {
     ...consumingServices.map((service) =>
       asking(`dead letters of ${service}`, service, services[service], (address) => checkDeadLetters(service, address)),
     ),
-    asking('mails that wait', 'notification', services.notification, checkWaitingMails),
-    asking('mails given up', 'notification', services.notification, checkFailedMails),
+    asking('waiting mails', 'notification', services.notification, checkWaitingMails),
+    asking('failed mails', 'notification', services.notification, checkFailedMails),
     asking('erasures', 'customer', services.customer, checkErasures),
   ]);
 }
@@ -42,7 +42,7 @@ async function checkDeadLetters(service: DatabaseService, address: string): Prom
 }
 
 async function checkWaitingMails(address: string): Promise<Finding> {
-  const check = 'mails that wait';
+  const check = 'waiting mails';
   using client = createClient(MailServiceService, 'notification', address, callOptions());
   const { mails } = await client.listMails({ state: MailState.PENDING });
   if (mails.length === 0) return ok(check, 'none');
@@ -54,22 +54,22 @@ async function checkWaitingMails(address: string): Promise<Finding> {
 }
 
 async function checkFailedMails(address: string): Promise<Finding> {
-  const check = 'mails given up';
+  const check = 'failed mails';
   using client = createClient(MailServiceService, 'notification', address, callOptions());
   const { mails } = await client.listMails({ state: MailState.FAILED });
   const recent = mails.filter(({ finishedAt }) => finishedAt && finishedAt.getTime() > Date.now() - dayMs);
-  if (recent.length === 0) return ok(check, 'none within a day');
-  return warning(check, `${recent.length} within a day`, 'npm run admin -- mails shows the codes; single ones are wrong addresses, many are a refusing mail server');
+  if (recent.length === 0) return ok(check, 'none in the last 24 hours');
+  return warning(check, `${recent.length} in the last 24 hours`, 'npm run admin -- mails shows the codes; a few mean wrong addresses, many mean that the mail server refuses mails');
 }
 
 async function checkErasures(address: string): Promise<Finding> {
   using client = createClient(ErasureServiceService, 'customer', address, callOptions());
   const open = (await client.listErasures({})).erasures.filter(({ completedAt }) => completedAt === undefined);
   const [oldest] = open;
-  if (oldest === undefined) return ok('erasures', 'none is open');
+  if (oldest === undefined) return ok('erasures', 'none open');
   const now = new Date();
   const awaiting = [...new Set(open.flatMap((erasure) => erasure.awaiting))].join(' and ');
-  const seen = `${open.length} open, the oldest for ${ageOf(oldest.requestedAt!, now)}, owed by ${awaiting}`;
+  const seen = `${open.length} open, the oldest for ${ageOf(oldest.requestedAt!, now)}, waiting for ${awaiting}`;
   if (now.getTime() - oldest.requestedAt!.getTime() <= erasureToleranceMs) return ok('erasures', seen);
-  return fault('erasures', seen, `look whether ${awaiting} runs, reaches NATS and has dead letters; the erasure completes by itself then`);
+  return fault('erasures', seen, `check whether ${awaiting} is running, reaches NATS and has dead letters; then the erasure completes by itself`);
 }

@@ -29,6 +29,6 @@ async function finish(what: string, check: Promise<Finding | Finding[]>): Promis
   try {
     return [await Promise.race([check, late])].flat();
   } catch (error) {
-    return [fault(what, `could not be looked at: ${reasonOf(error)}`, 'look at it by hand, and tell who maintains the doctor')];
+    return [fault(what, `could not be checked: ${reasonOf(error)}`, 'check it by hand, and report this to the maintainers of the doctor')];
   }
 }

@@ -23,7 +23,7 @@ export function fault(check: string, seen: string, remedy: string): Finding {
 }
 
 export function notChecked(check: string, missing: string): Finding {
-  return { check, level: 'not checked', seen: `${missing} is not given` };
+  return { check, level: 'not checked', seen: `${missing} is not set` };
 }
 
 /** The message of a failed attempt to reach something; of one that tried several addresses, all of them. */

@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { repositoryRoot } from '../src/config.ts';
+import { commandsOf, readBlocks } from './shell-blocks.ts';
+
+/** What a command of the documents begins with; `call` is a function of the README. */
+const programs = new Set(['npm', 'npx', 'node', 'cd', 'export', 'call', 'call()', 'docker', 'kubectl']);
+
+it.each(['README.md', 'docs/development.md', 'deploy/README.md'])('every shell block of %s can be pasted into bash and zsh', (file) => {
+  const blocks = readBlocks(readFileSync(join(repositoryRoot, file), 'utf8')).filter(({ language }) => language === 'sh');
+  expect(blocks).not.toEqual([]);
+  expect(blocks.flatMap(commandsOf).flatMap(findFaults)).toEqual([]);
+});
+
+function findFaults(command: string): string[] {
+  const bare = command.replaceAll(/'[^']*'|"[^"]*"/g, "''").replaceAll(/\$\([^)]*\)/g, "''");
+  const [program = ''] = bare.replace(/^(\w+=\S* ?)+/, '').split(' ');
+  return [
+    ...(/(^|\s)#/.test(bare) ? [`zsh takes the comment for arguments: ${command}`] : []),
+    ...(/…|<\w+>/.test(bare) ? [`the shell takes the placeholder literally: ${command}`] : []),
+    ...(program === '' || programs.has(program) ? [] : [`not a command; an output belongs in a block of its own: ${command}`]),
+  ];
+}

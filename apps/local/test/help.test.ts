@@ -1,0 +1,44 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runAdmin, runCommand } from './command.ts';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'help-'));
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('--help', () => {
+  it.each([
+    ['main', /^Usage: npm start -- \[options\]\n[^]*--fresh [^]*SCHEDULING_PORT [^]*SCHEDULING_DATA [^]*NATS_URL/],
+    ['demo', /^Usage: npm run demo -- \[options\]\n\nBook an appointment step by step/],
+    ['mails', /^Usage: npm run mails -- \[options\]\n\nSend a sample of every mail/],
+  ] as const)('of %s shows the options and does nothing else', async (name, text) => {
+    expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--help')).toEqual({ code: 0, output: expect.stringMatching(text) as string });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('of "crm create" names the defaults, that of "crm update" has none', async () => {
+    const help = async (command: string): Promise<string> => (await runAdmin({}, 'crm', command, '--help')).output.replaceAll(/\s+/g, ' ');
+    expect(await help('create')).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited (default: 6000) ');
+    const ofUpdate = await help('update');
+    expect(ofUpdate).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited -');
+    expect(ofUpdate).not.toContain('default');
+  });
+});
+
+describe('an argument that does not exist', () => {
+  it.each(['main', 'demo', 'mails'] as const)('ends %s with exit code 2 and the usage', async (name) => {
+    expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--frsh')).toEqual({
+      code: 2,
+      output: expect.stringMatching(/^error: unknown option '--frsh'\n[^]*\nUsage: npm /) as string,
+    });
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
