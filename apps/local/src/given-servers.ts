@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { inspectStream } from '@scheduling/messaging';
+import { inspectStream } from '@scheduling/events';
 import { Client } from 'pg';
 import { verifyMailServer } from './admin/doctor/check-mail-server.ts';
 import { reasonOf } from './admin/doctor/finding.ts';
