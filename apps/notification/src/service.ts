@@ -8,14 +8,14 @@ import { migrationSets } from './db/migrate.ts';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
 import { hostMailService } from './grpc.ts';
-import { startDelivery } from './mail/deliver-mails.ts';
+import { startMailDelivery } from './mail/deliver-mails.ts';
 import { registerMailMetrics } from './mail/mail-metrics.ts';
 import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
-import { type DeliveryTimings, defaultTimings } from './mail/timings.ts';
+import { defaultTimings, type MailTimings } from './mail/timings.ts';
 import { notificationSubscriptions } from './subscriptions.ts';
 
 export interface Overrides {
-  timings?: Partial<DeliveryTimings>;
+  timings?: Partial<MailTimings>;
   /** At which delivery an event that fails is put aside. */
   maxAttempts?: number;
 }
@@ -40,7 +40,7 @@ export function createNotificationService(config: Config, logger: Logger, overri
       const timings = { ...defaultTimings, ...overrides.timings };
       const onOutcome = registerMailMetrics(metrics, database);
       use(startMailCleanUp({ database, logger }));
-      use(startDelivery({ database, smtpUrl, connections, timings, onOutcome, logger }));
+      use(startMailDelivery({ database, smtpUrl, connections, timings, onOutcome, logger }));
       return {
         hosted: [hostMailService(database)],
         subscriptions: notificationSubscriptions(dependencies),

@@ -1,14 +1,15 @@
+import { leaseDueRows } from '@scheduling/delivery';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createTestDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import type { Kysely } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
-import { startDelivery } from '../src/mail/deliver-mails.ts';
-import { leaseDueMails } from '../src/mail/lease-mails.ts';
+import { type MailRow, mailTable, startMailDelivery } from '../src/mail/deliver-mails.ts';
 import { recordOutcome } from '../src/mail/record-outcome.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
-import { defaultTimings, type DeliveryTimings } from '../src/mail/timings.ts';
+import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 
 const logger = testLogger('notification');
 const stack = new AsyncDisposableStack();
@@ -28,10 +29,10 @@ beforeEach(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-const fast: Partial<DeliveryTimings> = { pollMs: 50, firstRetryMs: 50, firstPauseMs: 20, longestPauseMs: 100, uncertainRetryMs: 300 };
+const fast: Partial<MailTimings> = { pollMs: 50, firstRetryMs: 50, firstPauseMs: 20, longestPauseMs: 100, uncertainRetryMs: 300 };
 
-const deliver = (timings: Partial<DeliveryTimings> = {}, smtpUrl = smtp.url) =>
-  startDelivery({ database, smtpUrl, connections: 10, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
+const deliver = (timings: Partial<MailTimings> = {}, smtpUrl = smtp.url) =>
+  startMailDelivery({ database, smtpUrl, connections: 10, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
 
 const contentFor = (address: string): MailContent => ({
   from: { name: 'Studio', address: 'hello@studio.example' },
@@ -229,7 +230,7 @@ describe('turns', () => {
 });
 
 describe('a lease', () => {
-  const lease = (leaseMs: number) => leaseDueMails(database, { limits: { total: 10, perCrm: 5, perDomain: 5 }, free: 10, leaseMs, inFlight: [] });
+  const lease = (leaseMs: number) => leaseDueRows<MailRow>(database.kysely as unknown as Kysely<unknown>, mailTable, { limits: { total: 10, perCrm: 5, perHost: 5 }, free: 10, leaseMs, inFlight: [] });
 
   it('that ran out gives the mail to another, and the first can record nothing', async () => {
     await storeAll(['leased@example.com']);

@@ -1,4 +1,4 @@
-import type { DeliveryTimings } from './timings.ts';
+import type { MailTimings } from './timings.ts';
 
 /** What is known of an attempt that failed. */
 export interface Failure {
@@ -36,7 +36,7 @@ const mailCommands = new Set(['MAIL FROM', 'RCPT TO', 'DATA']);
  * growing delays for 24 hours. A connection that was lost behind it is tried again once. A server that cannot be reached, or refuses the
  * login, costs a mail nothing but time.
  */
-export function decideAfterFailure(failure: Failure, mail: History, now: Date, timings: DeliveryTimings): FailureDecision {
+export function decideAfterFailure(failure: Failure, mail: History, now: Date, timings: MailTimings): FailureDecision {
   const { responseCode, command, code } = failure.error as { responseCode?: number; command?: string; code?: string };
   const reason = [code, command, responseCode].filter(Boolean).join(' ') || 'unknown';
   if (failure.handedOver && !responseCode) {

@@ -1,10 +1,11 @@
+import { dueAfter } from '@scheduling/delivery';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import type { Database } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
-import type { MailRow } from './lease-mails.ts';
+import type { MailRow } from './deliver-mails.ts';
 
 /** What came of an attempt. */
 export type Outcome = { outcome: 'sent' } | FailureDecision;
@@ -43,9 +44,4 @@ function changesOf(outcome: Outcome) {
     case 'postpone':
       return { due_at: sql<Date>`now()`, last_error: outcome.reason };
   }
-}
-
-/** A mail that expires before its next attempt is looked at again when it expires. */
-function dueAfter(delayMs: number) {
-  return sql<Date>`least(now() + make_interval(secs => ${delayMs / 1_000}), expires_at)`;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { createTransport, type SendMailOptions } from 'nodemailer';
 import type { MailContent } from '../db/schema.ts';
-import type { MailRow } from './lease-mails.ts';
+import type { MailRow } from './deliver-mails.ts';
 
 /** How far an attempt came. */
 export interface Progress {

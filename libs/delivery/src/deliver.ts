@@ -1,0 +1,208 @@
+import type { Database } from '@scheduling/postgres';
+import { type ActiveSpan, inSpan, type Logger, type Loop, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
+import type { Kysely } from 'kysely';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, renewLeases } from './leased-table.ts';
+
+/** What came of an attempt. A kind adds what it needs. */
+export interface Outcome {
+  outcome: string;
+  /** When the row is to be tried again. */
+  afterMs?: number;
+  /** Nothing can be delivered at the moment, whatever the row: the delivery pauses. */
+  serverAway?: boolean;
+}
+
+/** What is delivered and how, such as mail by SMTP. */
+export interface DeliveryKind<Row extends LeasedRow, Result extends Outcome> {
+  /** For log lines and spans: `mail`. */
+  name: string;
+  table: LeasedTable;
+  /** Tries once and never rejects. `signal` aborts when the attempt has taken too long or the process stops; `stopping` only then. */
+  attempt: (row: Row, signal: AbortSignal, stopping: AbortSignal) => Promise<Result>;
+  /** Writes down what came of it, unless the lease is lost. */
+  record: (row: Row, result: Result) => Promise<void>;
+  /** What a log line and a span say of the row: ids and codes, nothing personal. */
+  describe: (row: Row) => Record<string, string | number>;
+  /** Called with what came of every attempt, for metrics. */
+  onOutcome: (outcome: Result['outcome']) => void;
+}
+
+/** In milliseconds. */
+export interface DeliveryTimings {
+  /** How often due rows are looked for when neither a commit of this process nor a retry wakes the delivery. */
+  pollMs: number;
+  /** A process that died gives its rows back after this; one that lives renews its leases three times as often. */
+  leaseMs: number;
+  attemptMs: number;
+  /** Nothing is delivered for this long when the server is away; twice as long each time, up to the longest. */
+  firstPauseMs: number;
+  longestPauseMs: number;
+  /** How long a stop waits for what is being delivered. */
+  stopMs: number;
+}
+
+export interface DeliveryOptions<Schema, Row extends LeasedRow, Result extends Outcome> {
+  kind: DeliveryKind<Row, Result>;
+  database: Database<Schema>;
+  /** How many rows are delivered at the same time. One CRM or one host gets half of it at most, so those that hang leave room for others. */
+  connections: number;
+  timings: DeliveryTimings;
+  logger: Logger;
+}
+
+const recordRetryMs = 500;
+const recordMs = 2_000;
+const longestTimerMs = 24 * 60 * 60 * 1_000;
+const timerSlackMs = 5;
+
+/**
+ * Delivers the rows of a table at least once. Several processes share the work: an attempt holds a lease, and one that lost it cannot record a result.
+ * Disposal finishes what is being delivered, for some seconds; the rest goes back.
+ */
+export function startDelivery<Schema, Row extends LeasedRow, Result extends Outcome>(options: DeliveryOptions<Schema, Row, Result>): AsyncDisposable {
+  const delivery = new Delivery(options.kind, options.database.kysely as unknown as Kysely<unknown>, options);
+  options.database.onCommit(delivery.wake);
+  return delivery;
+}
+
+class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDisposable {
+  readonly #kind: DeliveryKind<Row, Result>;
+  readonly #db: Kysely<unknown>;
+  readonly #timings: DeliveryTimings;
+  readonly #logger: Logger;
+  readonly #limits: DeliveryLimits;
+  readonly #inFlight = new Map<string, Row>();
+  readonly #running = new Set<Promise<void>>();
+  /** They wake the loop when a row is to be tried again. */
+  readonly #retries = new Set<NodeJS.Timeout>();
+  readonly #stopping = new AbortController();
+  readonly #loop: Loop;
+  readonly #renewal: NodeJS.Timeout;
+  /** How often in a row the server was away. */
+  #serverAway = 0;
+  /** Until then it counts as away, on the clock of {@link performance}. */
+  #pausedUntilMs = 0;
+
+  constructor(kind: DeliveryKind<Row, Result>, db: Kysely<unknown>, options: { connections: number; timings: DeliveryTimings; logger: Logger }) {
+    const { connections, timings, logger } = options;
+    const half = Math.ceil(connections / 2);
+    this.#kind = kind;
+    this.#db = db;
+    this.#timings = timings;
+    this.#logger = logger;
+    this.#limits = { total: connections, perCrm: half, perHost: half };
+    this.#loop = startLoop({
+      name: `the delivery of ${kind.name}`,
+      logger,
+      everyMs: () => (this.#serverAway > 0 ? this.#pauseMs() : timings.pollMs),
+      run: () => this.#deliverDue(),
+    });
+    this.#renewal = setInterval(() => void this.#renew(), timings.leaseMs / 3);
+  }
+
+  readonly wake = (): void => this.#loop.wake();
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#loop[Symbol.asyncDispose]();
+    await this.#settleWithin(this.#timings.stopMs);
+    this.#stopping.abort();
+    await this.#settleWithin(recordMs);
+    for (const timer of this.#retries) clearTimeout(timer);
+    clearInterval(this.#renewal);
+  }
+
+  /** Begins to deliver what is due. 1: there may be more, and room for it. */
+  async #deliverDue(): Promise<number> {
+    if (performance.now() < this.#pausedUntilMs) return 0;
+    // One row finds out whether the server is back.
+    const free = (this.#serverAway > 0 ? 1 : this.#limits.total) - this.#inFlight.size;
+    if (free <= 0) return 0;
+    const request = { limits: this.#limits, free, leaseMs: this.#timings.leaseMs, inFlight: this.#inFlight.values() };
+    const rows = await leaseDueRows<Row>(this.#db, this.#kind.table, request);
+    for (const row of rows) this.#start(row);
+    return rows.length > 0 && rows.length < free ? 1 : 0;
+  }
+
+  #start(row: Row): void {
+    this.#inFlight.set(row.id, row);
+    const { name, describe } = this.#kind;
+    const attributes = Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
+    const span: SpanOptions = { kind: 'CLIENT', attributes, parent: row.traceparent ?? undefined };
+    const delivering = runWithContext({ requestId: row.request_id }, () => inSpan(`send ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
+      this.#inFlight.delete(row.id);
+      this.#running.delete(delivering);
+      this.wake();
+    });
+    this.#running.add(delivering);
+  }
+
+  async #deliver(row: Row, span: ActiveSpan): Promise<void> {
+    const { name, describe, onOutcome } = this.#kind;
+    const result = await this.#attempt(row);
+    this.#noteServer(result);
+    span.set({ [`scheduling.${name}.outcome`]: result.outcome });
+    onOutcome(result.outcome);
+    const facts: object = { ...describe(row), crmId: row.crm_id, ...result };
+    if (result.outcome === 'sent') this.#logger.info(facts, `${name} sent`);
+    else this.#logger.warn(facts, `${name} not sent`);
+    await this.#record(row, result);
+    if (result.afterMs !== undefined) this.#wakeAfter(result.afterMs);
+  }
+
+  #attempt(row: Row): Promise<Result> {
+    const remainingMs = row.expires_at === null ? Number.POSITIVE_INFINITY : row.expires_at.getTime() - Date.now();
+    const limit = AbortSignal.timeout(Math.max(0, Math.min(this.#timings.attemptMs, remainingMs)));
+    return this.#kind.attempt(row, AbortSignal.any([limit, this.#stopping.signal]), this.#stopping.signal);
+  }
+
+  #noteServer({ serverAway }: Outcome): void {
+    if (serverAway === true) {
+      this.#serverAway += 1;
+      this.#pausedUntilMs = performance.now() + this.#pauseMs();
+    } else if (serverAway === undefined) {
+      this.#serverAway = 0;
+    }
+  }
+
+  /** Once the row is due by the database's clock, which counts from the moment of the record. */
+  #wakeAfter(delayMs: number): void {
+    if (delayMs > longestTimerMs) return;
+    const timer = setTimeout(() => {
+      this.#retries.delete(timer);
+      this.wake();
+    }, delayMs + timerSlackMs);
+    this.#retries.add(timer);
+  }
+
+  #pauseMs(): number {
+    return Math.min(this.#timings.longestPauseMs, this.#timings.firstPauseMs * 2 ** Math.min(this.#serverAway - 1, 20));
+  }
+
+  /** A result that is not recorded would deliver the row again; until then the lease is renewed. */
+  async #record(row: Row, result: Result): Promise<void> {
+    const { name, describe, record } = this.#kind;
+    const deadlineMs = performance.now() + this.#timings.attemptMs;
+    while (performance.now() < deadlineMs) {
+      try {
+        await record(row, result);
+        return;
+      } catch (error) {
+        this.#logger.warn({ err: error, ...describe(row) }, `the result of ${name} could not be recorded, trying again`);
+        await delay(recordRetryMs, undefined, { ref: false });
+      }
+    }
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await renewLeases(this.#db, this.#kind.table, this.#inFlight.values(), this.#timings.leaseMs);
+    } catch (error) {
+      this.#logger.warn({ err: error }, `the leases of ${this.#kind.name} could not be renewed`);
+    }
+  }
+
+  async #settleWithin(timeoutMs: number): Promise<void> {
+    await Promise.race([Promise.allSettled(this.#running), delay(timeoutMs, undefined, { ref: false })]);
+  }
+}

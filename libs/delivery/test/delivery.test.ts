@@ -1,0 +1,139 @@
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { type Generated, sql } from 'kysely';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type LeasedTable, startDelivery } from '../src/index.ts';
+
+/** A kind that is not mail: a parcel is posted to the address of a shop, one after the other. */
+interface ParcelTable {
+  crm_id: string;
+  id: Generated<string>;
+  shop: string;
+  state: Generated<'pending' | 'sent'>;
+  due_at: Generated<Date>;
+  lease: string | null;
+  expires_at: Date | null;
+  request_id: string;
+  traceparent: string | null;
+}
+
+interface Schema {
+  parcel: ParcelTable;
+}
+
+type ParcelRow = LeasedRow & { shop: string };
+type Outcome = { outcome: 'sent' } | { outcome: 'retry'; afterMs: number };
+
+const table: LeasedTable = { name: 'parcel', lane: sql<string>`item.shop`, host: sql<string>`item.shop` };
+const timings: DeliveryTimings = { pollMs: 60_000, leaseMs: 2_000, attemptMs: 5_000, firstPauseMs: 20, longestPauseMs: 50, stopMs: 1_000 };
+const logger = testLogger('delivery-test');
+let database: Database<Schema>;
+let server: Server;
+let url: string;
+/** The shops in the order of the requests, and how many of each were under way at the same time at most. */
+let requests: string[];
+let atOnce: Map<string, number>;
+let answer: (shop: string) => number | Promise<number>;
+
+beforeAll(async () => {
+  database = createDatabase<Schema>({ url: await createTestDatabase(), applicationName: 'test', logger });
+  await sql`
+    CREATE TABLE parcel (
+      crm_id text NOT NULL, id uuid NOT NULL DEFAULT uuidv7(), shop text NOT NULL, state text NOT NULL DEFAULT 'pending',
+      due_at timestamptz NOT NULL DEFAULT now(), lease uuid, expires_at timestamptz, request_id text NOT NULL, traceparent text,
+      PRIMARY KEY (crm_id, id)
+    )`.execute(database.kysely);
+  server = createServer((request, response) => {
+    void receive(request.url!.slice(1)).then((status) => response.writeHead(status).end());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+beforeEach(() => {
+  requests = [];
+  atOnce = new Map();
+  answer = () => 204;
+});
+afterEach(() => database.kysely.deleteFrom('parcel').execute());
+afterAll(async () => {
+  server.close();
+  await database[Symbol.asyncDispose]();
+});
+
+const underWay = new Map<string, number>();
+
+async function receive(shop: string): Promise<number> {
+  requests.push(shop);
+  underWay.set(shop, (underWay.get(shop) ?? 0) + 1);
+  atOnce.set(shop, Math.max(atOnce.get(shop) ?? 0, underWay.get(shop)!));
+  const status = await answer(shop);
+  underWay.set(shop, underWay.get(shop)! - 1);
+  return status;
+}
+
+const kind: DeliveryKind<ParcelRow, Outcome> = {
+  name: 'parcel',
+  table,
+  attempt: async ({ shop }, signal) => {
+    const status = await fetch(`${url}/${shop}`, { method: 'POST', signal }).then((response) => response.status, () => 0);
+    return status === 204 ? { outcome: 'sent' } : { outcome: 'retry', afterMs: 50 };
+  },
+  record: async ({ crm_id: crmId, id, lease }, outcome) => {
+    const changes = outcome.outcome === 'sent' ? { state: 'sent' as const } : { due_at: dueAfter(outcome.afterMs) };
+    await database.kysely.updateTable('parcel').set({ lease: null, ...changes }).where('crm_id', '=', crmId).where('id', '=', id).where('lease', '=', lease).execute();
+  },
+  describe: ({ id }) => ({ id }),
+  onOutcome: () => undefined,
+};
+
+const deliver = () => startDelivery({ kind, database, connections: 10, timings, logger });
+const store = (crmId: string, ...shops: string[]) =>
+  database.transaction((tx) => tx.insertInto('parcel').values(shops.map((shop) => ({ crm_id: crmId, shop, request_id: 'request' }))).execute());
+const pending = () => database.kysely.selectFrom('parcel').selectAll().where('state', '=', 'pending').execute();
+
+it('begins with a commit, and tries again without waiting for the next poll', async () => {
+  let refusals = 3;
+  answer = () => (refusals-- > 0 ? 503 : 204);
+  await using _delivery = deliver();
+  await store('crm', 'shop');
+  await eventually(async () => expect(await pending()).toEqual([]));
+  expect(requests).toHaveLength(4);
+});
+
+it('delivers one row of a lane at a time, also with two processes', async () => {
+  await store('crm', ...Array.from({ length: 10 }, () => 'shop'));
+  await using _one = deliver();
+  await using _other = deliver();
+  await eventually(async () => expect(await pending()).toEqual([]));
+  expect(requests).toHaveLength(10);
+  expect(atOnce.get('shop')).toBe(1);
+});
+
+it('leaves room for other CRMs and hosts beside one that hangs', async () => {
+  const hanging = Promise.withResolvers<number>();
+  answer = (shop) => (shop.startsWith('slow') ? hanging.promise : 204);
+  await store('slow', ...Array.from({ length: 20 }, (_, index) => `slow-${index}`));
+  await using _delivery = deliver();
+  await eventually(() => expect(requests).toHaveLength(5));
+  await store('other', 'quick');
+  await eventually(() => expect(requests).toContain('quick'));
+  expect(requests).toHaveLength(6);
+  hanging.resolve(204);
+  await eventually(async () => expect(await pending()).toEqual([]));
+});
+
+it('records nothing for a row whose lease it has lost', async () => {
+  const hanging = Promise.withResolvers<number>();
+  answer = () => hanging.promise;
+  await store('crm', 'shop');
+  await using _delivery = deliver();
+  await eventually(() => expect(requests).toHaveLength(1));
+  await sql`UPDATE parcel SET lease = gen_random_uuid(), due_at = now() + interval '1 hour'`.execute(database.kysely);
+  const [taken] = await pending();
+  hanging.resolve(204);
+  await _delivery[Symbol.asyncDispose]();
+  expect(await pending()).toEqual([taken]);
+});
