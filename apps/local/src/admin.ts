@@ -1,33 +1,37 @@
-import { Command } from 'commander';
-import { DomainError } from '@scheduling/runtime';
-import { addCrmCommands } from './admin/crm-commands.ts';
-import { addDeadLetterCommands } from './admin/dead-letter-commands.ts';
-import { addDoctorCommand } from './admin/doctor-command.ts';
-import { addErasureCommands } from './admin/erasure-commands.ts';
-import { addKeyCommands } from './admin/key-commands.ts';
-import { addMailCommand } from './admin/mail-command.ts';
-import { UsageError } from './config.ts';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { dataDirOf, repositoryRoot, UsageError } from './config.ts';
+import { databaseServices } from './service-table.ts';
+import { readStackFile } from './stack-file.ts';
 
-const program = new Command('npm run admin --').description('Administer a running system.').showHelpAfterError('(--help shows the commands)');
-addCrmCommands(program.command('crm').description('create, change and list CRMs, the tenants of the service'));
-addKeyCommands(program.command('key').description('create, list and revoke the API keys of a CRM'));
-addErasureCommands(program.command('erasures').description('list the erasures of deleted customers: the open ones, and those completed in the last 7 days'));
-addDeadLetterCommands(program.command('dead-letters').description('list, retry and drop events that a service failed to process'));
-addMailCommand(program);
-addDoctorCommand(program);
+/** `npm run admin`: the admin command, which reads addresses from its environment. When none is there, those of the running stack are put there. */
+const addressVariables = ['PUBLIC_URL', 'NATS_URL', 'SMTP_URL', ...databaseServices.map(addressVariable)];
+const args = process.argv.slice(2);
 
 try {
-  await program.parseAsync();
+  const isGiven = addressVariables.some((name) => process.env[name]);
+  const asksForHelp = args.length === 0 || args.some((argument) => ['help', '--help', '-h'].includes(argument));
+  run(isGiven || asksForHelp ? process.env : { ...process.env, ...(await stackAddresses()) });
 } catch (error) {
-  process.stderr.write(`${explain(error)}\n`);
+  if (!(error instanceof UsageError)) throw error;
+  process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;
 }
 
-function explain(error: unknown): string {
-  if (error instanceof DomainError) {
-    const fields = error.errors.map(({ pointer, detail }) => `  ${pointer.replace(/^\//, '')}: ${detail}`);
-    return [error.message, ...fields].join('\n');
-  }
-  if (error instanceof UsageError) return error.message;
-  return error instanceof Error ? `unexpected: ${error.message}` : String(error);
+async function stackAddresses(): Promise<NodeJS.ProcessEnv> {
+  const { gateway, services, nats, smtp } = await readStackFile(dataDirOf(process.env));
+  const addresses = databaseServices.map((service) => [addressVariable(service), services[service]]);
+  return { PUBLIC_URL: gateway, NATS_URL: nats, SMTP_URL: smtp, ...Object.fromEntries(addresses) };
+}
+
+function addressVariable(service: string): string {
+  return `${service.toUpperCase()}_ADDRESS`;
+}
+
+function run(environment: NodeJS.ProcessEnv): void {
+  const child = spawn(process.execPath, [join(repositoryRoot, 'apps/admin/src/main.ts'), ...args], { stdio: 'inherit', env: environment });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
+  child.once('exit', (code) => {
+    process.exitCode = code ?? 1;
+  });
 }

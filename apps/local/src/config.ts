@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
 import { EnvironmentError, type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
-import { databaseServices, type DatabaseService, type Service } from './service-table.ts';
+import { databaseServices, type DatabaseService } from './service-table.ts';
 
 export interface Settings {
   /** The gateway's port; 0 takes a free one. */
@@ -70,38 +70,6 @@ export function readSettings({ fresh }: Pick<Settings, 'fresh'>, environment: No
   });
 }
 
-/** A running system that the doctor looks at; what is not given is not looked at. */
-export interface System {
-  /** Where clients reach the gateway. */
-  gateway?: string | undefined;
-  /** gRPC addresses. */
-  services: Partial<Record<DatabaseService, string>>;
-  databases: Partial<Record<DatabaseService, string>>;
-  nats?: string | undefined;
-  smtp?: string | undefined;
-  /** Given when the services call each other with mutual TLS. */
-  certificates?: TlsFiles | undefined;
-}
-
-/** The system whose addresses are in the environment; undefined when none is. Throws {@link UsageError}. */
-export function readSystem(environment: NodeJS.ProcessEnv): System | undefined {
-  const system = readOrExplain(environment, (read) => ({
-    gateway: read.url('PUBLIC_URL', ['http:', 'https:'], '') || undefined,
-    services: readAddresses(read),
-    databases: readDatabases(read),
-    nats: read.url('NATS_URL', ['nats:', 'tls:'], '') || undefined,
-    smtp: read.url('SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,
-  }));
-  const { services, databases, ...others } = system;
-  const given = [...Object.values(services), ...Object.values(databases), ...Object.values(others)];
-  return given.some((value) => value !== undefined) ? system : undefined;
-}
-
-/** The operator's own certificate for calls, when the services ask for one. Throws {@link UsageError}. */
-export function readCertificateFiles(environment: NodeJS.ProcessEnv): TlsFiles | undefined {
-  return readOrExplain(environment, readTlsFiles);
-}
-
 /** `SCHEDULING_DATA`, or `.data` in the repository. */
 export function dataDirOf(environment: NodeJS.ProcessEnv): string {
   return environment.SCHEDULING_DATA ? resolve(environment.SCHEDULING_DATA) : resolve(repositoryRoot, '.data');
@@ -112,17 +80,8 @@ function readDatabases(read: EnvironmentReader): Partial<Record<DatabaseService,
   return Object.fromEntries(urls.filter(([, url]) => url !== ''));
 }
 
-function readAddresses(read: EnvironmentReader): System['services'] {
-  const addresses = databaseServices.map((service) => [service, read.text(addressVariable(service), '')] as const);
-  return Object.fromEntries(addresses.filter(([, address]) => address !== ''));
-}
-
 export function databaseVariable(service: DatabaseService): string {
   return `DATABASE_URL_${service.toUpperCase()}`;
-}
-
-export function addressVariable(service: Service): string {
-  return `${service.toUpperCase()}_ADDRESS`;
 }
 
 function readOrExplain<T>(environment: NodeJS.ProcessEnv, build: Parameters<typeof readEnvironment<T>>[1]): T {

@@ -3,5 +3,6 @@ export { type DeadLetterKey, dropDeadLetter, getDeadLetter, listDeadLetters, ret
 export { messagingMigrations } from './migrations.ts';
 export { appendEvent, outboxJson, outboxRow } from './outbox.ts';
 export { startRelay } from './relay.ts';
+export { readOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';
 export { startCleanUp } from './start-clean-up.ts';

@@ -16,7 +16,7 @@ export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (su
       scheduling_outbox_refilling: { help: 'Whether events that the stream lost are being published again: 1 or 0' },
     },
     async () => {
-      const { events, seconds, refilling } = await readUnsent(db);
+      const { events, seconds, refilling } = await readOutboxState(db);
       return {
         scheduling_outbox_unsent_events: [{ value: events }],
         scheduling_outbox_oldest_unsent_seconds: [{ value: seconds }],
@@ -33,8 +33,17 @@ export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (su
   return (subject) => published.inc({ subject });
 }
 
+export interface OutboxState {
+  /** Events that are committed and not yet published; {@link maxCounted} when there are more. */
+  events: number;
+  /** For how long the oldest of them has waited; 0 when there is none. */
+  seconds: number;
+  /** Events that the stream lost are being published again. */
+  refilling: boolean;
+}
+
 /** By the index on what is unsent. */
-function readUnsent(db: Kysely<MessagingSchema>): Promise<{ events: number; seconds: number; refilling: boolean }> {
+export function readOutboxState(db: Kysely<MessagingSchema>): Promise<OutboxState> {
   return db
     .selectFrom((from) => from.selectFrom('outbox').select('created_at').where('sent_at', 'is', null).orderBy('id').limit(maxCounted).as('unsent'))
     .select((select) => [

@@ -4,6 +4,7 @@ import { createDatabase, type Database, type MigrationSet, startGrowthAnalysis, 
 import { createClient, type Definition, type HostedService, openCredentials, type RpcClient, startRpcServer } from '@scheduling/rpc';
 import { createMetrics, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
 import { hostConsumerService } from './host-consumer-service.ts';
+import { hostDatabaseService } from './host-database-service.ts';
 import { hostDeadLetterService } from './host-dead-letter-service.ts';
 import type { ServiceSettings } from './settings.ts';
 
@@ -72,7 +73,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
   starting.use(startRelay({ service: name, database, broker, logger, metrics }));
   starting.use(startCleanUp({ database, logger }));
   starting.use(startGrowthAnalysis({ database, logger }));
-  const services = [...hosted];
+  const services = [...hosted, hostDatabaseService({ url: settings.databaseUrl, migrations, database })];
   if (subscriptions) {
     starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
     services.push(hostDeadLetterService({ database, broker }), hostConsumerService({ service: name, subscriptions }));

@@ -90,7 +90,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
       expect(output).toMatch(/^schema of customer +warning +has customer\/2999-01-01-of-the-future/m);
       expect(code).toBe(0);
       await query('customer', 'CREATE TABLE breaking_migration AS SELECT $1::text AS set_name, $2::text AS name', ['customer', unknown], stack.info);
-      expectFault(await examine(), /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, which this version cannot work with/, /run the version that is installed/);
+      expectFault(await examine(), /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, which the running version cannot work with/, /run the version of customer that made it/);
     } finally {
       await query('customer', 'DROP TABLE IF EXISTS breaking_migration', [], stack.info);
       await query('customer', 'INSERT INTO customer_migration SELECT $1, timestamp FROM customer_migration ON CONFLICT DO NOTHING', [known], stack.info);
@@ -98,10 +98,14 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     }
   });
 
+  it('finds a database that does not answer, while its service does', async () => {
+    expectFault(await examineWithout('postgres'), /database of calendar +FAULT +does not answer/, /check whether Postgres is running/);
+  });
+
   it('finds events that nobody publishes, and an erasure that is not confirmed', async () => {
-    // Of a time in which nothing ran; the relay and the driver must not be faster than the doctor.
-    const pids = (await stack.currentInfo()).pids;
-    process.kill(pids.customer!, 'SIGSTOP');
+    // The relay must not be faster than the doctor.
+    const nats = (await stack.currentInfo()).pids.nats!;
+    process.kill(nats, 'SIGSTOP');
     try {
       await query(
         'customer',
@@ -109,10 +113,10 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
         [],
         stack.info,
       );
-      expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /check whether NATS and customer are running/);
+      expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /check whether NATS is running/);
     } finally {
       await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
-      process.kill(pids.customer!, 'SIGCONT');
+      process.kill(nats, 'SIGCONT');
     }
     const pid = (await stack.currentInfo()).pids.calendar!;
     process.kill(pid, 'SIGSTOP');
@@ -135,7 +139,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     const { code, output } = await runAdmin({ SMTP_URL: smtp.url }, 'doctor');
     expect(output).toMatch(/^mail server +ok /m);
     expect(output).toMatch(/^gateway +not checked +PUBLIC_URL is not set$/m);
-    expect(output).toMatch(/^database of calendar +not checked +DATABASE_URL_CALENDAR is not set$/m);
+    expect(output).toMatch(/^database of calendar +not checked +CALENDAR_ADDRESS is not set$/m);
     expect(output).toMatch(/^0 faults, 0 warnings, 1 ok, \d\d not checked$/m);
     expect(code).toBe(0);
     await smtp.stop();
@@ -174,9 +178,9 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    const given = { PUBLIC_URL: `https://${host}`, CALENDAR_ADDRESS: host, DATABASE_URL_CALENDAR: `postgres://a:b@${host}/c`, NATS_URL: `nats://${host}`, SMTP_URL: `smtp://${host}` };
+    const given = { PUBLIC_URL: `https://${host}`, CALENDAR_ADDRESS: host, NATS_URL: `nats://${host}`, SMTP_URL: `smtp://${host}` };
     const { code, output } = await runAdmin(given, 'doctor');
-    for (const check of ['gateway', 'calendar', 'database of calendar', 'stream', 'mail server', 'certificate of the gateway']) {
+    for (const check of ['gateway', 'calendar', 'stream', 'mail server', 'certificate of the gateway']) {
       expect(output).toMatch(new RegExp(`^${check} +FAULT `, 'm'));
     }
     expect(code).toBe(1);

@@ -78,6 +78,33 @@ export interface ListConsumersResponse {
   consumers: Consumer[];
 }
 
+export interface GetDatabaseStateRequest {
+}
+
+export interface GetDatabaseStateResponse {
+  /** Migrations of this version that have not run, as `set/name`: the schema is older than the code. */
+  missingMigrations: string[];
+  /** Migrations of a newer version. */
+  newerMigrations: string[];
+  /** Those of them that this version cannot work with. */
+  breakingMigrations: string[];
+  /** By the clock of the database. */
+  time?:
+    | Date
+    | undefined;
+  /** Absent while migrations are missing. */
+  outbox?: OutboxState | undefined;
+}
+
+export interface OutboxState {
+  /** Events that are committed and not yet published; 10,000 when there are more. */
+  unsentEvents: number;
+  /** For how long the oldest of them has waited; 0 when there is none. */
+  oldestUnsentSeconds: number;
+  /** Events that the stream lost are being published again. */
+  refilling: boolean;
+}
+
 function createBaseDeadLetter(): DeadLetter {
   return { consumer: "", eventId: "", subject: "", error: "", attempts: 0, failedAt: undefined, requestId: "" };
 }
@@ -824,6 +851,233 @@ export const ListConsumersResponse: MessageFns<ListConsumersResponse> = {
   },
 };
 
+function createBaseGetDatabaseStateRequest(): GetDatabaseStateRequest {
+  return {};
+}
+
+export const GetDatabaseStateRequest: MessageFns<GetDatabaseStateRequest> = {
+  encode(_: GetDatabaseStateRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetDatabaseStateRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetDatabaseStateRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetDatabaseStateRequest>): GetDatabaseStateRequest {
+    return GetDatabaseStateRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<GetDatabaseStateRequest>): GetDatabaseStateRequest {
+    const message = createBaseGetDatabaseStateRequest();
+    return message;
+  },
+};
+
+function createBaseGetDatabaseStateResponse(): GetDatabaseStateResponse {
+  return { missingMigrations: [], newerMigrations: [], breakingMigrations: [], time: undefined, outbox: undefined };
+}
+
+export const GetDatabaseStateResponse: MessageFns<GetDatabaseStateResponse> = {
+  encode(message: GetDatabaseStateResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.missingMigrations) {
+      writer.uint32(10).string(v!);
+    }
+    for (const v of message.newerMigrations) {
+      writer.uint32(18).string(v!);
+    }
+    for (const v of message.breakingMigrations) {
+      writer.uint32(26).string(v!);
+    }
+    if (message.time !== undefined) {
+      Timestamp.encode(toTimestamp(message.time), writer.uint32(34).fork()).join();
+    }
+    if (message.outbox !== undefined) {
+      OutboxState.encode(message.outbox, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetDatabaseStateResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetDatabaseStateResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.missingMigrations.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.newerMigrations.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.breakingMigrations.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.time = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.outbox = OutboxState.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetDatabaseStateResponse>): GetDatabaseStateResponse {
+    return GetDatabaseStateResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetDatabaseStateResponse>): GetDatabaseStateResponse {
+    const message = createBaseGetDatabaseStateResponse();
+    message.missingMigrations = object.missingMigrations?.map((e) => e) || [];
+    message.newerMigrations = object.newerMigrations?.map((e) => e) || [];
+    message.breakingMigrations = object.breakingMigrations?.map((e) => e) || [];
+    message.time = object.time ?? undefined;
+    message.outbox = (object.outbox !== undefined && object.outbox !== null)
+      ? OutboxState.fromPartial(object.outbox)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseOutboxState(): OutboxState {
+  return { unsentEvents: 0, oldestUnsentSeconds: 0, refilling: false };
+}
+
+export const OutboxState: MessageFns<OutboxState> = {
+  encode(message: OutboxState, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.unsentEvents !== 0) {
+      writer.uint32(8).uint32(message.unsentEvents);
+    }
+    if (message.oldestUnsentSeconds !== 0) {
+      writer.uint32(17).double(message.oldestUnsentSeconds);
+    }
+    if (message.refilling !== false) {
+      writer.uint32(24).bool(message.refilling);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OutboxState {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOutboxState();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.unsentEvents = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.oldestUnsentSeconds = reader.double();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.refilling = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OutboxState>): OutboxState {
+    return OutboxState.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OutboxState>): OutboxState {
+    const message = createBaseOutboxState();
+    message.unsentEvents = object.unsentEvents ?? 0;
+    message.oldestUnsentSeconds = object.oldestUnsentSeconds ?? 0;
+    message.refilling = object.refilling ?? false;
+    return message;
+  },
+};
+
 /**
  * The events that one service could not process and put aside. Every service that consumes events answers for its own. For operators, not
  * for the gateway.
@@ -1021,6 +1275,65 @@ export const ConsumerServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ConsumerServiceClient;
   service: typeof ConsumerServiceService;
+  serviceName: string;
+};
+
+/** The database of a running service. Every service that owns one answers for its own. For operators, not for the gateway. */
+export type DatabaseServiceService = typeof DatabaseServiceService;
+export const DatabaseServiceService = {
+  /**
+   * How its schema differs from the one that this version needs, and what waits in its outbox. UNAVAILABLE (database.unavailable) when the database
+   * does not answer.
+   */
+  getDatabaseState: {
+    path: "/scheduling.operations.v1.DatabaseService/GetDatabaseState" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetDatabaseStateRequest): Buffer =>
+      Buffer.from(GetDatabaseStateRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetDatabaseStateRequest => GetDatabaseStateRequest.decode(value),
+    responseSerialize: (value: GetDatabaseStateResponse): Buffer =>
+      Buffer.from(GetDatabaseStateResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetDatabaseStateResponse => GetDatabaseStateResponse.decode(value),
+  },
+} as const;
+
+export interface DatabaseServiceServer extends UntypedServiceImplementation {
+  /**
+   * How its schema differs from the one that this version needs, and what waits in its outbox. UNAVAILABLE (database.unavailable) when the database
+   * does not answer.
+   */
+  getDatabaseState: handleUnaryCall<GetDatabaseStateRequest, GetDatabaseStateResponse>;
+}
+
+export interface DatabaseServiceClient extends Client {
+  /**
+   * How its schema differs from the one that this version needs, and what waits in its outbox. UNAVAILABLE (database.unavailable) when the database
+   * does not answer.
+   */
+  getDatabaseState(
+    request: GetDatabaseStateRequest,
+    callback: (error: ServiceError | null, response: GetDatabaseStateResponse) => void,
+  ): ClientUnaryCall;
+  getDatabaseState(
+    request: GetDatabaseStateRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetDatabaseStateResponse) => void,
+  ): ClientUnaryCall;
+  getDatabaseState(
+    request: GetDatabaseStateRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetDatabaseStateResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const DatabaseServiceClient = makeGenericClientConstructor(
+  DatabaseServiceService,
+  "scheduling.operations.v1.DatabaseService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): DatabaseServiceClient;
+  service: typeof DatabaseServiceService;
   serviceName: string;
 };
 

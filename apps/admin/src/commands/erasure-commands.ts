@@ -1,9 +1,9 @@
 import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { createClient, type RpcClient } from '@scheduling/rpc';
 import { type Command, InvalidArgumentError } from 'commander';
+import { callOptions } from '../call-options.ts';
 import { formatTable } from '../table.ts';
-import { callOptions } from './call-options.ts';
-import { addressOf, output, print, showTime, style } from './terminal.ts';
+import { addressOf, output, print, showTime, style } from '../terminal.ts';
 
 export function addErasureCommands(erasures: Command): void {
   erasures.action(() =>
@@ -16,7 +16,7 @@ export function addErasureCommands(erasures: Command): void {
         completedAt ? 'complete' : `open for ${secondsSince(requestedAt!)} s`,
         awaiting.join(', ') || '-',
       ]);
-      output.write(formatTable(['crmId', 'erasure', 'requested', 'state', 'waiting for'], rows, output));
+      output.write(formatTable(['crmId', 'erasure', 'requested', 'state', 'waiting for'], rows));
     }),
   );
   erasures
@@ -37,7 +37,7 @@ export function addErasureCommands(erasures: Command): void {
 }
 
 async function withErasures(use: (client: RpcClient<ErasureServiceService>) => Promise<void>): Promise<void> {
-  using client = createClient(ErasureServiceService, 'customer', await addressOf('customer'), callOptions());
+  using client = createClient(ErasureServiceService, 'customer', addressOf('customer'), callOptions());
   await use(client);
 }
 

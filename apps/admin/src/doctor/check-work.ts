@@ -2,8 +2,7 @@ import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { createClient } from '@scheduling/rpc';
-import { addressVariable, type System } from '../../config.ts';
-import { consumingServices, type DatabaseService } from '../../service-table.ts';
+import { addressVariable, consumingServices, type Service, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
 import { ageOf, fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
 
@@ -24,7 +23,7 @@ export async function checkWork({ services }: System): Promise<Finding[]> {
 }
 
 /** That a service does not answer is a finding of its own. */
-async function asking(check: string, service: DatabaseService, address: string | undefined, look: (address: string) => Promise<Finding>): Promise<Finding> {
+async function asking(check: string, service: Service, address: string | undefined, look: (address: string) => Promise<Finding>): Promise<Finding> {
   if (address === undefined) return notChecked(check, addressVariable(service));
   try {
     return await look(address);
@@ -33,7 +32,7 @@ async function asking(check: string, service: DatabaseService, address: string |
   }
 }
 
-async function checkDeadLetters(service: DatabaseService, address: string): Promise<Finding> {
+async function checkDeadLetters(service: Service, address: string): Promise<Finding> {
   const check = `dead letters of ${service}`;
   using client = createClient(DeadLetterServiceService, service, address, callOptions());
   const { deadLetters } = await client.listDeadLetters({});

@@ -1,9 +1,8 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
 import { type ConsumerReport, inspectStream, type StreamReport, streamSettings } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
-import { addressVariable, type System } from '../../config.ts';
+import { addressVariable, type ConsumingService, consumingServices, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
-import { type ConsumingService, consumingServices } from '../../service-table.ts';
 import { checkClock } from './check-clock.ts';
 import { ageOf, fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
 

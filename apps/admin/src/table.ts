@@ -1,8 +1,7 @@
-import { styler } from './reporter.ts';
+import { style } from './terminal.ts';
 
 /** Columns as wide as their longest cell, with the titles on top. */
-export function formatTable(titles: readonly string[], rows: readonly (readonly string[])[], stream: NodeJS.WriteStream): string {
-  const style = styler(stream);
+export function formatTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = titles.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
     cells

@@ -1,19 +1,18 @@
+import { EnvironmentError } from '@scheduling/runtime';
 import type { Command } from 'commander';
-import { dataDirOf, readCertificateFiles, readSystem, type System } from '../config.ts';
-import { readStackFile } from '../stack-file.ts';
-import { examine } from './doctor/examine.ts';
-import type { Finding, Level } from './doctor/finding.ts';
-import { print, style } from './terminal.ts';
+import { readConfig, type System } from '../config.ts';
+import { examine } from '../doctor/examine.ts';
+import type { Finding, Level } from '../doctor/finding.ts';
+import { print, style } from '../terminal.ts';
 
 const help = `
-Without any of these variables it checks the stack of "npm start". For any other system, set those that you have; the rest is not checked:
+Set those of these variables that you have; the rest is not checked:
   PUBLIC_URL                                              the gateway
   IDENTITY_ADDRESS, CALENDAR_ADDRESS, CUSTOMER_ADDRESS,
   NOTIFICATION_ADDRESS                                    gRPC, host:port
-  DATABASE_URL_IDENTITY, DATABASE_URL_CALENDAR,
-  DATABASE_URL_CUSTOMER, DATABASE_URL_NOTIFICATION        postgres://…
   NATS_URL, SMTP_URL                                      nats://…, smtp://… or smtps://…
   GRPC_TLS_CERT_FILE, GRPC_TLS_KEY_FILE, GRPC_TLS_CA_FILE a client certificate, when the services use mutual TLS
+Beside a running "npm start", "npm run admin -- doctor" sets them to its addresses.
 
 It changes nothing. Exit code 1: a fault, act now. 0: no fault; warnings can wait until tomorrow.`;
 
@@ -23,17 +22,18 @@ export function addDoctorCommand(program: Command): void {
     .description('check a running system: what is wrong, and what to do about it')
     .addHelpText('after', help)
     .action(async () => {
-      const system = readSystem(process.env) ?? (await localSystem());
-      const findings = await examine({ ...system, certificates: readCertificateFiles(process.env) });
+      const system = readConfig(process.env);
+      requireAddress(system);
+      const findings = await examine(system);
       show(findings);
       // A connection to a server that hangs cannot be called off, and would hold the process until the server is gone.
       process.exit(findings.some(({ level }) => level === 'fault') ? 1 : 0);
     });
 }
 
-async function localSystem(): Promise<System> {
-  const { gateway, services, databases, nats, smtp } = await readStackFile(dataDirOf(process.env));
-  return { gateway, services, databases, nats, smtp };
+function requireAddress({ gateway, services, nats, smtp }: System): void {
+  if ([gateway, nats, smtp, ...Object.values(services)].some((given) => given !== undefined)) return;
+  throw new EnvironmentError(['at least one address is required; "doctor --help" lists the variables']);
 }
 
 const words: Record<Level, string> = { ok: 'ok', warning: 'warning', fault: 'FAULT', 'not checked': 'not checked' };

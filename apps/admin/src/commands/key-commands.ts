@@ -2,7 +2,7 @@ import type { ApiKey } from '@scheduling/contracts/identity/v1';
 import type { Command } from 'commander';
 import { parseExpiry } from '../expiry.ts';
 import { formatTable } from '../table.ts';
-import { output, print, showTime, style, withAdmin } from './terminal.ts';
+import { output, print, showTime, style, withAdmin } from '../terminal.ts';
 
 export function addKeyCommands(key: Command): void {
   key
@@ -24,7 +24,7 @@ export function addKeyCommands(key: Command): void {
       withAdmin(async (admin) => {
         const { apiKeys } = await admin.listKeys({ crmId });
         const rows = apiKeys.map((each) => [each.prefix, stateOf(each), showTime(each.createdAt), showTime(each.expiresAt), showTime(each.lastUsedAt)]);
-        output.write(formatTable(['prefix', 'state', 'created', 'expires', 'last used'], rows, output));
+        output.write(formatTable(['prefix', 'state', 'created', 'expires', 'last used'], rows));
       }),
     );
   key

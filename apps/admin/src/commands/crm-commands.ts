@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { formatTable } from '../table.ts';
-import { output, print, style, withAdmin } from './terminal.ts';
+import { output, print, style, withAdmin } from '../terminal.ts';
 
 interface CrmOptions {
   name?: string;
@@ -54,7 +54,7 @@ export function addCrmCommands(crm: Command): void {
           each.senderAddress || '-',
           each.requestsPerMinute === undefined ? 'unlimited' : String(each.requestsPerMinute),
         ]);
-        output.write(formatTable(['crmId', 'name', 'language', 'time zone', 'sender', 'requests/min'], rows, output));
+        output.write(formatTable(['crmId', 'name', 'language', 'time zone', 'sender', 'requests/min'], rows));
       }),
     );
 }

@@ -1,6 +1,5 @@
 import { checkHealth } from '@scheduling/rpc';
-import { addressVariable, type System } from '../../config.ts';
-import { type DatabaseService, databaseServices } from '../../service-table.ts';
+import { addressVariable, type Service, services, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
 import { fault, type Finding, notChecked, ok, reasonOf } from './finding.ts';
 
@@ -8,7 +7,7 @@ const timeoutMs = 3_000;
 
 /** Whether the gateway and every service take requests. */
 export async function checkServices(system: System): Promise<Finding[]> {
-  return Promise.all([checkGateway(system), ...databaseServices.map((service) => checkService(service, system.services[service]))]);
+  return Promise.all([checkGateway(system), ...services.map((service) => checkService(service, system.services[service]))]);
 }
 
 async function checkGateway({ gateway }: System): Promise<Finding> {
@@ -24,7 +23,7 @@ async function checkGateway({ gateway }: System): Promise<Finding> {
   }
 }
 
-async function checkService(service: DatabaseService, address: string | undefined): Promise<Finding> {
+async function checkService(service: Service, address: string | undefined): Promise<Finding> {
   if (address === undefined) return notChecked(service, addressVariable(service));
   try {
     const status = await checkHealth(service, address, callOptions());

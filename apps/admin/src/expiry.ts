@@ -1,4 +1,4 @@
-import { UsageError } from './config.ts';
+import { UsageError } from './usage-error.ts';
 
 const units = { m: 'minutes', h: 'hours', d: 'days', w: 'weeks' } as const;
 
@@ -20,7 +20,7 @@ export function parseExpiry(text: string, now: Temporal.Instant): Date {
       if (!(error instanceof RangeError)) throw error;
     }
   }
-  throw new UsageError(`"${text}" is neither a date (2027-01-31), an instant (2027-01-31T12:00Z) nor a duration (90d, 12h, P1Y)`, 2);
+  throw new UsageError(`"${text}" is neither a date (2027-01-31), an instant (2027-01-31T12:00Z) nor a duration (90d, 12h, P1Y)`);
 }
 
 function later(now: Temporal.Instant, duration: Temporal.DurationLike): Temporal.Instant {

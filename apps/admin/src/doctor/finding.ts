@@ -33,8 +33,11 @@ export function reasonOf(error: unknown): string {
 }
 
 export function ageOf(time: Date, now: Date): string {
-  const seconds = Math.max(0, Math.round((now.getTime() - time.getTime()) / 1_000));
-  if (seconds < 120) return `${seconds} s`;
+  return describeSeconds(Math.max(0, (now.getTime() - time.getTime()) / 1_000));
+}
+
+export function describeSeconds(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
   const minutes = Math.round(seconds / 60);
   return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
 }

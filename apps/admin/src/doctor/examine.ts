@@ -1,4 +1,4 @@
-import type { System } from '../../config.ts';
+import type { System } from '../config.ts';
 import { checkCertificates } from './check-certificates.ts';
 import { checkDatabases } from './check-databases.ts';
 import { checkMailServer } from './check-mail-server.ts';

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import type { System } from '../../config.ts';
+import type { System } from '../config.ts';
 import { fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
 
 const check = 'mail server';

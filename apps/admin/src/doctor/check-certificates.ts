@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import type { TlsFiles } from '@scheduling/rpc';
-import type { System } from '../../config.ts';
+import type { System } from '../config.ts';
 import { fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
 
 const timeoutMs = 3_000;

@@ -1,11 +1,11 @@
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { createClient, type RpcClient } from '@scheduling/rpc';
 import type { Command } from 'commander';
-import { UsageError } from '../config.ts';
-import { type ConsumingService, consumingServices } from '../service-table.ts';
+import { callOptions } from '../call-options.ts';
+import { type ConsumingService, consumingServices } from '../config.ts';
 import { formatTable } from '../table.ts';
-import { callOptions } from './call-options.ts';
-import { addressOf, output, print, showTime, style } from './terminal.ts';
+import { addressOf, output, print, showTime, style } from '../terminal.ts';
+import { UsageError } from '../usage-error.ts';
 
 export function addDeadLetterCommands(deadLetters: Command): void {
   deadLetters
@@ -16,7 +16,7 @@ export function addDeadLetterCommands(deadLetters: Command): void {
       const letters = (await Promise.all(lists)).flatMap((list) => list.deadLetters);
       letters.sort((one, other) => other.failedAt!.getTime() - one.failedAt!.getTime());
       const rows = letters.map(({ consumer, eventId, attempts, failedAt, error }) => [consumer, eventId, showTime(failedAt), String(attempts), error]);
-      output.write(formatTable(['consumer', 'event', 'failed', 'attempts', 'error'], rows, output));
+      output.write(formatTable(['consumer', 'event', 'failed', 'attempts', 'error'], rows));
     });
   deadLetters
     .command('show <consumer> <event>')
@@ -50,7 +50,7 @@ export function addDeadLetterCommands(deadLetters: Command): void {
 }
 
 async function withDeadLetters<T>(service: ConsumingService, use: (client: RpcClient<DeadLetterServiceService>) => Promise<T>): Promise<T> {
-  using client = createClient(DeadLetterServiceService, service, await addressOf(service), callOptions());
+  using client = createClient(DeadLetterServiceService, service, addressOf(service), callOptions());
   return await use(client);
 }
 

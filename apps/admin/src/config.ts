@@ -1,0 +1,42 @@
+import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
+import { type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
+
+/** The services that answer operators. */
+export const services = ['identity', 'calendar', 'customer', 'notification'] as const;
+export type Service = (typeof services)[number];
+
+/** Those that consume events; the name of a consumer begins with its service's. */
+export const consumingServices = ['calendar', 'customer', 'notification'] as const;
+export type ConsumingService = (typeof consumingServices)[number];
+
+/** A running system; what is not given is not checked. */
+export interface System {
+  /** Where clients reach the gateway. */
+  gateway: string | undefined;
+  /** gRPC addresses, `host:port`. */
+  services: Partial<Record<Service, string>>;
+  nats: string | undefined;
+  smtp: string | undefined;
+  /** The operator's own certificate, when the services use mutual TLS. */
+  certificates: TlsFiles | undefined;
+}
+
+/** The only reader of the environment. */
+export function readConfig(environment: NodeJS.ProcessEnv): System {
+  return readEnvironment(environment, (read) => ({
+    gateway: read.url('PUBLIC_URL', ['http:', 'https:'], '') || undefined,
+    services: readAddresses(read),
+    nats: read.url('NATS_URL', ['nats:', 'tls:'], '') || undefined,
+    smtp: read.url('SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,
+    certificates: readTlsFiles(read),
+  }));
+}
+
+export function addressVariable(service: Service): string {
+  return `${service.toUpperCase()}_ADDRESS`;
+}
+
+function readAddresses(read: EnvironmentReader): System['services'] {
+  const addresses = services.map((service) => [service, read.text(addressVariable(service), '')] as const);
+  return Object.fromEntries(addresses.filter(([, address]) => address !== ''));
+}

@@ -1,0 +1,30 @@
+import { DatabaseServiceService } from '@scheduling/contracts/operations/v1';
+import { type MessagingSchema, readOutboxState } from '@scheduling/messaging';
+import { type Database, inspectDatabase, type MigrationSet } from '@scheduling/postgres';
+import { type HostedService, hostService } from '@scheduling/rpc';
+import { DomainError } from '@scheduling/runtime';
+import type { Kysely } from 'kysely';
+
+/** Tells operators how this service's database is. */
+export function hostDatabaseService<Schema extends MessagingSchema>(options: {
+  url: string;
+  migrations: readonly MigrationSet[];
+  database: Database<Schema>;
+}): HostedService {
+  const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
+  return hostService(DatabaseServiceService, {
+    getDatabaseState: async () => {
+      const { missing, newer, breaking, time } = await inspectDatabase(options.url, options.migrations).catch((error: unknown) => {
+        throw DomainError.unavailable('database.unavailable', 'the database does not answer', error);
+      });
+      const outbox = missing.length > 0 ? undefined : await readOutboxState(db);
+      return {
+        missingMigrations: missing,
+        newerMigrations: newer,
+        breakingMigrations: breaking,
+        time,
+        outbox: outbox && { unsentEvents: outbox.events, oldestUnsentSeconds: outbox.seconds, refilling: outbox.refilling },
+      };
+    },
+  });
+}
