@@ -55,6 +55,10 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     expect(names).toEqual([...new Set(names)]);
   });
 
+  it('fills in every placeholder of the manifests that the services share', () => {
+    expect(JSON.stringify(manifests)).not.toContain('placeholder');
+  });
+
   it('gives every ConfigMap a new name when its content changes, so that pods get the new content', () => {
     const names = manifests.filter(({ kind }) => kind === 'ConfigMap').map(({ metadata }) => metadata.name.replace(/-[a-z0-9]{10}$/, '-hash'));
     expect(names.toSorted()).toEqual(services.map((service) => `${service}-hash`).toSorted());
