@@ -17,7 +17,7 @@ interface PodSpec {
 const kustomizations = [...overlays, examples, certificates, observability];
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
-it.skipIf(!hasKubectl).each(kustomizations)('kubectl makes the same of $name as kustomize', ({ folder }) => {
+it.skipIf(!hasKubectl).each(kustomizations)('kubectl renders $name as kustomize does', ({ folder }) => {
   const { stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });
   expect(new Set(parseManifests(stdout)), stderr).toEqual(new Set(renderKustomization(folder)));
 });
