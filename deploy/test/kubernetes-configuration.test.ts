@@ -1,7 +1,7 @@
 import { createMetrics, type OperationsServer, startOperationsServer } from '@scheduling/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { examples, overlays } from './kustomizations.ts';
-import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { configurationOf, findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
 import { readServiceConfiguration, type ServiceConfiguration, services } from './service-configuration.ts';
 
 interface Probe {
@@ -42,15 +42,7 @@ afterAll(() => operations[Symbol.asyncDispose]());
 
 describe.each(overlays)('the overlay $name', ({ folder }) => {
   const manifests = renderKustomization(folder);
-  const find = (kind: string, name: string): Manifest => {
-    const manifest = manifests.find((candidate) => candidate.kind === kind && candidate.metadata.name === name);
-    if (!manifest) throw new Error(`there is no ${kind} ${name}`);
-    return manifest;
-  };
-  const environmentOf = ({ envFrom, env = [] }: Container): Record<string, string> => ({
-    ...Object.assign({}, ...envFrom.map(({ configMapRef }) => find('ConfigMap', configMapRef.name).data)),
-    ...Object.fromEntries(env.map(({ name, valueFrom }) => [name, secretValues[valueFrom.secretKeyRef.key] ?? ''])),
-  });
+  const find = (kind: string, name: string): Manifest => findManifest(manifests, kind, name);
 
   it('runs every service, and nothing else', () => {
     const deployed = manifests.filter(({ kind }) => kind === 'Deployment').map(({ metadata }) => metadata.name);
@@ -61,7 +53,8 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     const deployment = find('Deployment', service) as Workload;
     const { labels } = deployment.spec.template.metadata;
     const [container] = deployment.spec.template.spec.containers;
-    const environment = environmentOf(container);
+    const secrets = (container.env ?? []).map(({ name, valueFrom }) => [name, secretValues[valueFrom.secretKeyRef.key] ?? '']);
+    const environment: Record<string, string> = { ...configurationOf(manifests, service), ...Object.fromEntries(secrets) };
     let configuration: ServiceConfiguration;
     beforeAll(async () => {
       configuration = await readServiceConfiguration(service);
@@ -129,11 +122,11 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     const [{ host, http }] = spec.rules as [{ host: string; http: object }];
     expect(spec.tls[0]?.hosts).toEqual([host]);
     expect(http).toMatchObject({ paths: [{ backend: { service: { name: 'gateway', port: { name: 'http' } } } }] });
-    for (const service of ['gateway', 'notification']) expect(find('ConfigMap', service)).toMatchObject({ data: { PUBLIC_URL: `https://${host}` } });
+    for (const service of ['gateway', 'notification']) expect(configurationOf(manifests, service)).toMatchObject({ PUBLIC_URL: `https://${host}` });
   });
 
   it('finds NATS where the example has it', () => {
-    const nats = renderKustomization(examples.folder).find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'nats') as Service;
-    for (const service of services) expect(find('ConfigMap', service)).toMatchObject({ data: { NATS_URL: `nats://nats:${nats.spec.ports[0]?.port}` } });
+    const nats = findManifest(renderKustomization(examples.folder), 'Service', 'nats') as Service;
+    for (const service of services) expect(configurationOf(manifests, service)).toMatchObject({ NATS_URL: `nats://nats:${nats.spec.ports[0]?.port}` });
   });
 });

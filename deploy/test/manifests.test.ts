@@ -1,7 +1,12 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { checkTypes } from './check-types.ts';
 import { certificates, examples, observability, overlays } from './kustomizations.ts';
-import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { type Manifest, parseManifests, renderKustomization } from './render-kustomization.ts';
+import { services } from './service-configuration.ts';
 
 interface PodSpec {
   automountServiceAccountToken: boolean;
@@ -9,8 +14,16 @@ interface PodSpec {
   containers: { image: string; securityContext: unknown; resources: { requests: object; limits: object }; volumeMounts?: unknown }[];
 }
 
+const kustomizations = [...overlays, examples, certificates, observability];
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+
+it.skipIf(!hasKubectl).each(kustomizations)('kubectl renders $name as kustomize does', ({ folder }) => {
+  const { stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });
+  expect(new Set(parseManifests(stdout)), stderr).toEqual(new Set(renderKustomization(folder)));
+});
+
 describe('the types of Kubernetes', () => {
-  it.each([...overlays, examples, certificates, observability])('fit every manifest of $name', ({ folder }) => {
+  it.each(kustomizations)('fit every manifest of $name', ({ folder }) => {
     expect(checkTypes(renderKustomization(folder))).toEqual([]);
   });
 
@@ -42,6 +55,15 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     expect(names).toEqual([...new Set(names)]);
   });
 
+  it('fills in every placeholder of the manifests that the services share', () => {
+    expect(JSON.stringify(manifests)).not.toContain('placeholder');
+  });
+
+  it('gives every ConfigMap a new name when its content changes, so that pods get the new content', () => {
+    const names = manifests.filter(({ kind }) => kind === 'ConfigMap').map(({ metadata }) => metadata.name.replace(/-[a-z0-9]{10}$/, '-hash'));
+    expect(names.toSorted()).toEqual(services.map((service) => `${service}-hash`).toSorted());
+  });
+
   it('lets no pod do more than it needs', () => {
     expect(pods).toHaveLength(9);
     for (const { pod } of pods) {
@@ -53,6 +75,13 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
         expect(container.image).toMatch(/^registry\.example\.com\/scheduling\/[a-z]+:[^:]+$/);
       }
     }
+  });
+
+  it('has no patch that changes nothing', () => {
+    // kustomize passes over a patch whose target it does not find.
+    const { patches = [] } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as { patches?: { target: { kind: string; name?: string } }[] };
+    const idle = patches.filter(({ target }) => !manifests.some(({ kind, metadata }) => kind === target.kind && (target.name ?? metadata.name) === metadata.name));
+    expect(idle).toEqual([]);
   });
 
   it('holds no secret', () => {

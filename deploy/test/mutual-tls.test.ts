@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { certificates, mutualTls, overlays } from './kustomizations.ts';
-import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { configurationOf, findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
 interface Deployment extends Manifest {
@@ -20,19 +20,11 @@ interface Issuer extends Manifest {
 const secretKeys = ['tls.crt', 'tls.key', 'ca.crt'];
 const variables = ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE', 'GRPC_TLS_CA_FILE'];
 
-function find(manifests: Manifest[], kind: string, name: string): Manifest | undefined {
-  return manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
-}
-
-function dataOf(manifests: Manifest[], service: string): Record<string, string> {
-  return find(manifests, 'ConfigMap', service)?.data as Record<string, string>;
-}
-
 it.each(overlays.filter((overlay) => overlay !== mutualTls))('mutual TLS is off in $name', ({ folder }) => {
   const manifests = renderKustomization(folder);
   for (const service of services) {
-    expect(Object.keys(dataOf(manifests, service))).not.toEqual(expect.arrayContaining([expect.stringContaining('GRPC_TLS')]));
-    expect((find(manifests, 'Deployment', service) as Deployment).spec.template.spec.volumes).toBeUndefined();
+    expect(Object.keys(configurationOf(manifests, service))).not.toEqual(expect.arrayContaining([expect.stringContaining('GRPC_TLS')]));
+    expect((findManifest(manifests, 'Deployment', service) as Deployment).spec.template.spec.volumes).toBeUndefined();
   }
 });
 
@@ -40,20 +32,20 @@ describe.each(services)('the component for mutual TLS', (service) => {
   const manifests = renderKustomization(mutualTls.folder);
 
   it(`gives ${service} the files of its own secret`, () => {
-    const { containers, volumes } = (find(manifests, 'Deployment', service) as Deployment).spec.template.spec;
+    const { containers, volumes } = (findManifest(manifests, 'Deployment', service) as Deployment).spec.template.spec;
     const [mount] = containers[0].volumeMounts!;
     expect(volumes).toEqual([{ name: mount!.name, secret: { secretName: `${service}-grpc-tls` } }]);
-    const files = variables.map((variable) => dataOf(manifests, service)[variable]!);
+    const files = variables.map((variable) => configurationOf(manifests, service)[variable]!);
     expect(files.map((file) => dirname(file))).toEqual(files.map(() => mount!.mountPath));
     expect(files.map((file) => file.slice(mount!.mountPath.length + 1))).toEqual(secretKeys);
   });
 
   it(`has an example of a certificate with the name of ${service}, from the one authority`, () => {
     const example = renderKustomization(certificates.folder);
-    const { secretName, dnsNames, usages, issuerRef } = (find(example, 'Certificate', `${service}-grpc-tls`) as Certificate).spec;
+    const { secretName, dnsNames, usages, issuerRef } = (findManifest(example, 'Certificate', `${service}-grpc-tls`) as Certificate).spec;
     expect({ secretName, dnsNames }).toEqual({ secretName: `${service}-grpc-tls`, dnsNames: [service] });
     expect(usages).toEqual(expect.arrayContaining(service === 'gateway' ? ['client auth'] : ['client auth', 'server auth']));
-    const authority = (find(example, 'Issuer', issuerRef.name) as Issuer).spec.ca.secretName;
-    expect(find(example, 'Certificate', authority)?.spec).toMatchObject({ isCA: true, secretName: authority });
+    const authority = (findManifest(example, 'Issuer', issuerRef.name) as Issuer).spec.ca.secretName;
+    expect(findManifest(example, 'Certificate', authority).spec).toMatchObject({ isCA: true, secretName: authority });
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { examples, overlays, repositoryRoot, tracing } from './kustomizations.ts';
-import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { configurationOf, type Manifest, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
 interface Peer {
@@ -57,15 +57,10 @@ it('spans leave for the collector where tracing is on, and nowhere else', () => 
   const policies = (folder: string) => renderKustomization(folder).filter(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'tracing');
   const [policy] = policies(tracing.folder) as NetworkPolicy[];
   expect(connections(policy?.spec.egress ?? [])).toEqual(['monitoring:4318']);
-  expect([...new Set(services.map((service) => new URL(endpointOf(service)).host))]).toEqual(['opentelemetry-collector.monitoring:4318']);
+  const endpoints = services.map((service) => configurationOf(renderKustomization(tracing.folder), service)['OTEL_EXPORTER_OTLP_ENDPOINT']);
+  expect([...new Set(endpoints)]).toEqual(['http://opentelemetry-collector.monitoring:4318']);
   for (const { folder } of overlays.filter((overlay) => overlay !== tracing)) expect(policies(folder)).toEqual([]);
 });
-
-function endpointOf(service: string): string {
-  const configuration = renderKustomization(tracing.folder).find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === service);
-  const data = configuration?.data as Record<string, string> | undefined;
-  return data?.['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? '';
-}
 
 describe('the network policies of the examples', () => {
   const policies = renderKustomization(examples.folder).filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
