@@ -14,6 +14,7 @@ interface ComposeService {
   ports?: string[];
   healthcheck: { test: string[] };
   depends_on?: Record<string, { condition: string }>;
+  profiles?: string[];
   read_only?: boolean;
   cap_drop?: string[];
   security_opt?: string[];
@@ -24,7 +25,7 @@ const compose = (parse(text, { merge: true }) as { services: Record<string, Comp
 
 it('compose.yaml runs every service with its migration, and the servers that they need', () => {
   const migrations = services.filter((service) => service !== 'gateway').map((service) => `${service}-migration`);
-  expect(Object.keys(compose).toSorted()).toEqual([...services, ...migrations, 'postgres', 'nats', 'inbox'].toSorted());
+  expect(Object.keys(compose).toSorted()).toEqual([...services, ...migrations, 'postgres', 'nats', 'inbox', 'admin'].toSorted());
 });
 
 it.each(Object.entries(compose))('compose.yaml lets %s do no more than it needs', (_name, service) => {
@@ -73,6 +74,14 @@ describe.each(services)('compose.yaml with %s', (name) => {
   it('builds its own image', () => {
     expect(service).toMatchObject({ image: `scheduling/${name}`, build: { args: { SERVICE: name } } });
   });
+});
+
+it('compose.yaml gives the admin command every address that it can check, and does not start it with the others', async () => {
+  const { variables } = await readServiceConfiguration('admin');
+  const { environment, image, build, profiles } = compose['admin']!;
+  expect(Object.keys(environment).toSorted()).toEqual([...variables].filter((name) => !name.startsWith('GRPC_TLS_')).toSorted());
+  expect({ image, build, profiles }).toMatchObject({ image: 'scheduling/admin', build: { args: { SERVICE: 'admin' } }, profiles: ['admin'] });
+  for (const address of Object.values(environment)) expect(Object.keys(compose)).toContain(/^[a-z]+:\/\/+([a-z]+):/.exec(address)?.[1]);
 });
 
 it.each(services.filter((name) => name !== 'gateway'))('compose.yaml migrates the database of %s before it starts', (name) => {

@@ -1,9 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { eventually } from '@scheduling/testing';
 import { describe, expect, inject, it } from 'vitest';
 import { services } from '../service-configuration.ts';
-import { createCrm, gatewayUrls, inboxUrl, runLocal } from './composed-system.ts';
+import { createCrm, gatewayUrls, inboxUrl, runAdmin, runDemo } from './composed-system.ts';
 import { compose } from './docker.ts';
 
 const project = inject('composeProject');
@@ -15,12 +16,17 @@ describe.skipIf(project === '')('the composed system (needs a container engine)'
     const folder = await mkdtemp(join(tmpdir(), 'composed-demo-'));
     try {
       await writeFile(join(folder, 'stack.json'), JSON.stringify({ gateway, inbox: await inboxUrl(project), ...crm }));
-      const output = await runLocal('demo', [], { SCHEDULING_DATA: folder });
+      const output = await runDemo({ SCHEDULING_DATA: folder });
       expect(output).toContain('Booked, and the confirmation has arrived');
       expect(output).toContain('Salon Lovelace');
     } finally {
       await rm(folder, { recursive: true });
     }
+  });
+
+  it('is well, as the doctor in the image of the admin command says', async () => {
+    // The consumers are created after the start.
+    await eventually(async () => expect(await runAdmin(project, 'doctor')).toMatch(/^0 faults, \d+ warnings, \d+ ok, 0 not checked$/m));
   });
 
   it.each(services.filter((service) => service !== 'gateway'))('migrates an empty database of %s twice at the same time', async (service) => {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { repositoryRoot } from '../kustomizations.ts';
-import { listContainers, publishedAddress } from './docker.ts';
+import { compose, listContainers, publishedAddress } from './docker.ts';
 
 const run = promisify(execFile);
 
@@ -27,21 +27,24 @@ export interface Crm {
   apiKey: string;
 }
 
-/** Makes a CRM without a rate limit, and a key of it, with the admin command as deploy/README.md has it. */
+/** Creates a CRM without a rate limit, and a key of it, with the admin command as deploy/README.md has it. */
 export async function createCrm(project: string): Promise<Crm> {
-  const [identity = ''] = await listContainers(project, 'identity');
-  const environment = { IDENTITY_ADDRESS: await publishedAddress(identity, 50051) };
   // A busy machine may not answer within the 2 s of a call; by then the CRM may exist, so every attempt makes another.
   return eventually(async () => {
     const crmId = `crm-${randomUUID().slice(0, 8)}`;
-    await runLocal('admin', ['crm', 'create', crmId, '--rate-limit', '0'], environment);
-    return { crmId, apiKey: (await runLocal('admin', ['key', 'create', crmId], environment)).trim() };
+    await runAdmin(project, 'crm', 'create', crmId, '--rate-limit', '0');
+    return { crmId, apiKey: (await runAdmin(project, 'key', 'create', crmId)).trim() };
   });
 }
 
-/** Runs `npm run <command>`, without the step that installs packages. Rejects with what it said when its exit code is not 0. */
-export async function runLocal(command: 'admin' | 'demo', args: readonly string[], environment: NodeJS.ProcessEnv): Promise<string> {
-  const file = join(repositoryRoot, 'apps/local/src', `${command}.ts`);
-  const { stdout } = await run(process.execPath, [file, ...args], { env: { ...process.env, NO_COLOR: '1', ...environment } });
+/** Runs the admin command in its image. Rejects with what it said when its exit code is not 0. */
+export function runAdmin(project: string, ...args: string[]): Promise<string> {
+  return compose(project, 'run', '--rm', '-T', 'admin', ...args);
+}
+
+/** Runs `npm run demo`, without the step that installs packages. Rejects with what it said when its exit code is not 0. */
+export async function runDemo(environment: NodeJS.ProcessEnv): Promise<string> {
+  const file = join(repositoryRoot, 'apps/local/src/demo.ts');
+  const { stdout } = await run(process.execPath, [file], { env: { ...process.env, NO_COLOR: '1', ...environment } });
   return stdout;
 }
