@@ -40,7 +40,10 @@ export function createLeadership(pool: Pool, lock: number): Leadership {
         throw error;
       }
       session = candidate;
-      candidate.once('error', resign);
+      // It stays for good: a connection that was given up may still report its end.
+      candidate.on('error', () => {
+        if (session === candidate) resign();
+      });
       return true;
     },
     [Symbol.asyncDispose]: () => {
