@@ -14,6 +14,8 @@ export interface RelayOptions<Schema extends MessagingSchema> {
   logger: Logger;
   /** Where the events are counted. */
   metrics?: Metrics;
+  /** How often it looks when nothing wakes it; 2 s when not given. */
+  pollMs?: number;
 }
 
 interface Relay {
@@ -33,7 +35,7 @@ interface Relay {
 
 const batchSize = 200;
 /** Commits wake the relay, in its own process directly and in others over NATS. This finds what a wake-up that was lost has left. */
-const pollMs = 2_000;
+const defaultPollMs = 2_000;
 const refillPollMs = 100;
 /** However far behind consumers are, one batch a second is published again: a service that is down for hours must not keep it from ending. */
 const slowestRefillMs = 1_000;
@@ -46,7 +48,7 @@ const relayLock = 7_236_001;
  * was recreated or lost its end: JetStream may lose what it acknowledged, Postgres is the truth. New events come first while that goes on.
  */
 export function startRelay<Schema extends MessagingSchema>(options: RelayOptions<Schema>): AsyncDisposable {
-  const { service, database, broker, logger, metrics } = options;
+  const { service, database, broker, logger, metrics, pollMs = defaultPollMs } = options;
   const db = database.kysely as unknown as Kysely<MessagingSchema>;
   const leadership = createLeadership(database.pool, relayLock);
   const count = metrics ? measureRelay(db, metrics) : () => undefined;

@@ -13,13 +13,14 @@ describe('an event', () => {
   let stack: AsyncDisposableStack;
   let nats: Awaited<ReturnType<typeof startTestNats>>;
   let database: Database<MessagingSchema>;
+  let databaseUrl: string;
 
   beforeEach(async () => {
     stack = new AsyncDisposableStack();
     nats = stack.use(await startTestNats());
-    const url = await createTestDatabase();
-    await migrateDatabase({ url, sets: [messagingMigrations], logger });
-    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger }));
+    databaseUrl = await createTestDatabase();
+    await migrateDatabase({ url: databaseUrl, sets: [messagingMigrations], logger });
+    database = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
   });
   afterEach(() => stack.disposeAsync());
 
@@ -197,6 +198,19 @@ describe('an event', () => {
     await eventually(() => expect(committed).toHaveLength(50));
     const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
     expect((await manager.streams.info('scheduling')).state.messages).toBe(50);
+  });
+
+  it('is published at once when another process than that of the relay has committed it', async () => {
+    const pollMs = 3_600_000;
+    stack.use(startRelay({ service: 'customer', database, broker: broker(), logger, pollMs }));
+    await append(1);
+    await eventually(async () => expect(await unsent()).toEqual([]));
+    const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
+    const connection = broker();
+    stack.use(startRelay({ service: 'customer', database: other, broker: connection, logger, pollMs }));
+    await connection.jetStream(AbortSignal.timeout(5_000));
+    await other.transaction((tx) => appendEvent(tx, events.customerChanged, event(2)));
+    await eventually(async () => expect(await unsent()).toEqual([]));
   });
 
   it('is published by the next relay when the first one goes away', async () => {
