@@ -1,46 +1,46 @@
 import type { EnvironmentVariable } from '@scheduling/runtime';
 import { readServiceConfiguration, services } from './service-configuration.ts';
 
-/** What each variable is for. What it may be and its default are read from the configurations themselves. */
+/** What each variable is for. Its default and its allowed values come from the configurations. */
 const meanings: Record<string, string> = {
-  ANONYMISE_AFTER_DAYS: 'how long after the end of its appointment a participation is anonymised; 0: never',
-  ARCHIVE_AFTER_DAYS: 'how long after its end an appointment is archived',
-  CALENDAR_ADDRESS: 'gRPC address of calendar, `host:port`, or `dns:///host:port` to spread calls over all replicas',
-  CUSTOMER_ADDRESS: 'the same of customer',
+  ANONYMISE_AFTER_DAYS: 'days from the end of the appointment until its participations are anonymised; 0 = never',
+  ARCHIVE_AFTER_DAYS: 'days from the end of an appointment until it is archived',
+  CALENDAR_ADDRESS: 'gRPC address of calendar, `host:port`, or `dns:///host:port` to balance calls across all replicas',
+  CUSTOMER_ADDRESS: 'the same for customer',
   DATABASE_URL: "the service's own Postgres database; a secret",
-  GRPC_PORT: 'where it answers gRPC; 0 takes a free port',
-  GRPC_TLS_CA_FILE: 'the authorities that sign the certificates of all services, in PEM',
-  GRPC_TLS_CERT_FILE: 'with the other two `GRPC_TLS_` variables, calls between services are mutual TLS: a file with the certificate of this service, in PEM',
-  GRPC_TLS_KEY_FILE: 'the key of that certificate, in PEM',
-  HTTP_PORT: 'where it answers clients; 0 takes a free port',
-  IDENTITY_ADDRESS: 'the same of identity',
-  LISTEN_HOST: 'the address on which it listens',
-  LOG_LEVEL: 'lines below this level are not written',
-  METRICS_PORT: '`/livez`, `/readyz` and `/metrics`; 0 takes a free port',
-  NATS_STREAM_REPLICAS: 'on how many NATS servers the stream is kept; 3 in a cluster of servers. A stream with fewer gets them, one with more stays as it is',
-  NATS_URL: 'where events go and come from',
-  OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (OTLP over HTTP); absent: no traces are made',
-  PUBLIC_URL: 'where clients reach the gateway: in the API document, in `Link` headers and in mails',
-  RESERVATION_SWEEPER: '`off`: reservations end on time all the same, only their rows stay for a while',
-  SENDER_ADDRESS: 'sends the mails of CRMs that have no address of their own',
-  SMTP_CONNECTIONS: 'mails that one replica sends at the same time',
-  SMTP_URL: 'the mail server, `smtp://user:password@host:587` (STARTTLS when offered) or `smtps://…:465`; a secret',
+  GRPC_PORT: 'gRPC port; 0 picks a free one',
+  GRPC_TLS_CA_FILE: 'PEM file with the certificate authorities of all services',
+  GRPC_TLS_CERT_FILE: 'PEM file with the certificate of this service; setting all three `GRPC_TLS_` variables enables mutual TLS between the services',
+  GRPC_TLS_KEY_FILE: 'PEM file with the private key of that certificate',
+  HTTP_PORT: 'port for clients; 0 picks a free one',
+  IDENTITY_ADDRESS: 'the same for identity',
+  LISTEN_HOST: 'the address to listen on',
+  LOG_LEVEL: 'the lowest level that is logged',
+  METRICS_PORT: 'port of `/livez`, `/readyz` and `/metrics`; 0 picks a free one',
+  NATS_STREAM_REPLICAS: 'number of NATS servers that store the stream; 3 in a cluster. Raised on an existing stream, never lowered',
+  NATS_URL: 'the NATS server for events',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'trace collector (OTLP over HTTP); if not set, there are no traces',
+  PUBLIC_URL: 'public address of the gateway, used in the API document, in `Link` headers and in mails',
+  RESERVATION_SWEEPER: '`off`: reservations still expire on time, but their rows stay for a while',
+  SENDER_ADDRESS: 'sender of the mails of CRMs that have no address of their own',
+  SMTP_CONNECTIONS: 'number of mails that one replica sends concurrently',
+  SMTP_URL: 'the mail server, `smtp://user:password@host:587` (STARTTLS if offered) or `smtps://…:465`; a secret',
 };
 
 interface Row extends EnvironmentVariable {
   services: string[];
 }
 
-/** The table of all variables of all services in Markdown, made from every `config.ts`. Throws when one has no meaning here, or is not read. */
+/** The table of all variables of all services in Markdown, generated from every `config.ts`. Throws if one has no meaning here, or is not read. */
 export async function configurationTable(): Promise<string> {
   const rows = await collectRows();
   const unread = Object.keys(meanings).filter((name) => !rows.some((row) => row.name === name));
   if (unread.length > 0) throw new Error(`no service reads ${unread.join(', ')}`);
-  const lines = rows.map((row) => `| \`${row.name}\` | ${presentServices(row)} | ${presentDefault(row)} | ${row.allowed ?? 'a text'} | ${meaningOf(row)} |`);
+  const lines = rows.map((row) => `| \`${row.name}\` | ${presentServices(row)} | ${presentDefault(row)} | ${row.allowed ?? 'a string'} | ${meaningOf(row)} |`);
   return ['| Variable | Services | Default | Allowed | Meaning |', '|---|---|---|---|---|', ...lines].join('\n');
 }
 
-/** One row for each variable; one that differs between services has several. */
+/** One row per variable, or several if it differs between services. */
 async function collectRows(): Promise<Row[]> {
   const rows: Row[] = [];
   for (const service of services) {

@@ -17,7 +17,7 @@ const usualMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', '
 export function createRequestMetrics(metrics: Metrics): RecordRequest {
   const durations = new Histogram({
     name: 'http_server_request_duration_seconds',
-    help: 'Time from a request to the end of its answer, by route pattern; the status is 499 when the client went away before it',
+    help: 'Time from a request to the end of its response, by route pattern; the status is 499 if the client disconnected first',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
     registers: [metrics],

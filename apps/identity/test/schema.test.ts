@@ -38,7 +38,7 @@ it('ends when it finds the breaking migration later on, and so does migrate', as
   await eventually(() => expect(service.exitCode()).toBe(1));
   await using command = await startProcess(url, 'migrate');
   await eventually(() => expect(command.exitCode()).toBe(1));
-  expect(lastLine(command.output())).toMatchObject({ level: 'fatal', msg: expect.stringContaining('run a version that knows it') as string });
+  expect(lastLine(command.output())).toMatchObject({ level: 'fatal', msg: expect.stringContaining('run a version that includes it') as string });
 });
 
 async function recordBreakingMigration(url: string): Promise<void> {

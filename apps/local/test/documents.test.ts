@@ -5,9 +5,9 @@ import { repositoryRoot } from '../src/config.ts';
 import { commandsOf, readBlocks } from './shell-blocks.ts';
 
 /** What a command of the documents begins with; `call` is a function of the README. */
-const programs = new Set(['npm', 'npx', 'node', 'cd', 'export', 'call', 'call()', 'docker', 'kubectl']);
+const programs = new Set(['npm', 'npx', 'node', 'cd', 'export', 'call', 'call()', 'docker', 'kubectl', 'for', 'done']);
 
-it.each(['README.md', 'docs/development.md', 'deploy/README.md'])('every shell block of %s can be pasted into bash and zsh', (file) => {
+it.each(['README.md', 'docs/development.md', 'docs/operations.md', 'deploy/README.md'])('every shell block of %s can be pasted into bash and zsh', (file) => {
   const blocks = readBlocks(readFileSync(join(repositoryRoot, file), 'utf8')).filter(({ language }) => language === 'sh');
   expect(blocks).not.toEqual([]);
   expect(blocks.flatMap(commandsOf).flatMap(findFaults)).toEqual([]);

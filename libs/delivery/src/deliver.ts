@@ -188,7 +188,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
         await record(row, result);
         return;
       } catch (error) {
-        this.#logger.warn({ err: error, ...describe(row) }, `the result of ${name} could not be recorded, trying again`);
+        this.#logger.warn({ err: error, ...describe(row) }, `the result of ${name} could not be recorded, retrying`);
         await delay(recordRetryMs, undefined, { ref: false });
       }
     }

@@ -85,10 +85,10 @@ export function connectBroker(options: BrokerOptions): Broker {
     for await (const status of connection.status()) {
       if (status.type === 'disconnect') {
         connected = false;
-        options.logger.warn('the connection to NATS is lost');
+        options.logger.warn('lost the connection to NATS');
       } else if (status.type === 'reconnect') {
         connected = true;
-        options.logger.info('the connection to NATS is back');
+        options.logger.info('reconnected to NATS');
         for (const listener of reconnectListeners) listener();
       }
     }
@@ -139,7 +139,7 @@ function nudgeSubject(topic: string): string {
 function showConnection(metrics: Metrics, isConnected: () => boolean): void {
   new Gauge({
     name: 'scheduling_nats_connected',
-    help: 'Whether this process is connected to NATS: 1 or 0',
+    help: 'Whether this process is connected to NATS (1 or 0)',
     registers: [metrics],
     collect() {
       this.set(Number(isConnected()));
@@ -160,7 +160,7 @@ async function connectForever(options: BrokerOptions, signal: AbortSignal): Prom
         maxPingOut: maxUnansweredPings,
       });
     } catch (error) {
-      options.logger.warn({ err: error }, 'NATS does not answer, trying again');
+      options.logger.warn({ err: error }, 'NATS does not respond, retrying');
       await delay(500, undefined, { signal });
     }
   }

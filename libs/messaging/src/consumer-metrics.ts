@@ -30,7 +30,7 @@ export function measureConsumers(options: ConsumerMetricsOptions): (consumer: st
   measureDeadLetters(options);
   const consumed = new Counter({
     name: 'scheduling_events_consumed_total',
-    help: 'Deliveries of events by consumer and what came of them: processed, repeated, waiting (for a dependency), failed, dead_letter',
+    help: 'Event deliveries by consumer and outcome: processed, repeated, waiting (for a dependency), failed, dead_letter',
     labelNames: ['consumer', 'outcome'],
     registers: [metrics],
   });
@@ -40,7 +40,7 @@ export function measureConsumers(options: ConsumerMetricsOptions): (consumer: st
 }
 
 function measureLag({ consumers, broker, metrics }: ConsumerMetricsOptions): void {
-  const help = 'Events that wait for a consumer or are being processed, of all replicas of the service';
+  const help = 'Events waiting for a consumer or being processed, across all replicas of the service';
   measureAtScrape(metrics, { scheduling_consumer_lag_events: { help, labelNames: ['consumer'] } }, async () => {
     if (!broker.connected) throw new Error('NATS is away');
     const { manager } = await broker.jetStream(AbortSignal.timeout(natsTimeoutMs));
@@ -53,7 +53,7 @@ function measureLag({ consumers, broker, metrics }: ConsumerMetricsOptions): voi
 }
 
 function measureDeadLetters({ db, metrics }: ConsumerMetricsOptions): void {
-  const help = `Events that this service put aside; ${maxCounted} when there are more`;
+  const help = `Dead letters of this service; capped at ${maxCounted}`;
   measureAtScrape(metrics, { scheduling_dead_letters: { help } }, async () => {
     const { count } = await db
       .selectFrom((from) => from.selectFrom('dead_letter').select('event_id').limit(maxCounted).as('some'))

@@ -262,10 +262,10 @@ async function fail<Schema extends MessagingSchema>(
         .execute(),
     );
     message.term();
-    logger.error({ err: error, consumer, eventId: eventIdOf(message), attempts }, 'the event is put aside as a dead letter');
+    logger.error({ err: error, consumer, eventId: eventIdOf(message), attempts }, 'the event was dead-lettered');
     return 'dead_letter';
   } catch (deadLetterError) {
-    logger.warn({ err: deadLetterError, consumer }, 'the dead letter could not be written yet');
+    logger.warn({ err: deadLetterError, consumer }, 'the dead letter could not be stored yet');
     message.nak(maxDelayMs);
     return 'waiting';
   }

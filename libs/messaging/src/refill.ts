@@ -31,7 +31,7 @@ export async function detectLoss(
       refill_until: sql<Date>`clock_timestamp()`,
     })
     .execute();
-  logger.warn('the stream lost events, those of the last 7 days are published again');
+  logger.warn('the stream lost events, publishing those of the last 7 days again');
   return { lost: true, refilling: true };
 }
 
@@ -85,7 +85,7 @@ export async function advanceRefill(tx: Transaction<MessagingSchema>, refillAfte
 
 export async function finishRefill(db: Kysely<MessagingSchema>, logger: Logger): Promise<void> {
   await db.updateTable('outbox_position').set({ refill_after: null, refill_until: null }).execute();
-  logger.info('the stream holds the events of the last 7 days again');
+  logger.info('the stream contains the events of the last 7 days again');
 }
 
 /** Whether every consumer of this service's events has few of them left. */

@@ -11,9 +11,9 @@ export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (su
   measureAtScrape(
     metrics,
     {
-      scheduling_outbox_unsent_events: { help: `Events that are committed and not yet published, of all replicas; ${maxCounted} when there are more` },
-      scheduling_outbox_oldest_unsent_seconds: { help: 'Age of the oldest event that is committed and not yet published; 0 when there is none' },
-      scheduling_outbox_refilling: { help: 'Whether events that the stream lost are being published again: 1 or 0' },
+      scheduling_outbox_unsent_events: { help: `Events committed but not yet published, across all replicas; capped at ${maxCounted}` },
+      scheduling_outbox_oldest_unsent_seconds: { help: 'Age of the oldest event committed but not yet published; 0 if there is none' },
+      scheduling_outbox_refilling: { help: 'Whether events that the stream lost are being published again (1 or 0)' },
     },
     async () => {
       const { events, seconds, refilling } = await readOutboxState(db);
@@ -26,7 +26,7 @@ export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (su
   );
   const published = new Counter({
     name: 'scheduling_events_published_total',
-    help: 'Events that JetStream acknowledged, by subject; one that is sent again counts again',
+    help: 'Events acknowledged by JetStream, by subject; republished events count again',
     labelNames: ['subject'],
     registers: [metrics],
   });

@@ -57,7 +57,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     ...(options.migrations && { verify: createSchemaGate(options.migrations, options.logger).verify }),
   });
   // Without a listener the loss of an idle connection, as in a restart of Postgres, would end the process.
-  pool.on('error', (error) => options.logger.warn({ err: error }, 'an idle database connection was lost'));
+  pool.on('error', (error) => options.logger.warn({ err: error }, 'lost an idle database connection'));
 
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: options.metrics ? measurePool(pool, options.metrics) : pool }) });
   let probing: Promise<void> | undefined;

@@ -8,7 +8,7 @@ export function measurePool(pool: Pool, metrics: Metrics): PostgresPool {
   const registers = [metrics];
   new Gauge({
     name: 'scheduling_postgres_pool_connections',
-    help: 'Connections to Postgres that are open, by whether they are in use',
+    help: 'Open connections to Postgres, by whether they are in use',
     labelNames: ['state'],
     registers,
     collect() {
@@ -18,7 +18,7 @@ export function measurePool(pool: Pool, metrics: Metrics): PostgresPool {
   });
   new Gauge({
     name: 'scheduling_postgres_pool_connections_max',
-    help: 'How many connections to Postgres this process may open',
+    help: 'Maximum number of connections to Postgres of this process',
     registers,
     collect() {
       this.set(pool.options.max);
@@ -26,7 +26,7 @@ export function measurePool(pool: Pool, metrics: Metrics): PostgresPool {
   });
   new Gauge({
     name: 'scheduling_postgres_pool_waiting',
-    help: 'Work that waits for a connection to Postgres at this moment',
+    help: 'Operations currently waiting for a connection to Postgres',
     registers,
     collect() {
       this.set(pool.waitingCount);
@@ -34,7 +34,7 @@ export function measurePool(pool: Pool, metrics: Metrics): PostgresPool {
   });
   const waits = new Histogram({
     name: 'scheduling_postgres_pool_wait_seconds',
-    help: 'How long work waited for a connection to Postgres, and whether it got one',
+    help: 'Time operations waited for a connection to Postgres, by whether they got one',
     labelNames: ['outcome'],
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2],
     registers,

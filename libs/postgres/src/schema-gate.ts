@@ -27,7 +27,7 @@ export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger):
       said = reason;
       throw new SchemaOutdated();
     }
-    if (said !== undefined) logger.info('the database has the schema that this version needs');
+    if (said !== undefined) logger.info('the database schema is up to date');
     open = true;
   }
 

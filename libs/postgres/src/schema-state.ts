@@ -26,8 +26,8 @@ export async function readSchemaState(client: Pick<ClientBase, 'query'>, sets: r
 
 export function describeBreaking(breaking: readonly string[]): string {
   return (
-    `the database has ${breaking.join(', ')} of a newer version, which this version cannot work with: ` +
-    'run a version that knows it, or restore the database from before'
+    `the database has ${breaking.join(', ')} of a newer version, which is incompatible with this version: ` +
+    'run a version that includes it, or restore an earlier backup of the database'
   );
 }
 

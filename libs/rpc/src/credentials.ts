@@ -97,9 +97,9 @@ function refresh(provider: Provider, files: TlsFiles, logger: Logger): void {
     const material = readMaterial(files);
     if (isSame(material, provider.material)) return;
     provider.replace(material);
-    logger.info({ expiresAt: expiryOf(material) }, 'the certificate for gRPC was replaced');
+    logger.info({ expiresAt: expiryOf(material) }, 'reloaded the gRPC certificate');
   } catch (error) {
-    logger.warn({ err: error }, 'the renewed certificate for gRPC is not used yet, the one from before still is');
+    logger.warn({ err: error }, 'the renewed gRPC certificate is not used yet, the previous one stays in use');
   }
 }
 
@@ -110,7 +110,7 @@ function isSame(left: Material, right: Material): boolean {
 function showExpiry(metrics: Metrics, readSeconds: () => number): void {
   new Gauge({
     name: 'scheduling_grpc_certificate_expiry_timestamp_seconds',
-    help: "When this process's own certificate for gRPC ends, in seconds since 1970; +Inf without mutual TLS",
+    help: "Expiry time of this process's gRPC certificate, as Unix time; +Inf without mutual TLS",
     registers: [metrics],
     collect() {
       this.set(readSeconds());

@@ -21,7 +21,7 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 
 export function measureServedCalls(metrics: Metrics): ServerInterceptor {
   const durations: Durations = new Histogram({
     name: 'rpc_server_duration_seconds',
-    help: 'Time from the arrival of a gRPC call to its status; CANCELLED when the caller went away or its time was over',
+    help: 'Time from the arrival of a gRPC call to its status; CANCELLED if the caller disconnected or its deadline expired',
     labelNames,
     buckets,
     registers: [metrics],
@@ -47,7 +47,7 @@ export function measureMadeCalls(metrics: Metrics): Interceptor {
     (metrics.getSingleMetric('rpc_client_duration_seconds') as Durations | undefined) ??
     new Histogram({
       name: 'rpc_client_duration_seconds',
-      help: 'Time from a gRPC call of another service to its status, every attempt by itself',
+      help: 'Time from a gRPC call to another service to its status; each attempt is measured separately',
       labelNames,
       buckets,
       registers: [metrics],

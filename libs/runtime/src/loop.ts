@@ -58,7 +58,7 @@ async function repeat({ name, logger, everyMs, batch = 1, run }: LoopOptions, al
       failures += 1;
       limit = Math.max(1, Math.floor(limit / 2));
       const retryMs = retryDelayMs(failures, pauseMs());
-      logger.warn({ err: error, failures, retryMs }, `${name} failed, trying again`);
+      logger.warn({ err: error, failures, retryMs }, `${name} failed, retrying`);
       await delay(retryMs, undefined, { signal }).catch(() => undefined);
     }
   }

@@ -90,6 +90,6 @@ export async function failedChecks(checks: Record<string, ReadinessCheck>): Prom
 
 /** What `/readyz` says, for whoever watches over time. */
 function measureReadiness(metrics: Metrics, findFailures: () => Promise<string[]>): void {
-  const help = 'Whether this process takes new work: 1 when /readyz answers 200, else 0';
+  const help = 'Whether this process accepts requests: 1 if /readyz returns 200, otherwise 0';
   measureAtScrape(metrics, { scheduling_ready: { help } }, async () => ({ scheduling_ready: [{ value: Number((await findFailures()).length === 0) }] }));
 }

@@ -40,7 +40,7 @@ export async function runProcess(read: () => ProcessOptions): Promise<void> {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.once(event, (error) => {
       if (error instanceof FatalError) logger.fatal(error.message);
-      else logger.fatal({ err: error }, `${event}: the process ends`);
+      else logger.fatal({ err: error }, `${event}: the process exits`);
       process.exit(1);
     });
   }
@@ -64,7 +64,7 @@ async function serveUntilSignal({ logger, serve }: ProcessOptions): Promise<void
   await Promise.race([
     service[Symbol.asyncDispose](),
     delay(stopTimeoutMs, undefined, { ref: false }).then(() => {
-      logger.error(`the stop took longer than ${stopTimeoutMs} ms`);
+      logger.error(`shutdown took longer than ${stopTimeoutMs} ms`);
       process.exit(1);
     }),
   ]);

@@ -21,19 +21,19 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
   const registers = [metrics];
   const bookings = new Counter({
     name: 'scheduling_bookings_total',
-    help: 'Participations by the state that they came into (booked, reserved, …), and bookings that were refused by the reason (capacity_exhausted, …)',
+    help: 'Participations by the state that they entered (booked, reserved, …), and rejected bookings by reason (capacity_exhausted, …)',
     labelNames: ['crm', 'outcome'],
     registers,
   });
-  const taken = new Counter({ name: 'scheduling_seats_taken_total', help: 'Seats that participations took', registers });
+  const taken = new Counter({ name: 'scheduling_seats_taken_total', help: 'Seats taken by participations', registers });
   const freed = new Counter({
     name: 'scheduling_seats_freed_total',
-    help: 'Seats that became free again; those of expired reservations as in scheduling_reservations_expired_total',
+    help: 'Seats freed; those of expired reservations as in scheduling_reservations_expired_total',
     registers,
   });
   const expired = new Counter({
     name: 'scheduling_reservations_expired_total',
-    help: 'Reservations that were removed because their time was over',
+    help: 'Reservations removed because they expired',
     registers,
   });
   return {

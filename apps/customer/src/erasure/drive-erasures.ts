@@ -26,7 +26,7 @@ export function startErasureDriver(dependencies: CustomerDependencies, logger: L
       const overdue = await takeOverdue(dependencies, limit);
       for (const erasure of overdue.filter(({ state }) => state === 'checking')) {
         await finishErasure(dependencies, erasure).catch((error: unknown) => {
-          logger.warn({ err: error, erasureId: erasure.id }, 'the erasure could not be finished yet');
+          logger.warn({ err: error, erasureId: erasure.id }, 'the erasure could not be completed yet');
         });
       }
       return Math.max(blanked, overdue.length);

@@ -8,8 +8,8 @@ export function createErasureMetrics(metrics: Metrics, { kysely }: Database<Cust
   measureAtScrape(
     metrics,
     {
-      scheduling_erasures_open: { help: 'Erasures of deleted customers that are not complete' },
-      scheduling_erasure_oldest_open_seconds: { help: 'Age of the oldest erasure that is not complete; 0 when there is none' },
+      scheduling_erasures_open: { help: 'Erasures of deleted customers that are still open' },
+      scheduling_erasure_oldest_open_seconds: { help: 'Age of the oldest open erasure; 0 if there is none' },
     },
     async () => {
       const { open, seconds } = await kysely

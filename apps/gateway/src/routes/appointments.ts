@@ -29,7 +29,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string):
       if (list.limit === undefined) {
         const stream = await appointmentStream(appointments, list, reply.raw);
         stream.once('error', (error) => {
-          if (!reply.raw.closed) request.log.warn({ err: error }, 'a list broke off');
+          if (!reply.raw.closed) request.log.warn({ err: error }, 'a list response was aborted');
         });
         return reply.type('application/json; charset=utf-8').send(stream);
       }

@@ -37,6 +37,6 @@ async function noteUse({ database, logger }: IdentityDependencies, keyHash: Buff
       .where(useNotNoted)
       .execute();
   } catch (error) {
-    logger.warn({ err: error }, 'the use of a key could not be noted');
+    logger.warn({ err: error }, 'the last use of a key could not be recorded');
   }
 }

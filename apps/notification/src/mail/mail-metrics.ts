@@ -14,8 +14,8 @@ export function registerMailMetrics(metrics: Metrics, { kysely }: Database<Notif
   measureAtScrape(
     metrics,
     {
-      scheduling_mails_pending: { help: `Mails that are neither sent nor given up, of all replicas; ${maxCounted} when there are more` },
-      scheduling_mail_oldest_due_seconds: { help: 'For how long the mail that is overdue most has been due; 0 when none is' },
+      scheduling_mails_pending: { help: `Pending mails, across all replicas; capped at ${maxCounted}` },
+      scheduling_mail_oldest_due_seconds: { help: 'How long the most overdue mail has been due; 0 if none is' },
     },
     async () => ({
       scheduling_mails_pending: [{ value: await countPending(kysely) }],
@@ -24,7 +24,7 @@ export function registerMailMetrics(metrics: Metrics, { kysely }: Database<Notif
   );
   const attempts = new Counter({
     name: 'scheduling_mail_attempts_total',
-    help: 'Attempts to hand a mail to the mail server and what came of them: sent, retry, retry-once, postpone (the server is away), give-up',
+    help: 'Attempts to send a mail by outcome: sent, retry, retry-once, postpone (the mail server is down), give-up',
     labelNames: ['outcome'],
     registers: [metrics],
   });
