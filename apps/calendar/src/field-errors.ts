@@ -1,4 +1,4 @@
-import { DomainError, type FieldError } from '@scheduling/runtime';
+import { DomainError, type ErrorCode, type FieldError } from '@scheduling/errors';
 import { parseDateTime, parseTimeOfDay } from './date-time.ts';
 
 /** Collects what is wrong with a request, so that the caller learns all of it at once. */
@@ -9,7 +9,7 @@ export interface FieldErrors {
   /** The time of day of a date-time text, in the same way. */
   timeOfDay(pointer: string, text: string, timeZone: string): Temporal.PlainTime;
   /** Throws `code` (invalid) when there are faults. */
-  throwIfAny(code: string): void;
+  throwIfAny(code: ErrorCode): void;
 }
 
 export function collectFieldErrors(): FieldErrors {
@@ -31,7 +31,7 @@ export function collectFieldErrors(): FieldErrors {
       return time ?? new Temporal.PlainTime();
     },
     throwIfAny: (code) => {
-      if (errors.length > 0) throw DomainError.invalid(code, 'The request has fields that are not valid.', errors);
+      if (errors.length > 0) throw new DomainError(code, { errors });
     },
   };
 }

@@ -8,7 +8,7 @@ import {
   type Timeslot,
   TimeslotState as TimeslotStateMessage,
 } from '@scheduling/contracts/calendar/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError, type ErrorCode } from '@scheduling/errors';
 import type { AppointmentRecord } from './appointment/appointment.ts';
 import type { RemovedParticipation } from './customer/remove-customer.ts';
 import type { AppointmentState, Location } from './db/schema.ts';
@@ -126,6 +126,6 @@ function toLocationMessage(location: Location | null): LocationMessage | undefin
   return typeof location === 'string' ? { kind: { $case: 'text', value: location } } : { kind: { $case: 'address', value: location } };
 }
 
-function unknownState(code: string, pointer: string): DomainError {
-  return DomainError.invalid(code, 'The request has fields that are not valid.', [{ pointer, detail: 'is not a known state' }]);
+function unknownState(code: ErrorCode, pointer: string): DomainError {
+  return new DomainError(code, { errors: [{ pointer, detail: 'is not a known state' }] });
 }

@@ -5,8 +5,8 @@ import {
   ParticipationServiceService,
   TimeslotServiceService,
 } from '@scheduling/contracts/calendar/v1';
+import { DomainError } from '@scheduling/errors';
 import { type HostedService, hostService } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -140,6 +140,6 @@ function readTarget(target: DeleteAppointmentsRequest['target']): AppointmentDel
     case 'seriesId':
       return { seriesId: target.value };
     case undefined:
-      throw DomainError.invalid('appointment.invalid', 'The request names neither an appointment nor a series.');
+      throw new DomainError('appointment.invalid', { text: 'The request names neither an appointment nor a series.' });
   }
 }

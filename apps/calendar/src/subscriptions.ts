@@ -1,6 +1,6 @@
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent, type Subscription, subscription } from '@scheduling/messaging';
-import { DomainError } from '@scheduling/runtime';
 import { storeCustomer } from './customer/find-customer.ts';
 import { forgetRemovedParticipations, removeCustomer } from './customer/remove-customer.ts';
 import type { CalendarSchema } from './db/schema.ts';

@@ -1,5 +1,5 @@
+import { DomainError } from '@scheduling/errors';
 import { Command } from 'commander';
-import { DomainError } from '@scheduling/runtime';
 import { addCrmCommands } from './admin/crm-commands.ts';
 import { addDeadLetterCommands } from './admin/dead-letter-commands.ts';
 import { addDoctorCommand } from './admin/doctor-command.ts';

@@ -1,8 +1,9 @@
 import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
+import { DomainError } from '@scheduling/errors';
 import { type Broker, type EventDefinition, isRepeated, streamName } from '@scheduling/events';
 import { type Database, translatePostgresError } from '@scheduling/postgres';
-import { describeError, DomainError, inSpan, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
+import { describeError, inSpan, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
 import type { MessagingSchema } from './schema.ts';

@@ -1,4 +1,3 @@
-export { type DomainCategory, DomainError, type FieldError } from './domain-error.ts';
 export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
 export { type Loop, type LoopOptions, startLoop } from './loop.ts';
 export { createLogger, describeError, type Logger } from './logger.ts';

@@ -1,4 +1,5 @@
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { sql, type Transaction } from 'kysely';
@@ -9,7 +10,7 @@ import { mailsOnCancelledAppointment, type ParticipationState } from '../partici
 import { toStateMessage } from '../participation/participation.ts';
 import { reclaimOf } from '../participation/reclaim-reservations.ts';
 import { findProvider } from '../provider/find-provider.ts';
-import { appointmentNotFound, type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
 
 export interface AppointmentCancellation {
   crmId: string;
@@ -33,7 +34,7 @@ export async function cancelAppointment(dependencies: CalendarDependencies, requ
       .where('provider_id', '=', provider.id)
       .where('reference', '=', request.appointmentReference)
       .forNoKeyUpdate()
-      .executeTakeFirstOrThrow(appointmentNotFound);
+      .executeTakeFirstOrThrow(() => new DomainError('appointment.not_found'));
     if (state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, request, id);
     const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crm_id', '=', request.crmId).where('id', '=', id).execute();
     const [record] = await withParticipations(tx, rows);

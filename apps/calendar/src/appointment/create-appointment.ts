@@ -1,9 +1,9 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { isUniqueViolation, transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
@@ -11,17 +11,10 @@ import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { type ParticipationState, takesSeat } from '../participation/moves.ts';
-import { participationReferenceTaken, reservationSeconds, toStateMessage } from '../participation/participation.ts';
+import { reservationSeconds, toStateMessage } from '../participation/participation.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
 import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
-import {
-  type AppointmentDetails,
-  appointmentNotFound,
-  type AppointmentRecord,
-  detailColumns,
-  selectAppointments,
-  withParticipations,
-} from './appointment.ts';
+import { type AppointmentDetails, type AppointmentRecord, detailColumns, selectAppointments, withParticipations } from './appointment.ts';
 
 export interface EmbeddedParticipation {
   reference: string;
@@ -71,11 +64,11 @@ export async function createAppointment(dependencies: CalendarDependencies, requ
       if (answer !== undefined) return answer;
     } catch (error) {
       if (!isUniqueViolation(error, 'participation_reference_key')) throw error;
-      if (attempt > 0) throw participationReferenceTaken();
+      if (attempt > 0) throw new DomainError('participation.reference_taken');
       await reclaimReservations(dependencies, request.crmId, request.participations.map((participation) => participation.reference));
     }
   }
-  throw DomainError.unavailable('appointment.busy', 'The appointment is being created and deleted by others.');
+  throw new DomainError('appointment.busy');
 }
 
 function readPeriod(request: NewAppointment, timeZone: string): Period {
@@ -118,13 +111,13 @@ function createOrFindAppointment(
       if (appointment === undefined) return undefined;
       if (created) for (const { state } of request.participations) bookings.moved(tx, crmId, undefined, state);
       const { row } = appointment;
-      if (!created && (row.provider_id !== provider.id || !row.content_digest.equals(digest))) throw appointmentReferenceTaken();
+      if (!created && (row.provider_id !== provider.id || !row.content_digest.equals(digest))) throw new DomainError('appointment.reference_taken');
       return { appointment, created };
     },
     keep: (answer) => answer && { resourceIds: [answer.appointment.row.id], created: answer.created },
     replay: async (tx, { resourceIds, created }) => {
       const appointment = await findAppointment(tx, archiveAfterDays, { crmId, id: resourceIds[0]! });
-      if (appointment === undefined) throw appointmentNotFound();
+      if (appointment === undefined) throw new DomainError('appointment.not_found');
       return { appointment, created };
     },
   });
@@ -208,6 +201,3 @@ async function findAppointment(
   return (await withParticipations(tx, rows))[0];
 }
 
-function appointmentReferenceTaken(): DomainError {
-  return DomainError.conflict('appointment.reference_taken', 'An appointment with this reference and other content exists.');
-}

@@ -1,5 +1,5 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import type { Insertable, Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
@@ -14,7 +14,6 @@ import {
   type AppointmentRow,
   detailColumns,
   selectAppointments,
-  seriesNotFound,
   withParticipations,
 } from './appointment.ts';
 import { daysOfSpan, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
@@ -60,7 +59,7 @@ export async function createSeries(
     keep: () => ({ resourceIds: [seriesId], created: true }),
     replay: async (tx, { resourceIds }) => {
       const left = await findSeries(tx, provider, resourceIds[0]!, archiveAfterDays);
-      if (left.length === 0) throw seriesNotFound();
+      if (left.length === 0) throw new DomainError('series.not_found');
       return { seriesId: resourceIds[0]!, appointments: await withParticipations(tx, left) };
     },
   });
@@ -112,9 +111,9 @@ function takeSlots(plan: SeriesPlan): Slot[] {
     .toArray();
   if (slots.length > maxAppointments) throw seriesTooLong();
   if (slots.length === 0) {
-    throw DomainError.invalid('series.empty', 'The series has no appointments.', [
-      { pointer: '/series_data', detail: 'no slot of the raster fits into the daily window on a listed weekday' },
-    ]);
+    throw new DomainError('series.empty', {
+      errors: [{ pointer: '/series_data', detail: 'no slot of the raster fits into the daily window on a listed weekday' }],
+    });
   }
   return slots;
 }
@@ -136,9 +135,9 @@ function toRow(request: NewSeries, providerId: string, seriesId: string, { start
 }
 
 function seriesTooLong(): DomainError {
-  return DomainError.invalid('series.too_long', `A series has at most ${maxAppointments} appointments.`, [
-    { pointer: '/series_data', detail: `has more than ${maxAppointments} appointments, or more than ${maxDays} days` },
-  ]);
+  return new DomainError('series.too_long', {
+    errors: [{ pointer: '/series_data', detail: `has more than ${maxAppointments} appointments, or more than ${maxDays} days` }],
+  });
 }
 
 function toInstant(date: Date): Temporal.Instant {

@@ -1,5 +1,5 @@
+import { DomainError } from '@scheduling/errors';
 import { forgetKeys } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema, ParticipationTable } from '../db/schema.ts';
@@ -35,7 +35,7 @@ export async function removeCustomer(
     const removed = await database.transaction((tx) => tryRemove(tx, bookings, request));
     if (removed !== undefined) return removed;
   }
-  throw DomainError.unavailable('customer.busy', 'The customer is being booked by others.');
+  throw new DomainError('customer.busy');
 }
 
 /**
@@ -180,5 +180,5 @@ export async function forgetRemovedParticipations(tx: Transaction<CalendarSchema
 function hasFutureAppointments(references: string[]): DomainError {
   const shown = references.slice(0, 10).join(', ');
   const more = references.length > 10 ? ` and ${references.length - 10} more` : '';
-  return DomainError.conflict('customer.has_future_appointments', `The customer takes part in future appointments: ${shown}${more}.`);
+  return new DomainError('customer.has_future_appointments', { text: `The customer takes part in future appointments: ${shown}${more}.` });
 }

@@ -10,6 +10,8 @@ const functions = {
   '2026-11-21-1-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
   '2026-11-21-2-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
   '2026-11-21-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2026-11-21-4-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
+  '2026-11-21-5-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
 };
 
 /** In the order in which they run; the doctor compares with them. */

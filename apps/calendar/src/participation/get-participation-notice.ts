@@ -1,6 +1,7 @@
+import { DomainError } from '@scheduling/errors';
 import { type AppointmentRecord, selectAppointments } from '../appointment/appointment.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { isNotOver, participationNotFound, type ParticipationRecord, selectParticipations } from './participation.ts';
+import { isNotOver, type ParticipationRecord, selectParticipations } from './participation.ts';
 
 export interface NoticeKey {
   crmId: string;
@@ -27,7 +28,7 @@ export async function getParticipationNotice(
   { database, archiveAfterDays }: CalendarDependencies,
   { crmId, participationId, version }: NoticeKey,
 ): Promise<ParticipationNotice> {
-  if (!uuidPattern.test(participationId)) throw participationNotFound();
+  if (!uuidPattern.test(participationId)) throw new DomainError('participation.not_found');
   const db = database.kysely;
   const { appointment_id: appointmentId, customer_id: customerId, language, message, ...participation } = await selectParticipations(db)
     .leftJoin('participation_message', (join) =>
@@ -40,11 +41,11 @@ export async function getParticipationNotice(
     .where('participation.crm_id', '=', crmId)
     .where('participation.id', '=', participationId)
     .where(isNotOver)
-    .executeTakeFirstOrThrow(participationNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
   const row = await selectAppointments(db, archiveAfterDays)
     .where('crm_id', '=', crmId)
     .where('id', '=', appointmentId)
-    .executeTakeFirstOrThrow(participationNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
   // The other participants are nobody's business in a mail.
   return { participation, appointment: { row, participations: [] }, providerId: row.provider_id, message, language, customerId };
 }

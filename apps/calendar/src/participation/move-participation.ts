@@ -1,13 +1,13 @@
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { outboxJson } from '@scheduling/messaging';
-import { DomainError } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
-import { appointmentCancelled, findMove, needsActiveAppointment, type ParticipationState, seatsOfMove } from './moves.ts';
-import { capacityExhausted, participationNotFound, type ParticipationRecord, selectParticipations, toStateMessage } from './participation.ts';
+import { findMove, needsActiveAppointment, type ParticipationState, seatsOfMove } from './moves.ts';
+import { capacityExhausted, type ParticipationRecord, selectParticipations, toStateMessage } from './participation.ts';
 
 /** A participation with what decides about its moves. */
 export interface MovableParticipation extends ParticipationRecord {
@@ -44,21 +44,21 @@ export async function moveParticipation(
 ): Promise<ParticipationRecord> {
   let current: MovableParticipation | undefined = present;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    if (current === undefined || current.expired) throw participationNotFound();
+    if (current === undefined || current.expired) throw new DomainError('participation.not_found');
     const allowed = findMove(current.state, move.state, current.appointment_state);
     if (allowed === undefined) return current;
-    const { outcome, reclaimed = 0 } = await writeMove(db, current, move, allowed.mail && move.sendMails);
+    const { outcome, reclaimed = 0, capacity } = await writeMove(db, current, move, allowed.mail && move.sendMails);
     bookings.expired(db, reclaimed);
     switch (outcome) {
       case 'moved':
         bookings.moved(db, current.crm_id, current.state, move.state);
         return movedRecord(current, move);
       case 'gone':
-        throw participationNotFound();
+        throw new DomainError('participation.not_found');
       case 'appointment_cancelled':
-        throw appointmentCancelled();
+        throw new DomainError('appointment.cancelled');
       case 'full':
-        throw capacityExhausted();
+        throw capacityExhausted(capacity);
       case 'stale':
         current = await selectMovableParticipations(db)
           .where('participation.crm_id', '=', current.crm_id)
@@ -66,7 +66,7 @@ export async function moveParticipation(
           .executeTakeFirst();
     }
   }
-  throw DomainError.unavailable('participation.busy', 'The participation is being changed by others.');
+  throw new DomainError('participation.busy');
 }
 
 export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
@@ -89,6 +89,7 @@ export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
 interface MoveResult {
   outcome: 'moved' | 'gone' | 'stale' | 'appointment_cancelled' | 'full';
   reclaimed?: number;
+  capacity?: number;
 }
 
 async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: Move, notify: boolean): Promise<MoveResult> {

@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import type { AppointmentState } from '../db/schema.ts';
 
 export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
@@ -22,11 +22,12 @@ const moves: Record<ParticipationState, Partial<Record<ParticipationState, Move>
 export function findMove(from: ParticipationState, to: ParticipationState, appointment: AppointmentState): Move | undefined {
   if (from === to) return undefined;
   if (to === 'RESERVED' || to === 'REQUESTED') {
-    throw DomainError.invalid('participation.state_unsupported', `A participation cannot be moved to ${to}; create a new one instead.`, [
-      { pointer: '/state', detail: `cannot be ${to} in an update` },
-    ]);
+    throw new DomainError('participation.state_unsupported', {
+      text: `A participation cannot be moved to ${to}; create a new one instead.`,
+      errors: [{ pointer: '/state', detail: `cannot be ${to} in an update` }],
+    });
   }
-  if (to === 'BOOKED' && appointment === 'CANCELLED') throw appointmentCancelled();
+  if (to === 'BOOKED' && appointment === 'CANCELLED') throw new DomainError('appointment.cancelled');
   const move = moves[from][to];
   if (move === undefined) throw moveNotAllowed(from, to);
   return move;
@@ -56,14 +57,9 @@ export function mailsOnCancelledAppointment(state: ParticipationState): boolean 
   return state === 'RESERVED' || state === 'REQUESTED' || state === 'BOOKED';
 }
 
-export function appointmentCancelled(): DomainError {
-  return DomainError.conflict('appointment.cancelled', 'The appointment is cancelled and cannot be booked.');
-}
-
 function moveNotAllowed(from: ParticipationState, to: ParticipationState): DomainError {
   const allowed = Object.keys(moves[from]).join(' and ');
-  return DomainError.conflict(
-    'participation.move_not_allowed',
-    `A participation that is ${from} cannot become ${to}; allowed from here: ${allowed || 'nothing'}.`,
-  );
+  return new DomainError('participation.move_not_allowed', {
+    text: `A participation that is ${from} cannot become ${to}; allowed from here: ${allowed || 'nothing'}.`,
+  });
 }

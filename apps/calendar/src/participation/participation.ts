@@ -1,5 +1,5 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
@@ -68,7 +68,7 @@ export function findParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { c
     .where('participation.crm_id', '=', crmId)
     .where('participation.id', '=', id)
     .where(isNotOver)
-    .executeTakeFirstOrThrow(participationNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
 }
 
 /** The participations of some appointments, by appointment, in the order of their creation; a reservation that is over is not shown. */
@@ -94,14 +94,7 @@ export function selectParticipationsOf(db: Kysely<CalendarSchema>, crmId: string
     .orderBy('participation.id');
 }
 
-export function participationNotFound(): DomainError {
-  return DomainError.notFound('participation.not_found', 'There is no participation with this reference.');
-}
-
-export function participationReferenceTaken(): DomainError {
-  return DomainError.conflict('participation.reference_taken', 'A participation with this reference exists.');
-}
-
-export function capacityExhausted(): DomainError {
-  return DomainError.conflict('participation.capacity_exhausted', 'All seats of the appointment are taken.');
+/** Whoever forgot to give a capacity learns that there never was a seat. Undefined: a function of the previous version has answered. */
+export function capacityExhausted(capacity: number | undefined): DomainError {
+  return new DomainError('participation.capacity_exhausted', capacity === 0 ? { text: 'The appointment has a capacity of 0: it has no seats.' } : {});
 }

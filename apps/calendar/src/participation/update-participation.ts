@@ -1,10 +1,11 @@
+import { DomainError } from '@scheduling/errors';
 import { runOnce } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { findProvider } from '../provider/find-provider.ts';
 import { type Move, type MovableParticipation, moveParticipation, selectMovableParticipations } from './move-participation.ts';
-import { findParticipation, participationNotFound, type ParticipationRecord } from './participation.ts';
+import { findParticipation, type ParticipationRecord } from './participation.ts';
 
 export interface ParticipationUpdate extends Move {
   crmId: string;
@@ -25,7 +26,7 @@ export async function updateParticipation(dependencies: CalendarDependencies, re
   });
   if (participation !== undefined) return participation;
   await findProvider(dependencies, request);
-  throw participationNotFound();
+  throw new DomainError('participation.not_found');
 }
 
 function findMovable(db: Kysely<CalendarSchema>, request: ParticipationUpdate): Promise<MovableParticipation | undefined> {

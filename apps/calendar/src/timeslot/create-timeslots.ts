@@ -1,5 +1,5 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
@@ -7,7 +7,7 @@ import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
-import { timeslotNotFound, type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
+import { type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
 import { checkWindow } from './window.ts';
 
 export interface NewTimeslot {
@@ -129,7 +129,7 @@ async function findStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Prom
   return rows.map((row) => {
     const stored = byReference.get(row.reference);
     if (stored === undefined || stored.provider_id !== row.provider_id || !stored.content_digest.equals(row.content_digest)) {
-      throw DomainError.conflict('timeslot.reference_taken', `A timeslot with the reference ${row.reference} and other content exists.`);
+      throw new DomainError('timeslot.reference_taken', { text: `A timeslot with the reference ${row.reference} and other content exists.` });
     }
     return stored;
   });
@@ -144,6 +144,6 @@ async function findLeft(tx: Transaction<CalendarSchema>, crmId: string, ids: str
     .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
     .orderBy(sql`array_position(${ids}::uuid[], id)`)
     .execute();
-  if (left.length === 0) throw timeslotNotFound();
+  if (left.length === 0) throw new DomainError('timeslot.not_found');
   return left;
 }

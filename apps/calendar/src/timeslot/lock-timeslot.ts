@@ -1,6 +1,7 @@
+import { DomainError } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
-import { timeslotNotFound, type TimeslotRow } from './timeslot.ts';
+import type { TimeslotRow } from './timeslot.ts';
 
 export interface TimeslotKey {
   crmId: string;
@@ -17,7 +18,7 @@ export function lockTimeslot(tx: Transaction<CalendarSchema>, providerId: string
     .where('provider_id', '=', providerId)
     .where('reference', '=', key.timeslotReference)
     .forUpdate()
-    .executeTakeFirstOrThrow(timeslotNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('timeslot.not_found'));
 }
 
 /** The appointments that lie in the window and are not cancelled. One that is created at this moment counts as created after. */

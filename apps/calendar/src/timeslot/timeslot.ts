@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { type AppointmentRecord, withParticipations } from '../appointment/appointment.ts';
 import { archivedUntil } from '../db/clock.ts';
@@ -49,15 +49,9 @@ export function selectAppointmentsIn(db: Kysely<CalendarSchema>, crmId: string, 
     .orderBy('appointment.id');
 }
 
-export function timeslotNotFound(): DomainError {
-  return DomainError.notFound('timeslot.not_found', 'There is no timeslot with this reference.');
-}
-
 export function timeslotHasAppointments(references: string[]): DomainError {
-  return DomainError.conflict(
-    'timeslot.has_appointments',
-    `The timeslot has appointments that are not cancelled: ${references.slice(0, maxNamed).join(', ')}${references.length > maxNamed ? ' and more' : ''}.`,
-  );
+  const named = references.slice(0, maxNamed).join(', ') + (references.length > maxNamed ? ' and more' : '');
+  return new DomainError('timeslot.has_appointments', { text: `The timeslot has appointments that are not cancelled: ${named}.` });
 }
 
 const maxNamed = 10;

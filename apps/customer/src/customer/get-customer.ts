@@ -1,6 +1,7 @@
+import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
-import { type CustomerDependencies, customerNotFound, type CustomerRow } from './customer.ts';
+import type { CustomerDependencies, CustomerRow } from './customer.ts';
 
 export interface CustomerReference {
   crmId: string;
@@ -23,7 +24,7 @@ export function findCustomerById(db: Kysely<CustomerSchema>, key: { crmId: strin
     .selectAll()
     .where('crm_id', '=', key.crmId)
     .where('id', '=', key.id)
-    .executeTakeFirstOrThrow(customerNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
 }
 
 export function findCustomerByReference(db: Kysely<CustomerSchema>, key: CustomerReference): Promise<CustomerRow> {
@@ -33,5 +34,5 @@ export function findCustomerByReference(db: Kysely<CustomerSchema>, key: Custome
     .where('crm_id', '=', key.crmId)
     .where('provider_reference', '=', key.providerReference)
     .where('reference', '=', key.customerReference)
-    .executeTakeFirstOrThrow(customerNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
 }

@@ -117,10 +117,7 @@ const createAccountSchema = {
   response: {
     200: wrapped('account', account, 'The account already exists'),
     201: wrapped('account', account, 'Created'),
-    ...problems(
-      { 404: ['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'] },
-      { body: true, idempotencyKey: true },
-    ),
+    ...problems(['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'], { body: true, idempotencyKey: true }),
   },
 } as const;
 
@@ -129,5 +126,5 @@ const getAccountSchema = {
   summary: 'Get an account',
   tags: ['Accounts'],
   params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the account.') }),
-  response: { 200: wrapped('account', account, 'The account'), ...problems({ 404: ['account.not_found'] }) },
+  response: { 200: wrapped('account', account, 'The account'), ...problems(['account.not_found']) },
 } as const;

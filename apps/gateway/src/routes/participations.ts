@@ -132,16 +132,18 @@ const createParticipationSchema = {
     200: wrapped('participation', participation, 'The participation already exists'),
     201: wrapped('participation', participation, 'Created'),
     ...problems(
-      {
-        400: ['participation.invalid', 'participation.state_unsupported'],
-        404: ['provider.not_found', 'appointment.not_found', 'customer.not_found', 'participation.not_found'],
-        409: [
-          'participation.capacity_exhausted',
-          'participation.reference_taken',
-          'participation.move_not_allowed',
-          'appointment.cancelled',
-        ],
-      },
+      [
+        'participation.invalid',
+        'participation.state_unsupported',
+        'provider.not_found',
+        'appointment.not_found',
+        'customer.not_found',
+        'participation.not_found',
+        'participation.capacity_exhausted',
+        'participation.reference_taken',
+        'participation.move_not_allowed',
+        'appointment.cancelled',
+      ],
       { body: true, idempotencyKey: true },
     ),
   },
@@ -161,11 +163,15 @@ const updateParticipationSchema = {
   response: {
     200: wrapped('participation', participation, 'The updated participation', canceledParticipationExample),
     ...problems(
-      {
-        400: ['participation.invalid', 'participation.state_unsupported'],
-        404: ['provider.not_found', 'participation.not_found'],
-        409: ['participation.capacity_exhausted', 'participation.move_not_allowed', 'appointment.cancelled'],
-      },
+      [
+        'participation.invalid',
+        'participation.state_unsupported',
+        'provider.not_found',
+        'participation.not_found',
+        'participation.capacity_exhausted',
+        'participation.move_not_allowed',
+        'appointment.cancelled',
+      ],
       { body: true, idempotencyKey: true },
     ),
   },

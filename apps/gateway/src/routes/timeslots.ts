@@ -188,7 +188,7 @@ const createTimeslotsSchema = {
     201: list(timeslot, { description: 'In the order of the request' }),
     200: list(timeslot, { description: 'All of them already exist' }),
     ...problems(
-      { 400: ['timeslot.invalid'], 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.reference_taken'] },
+      ['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.reference_taken'],
       { body: true, idempotencyKey: true },
     ),
   },
@@ -203,7 +203,7 @@ const listTimeslotsSchema = {
   querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
   response: {
     200: list(timeslot, { description: 'The timeslots', headers: linkHeader }),
-    ...problems({ 400: ['timeslot.invalid'], 404: ['provider.not_found'] }),
+    ...problems(['timeslot.invalid', 'provider.not_found']),
   },
 } as const;
 
@@ -226,14 +226,7 @@ const updateTimeslotSchema = {
   ),
   response: {
     200: wrapped('timeslot', timeslot, 'The updated timeslot', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
-    ...problems(
-      {
-        400: ['timeslot.invalid'],
-        404: ['provider.not_found', 'timeslot.not_found'],
-        409: ['timeslot.has_appointments'],
-      },
-      { body: true },
-    ),
+    ...problems(['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.has_appointments'], { body: true }),
   },
 } as const;
 
@@ -245,6 +238,6 @@ const deleteTimeslotSchema = {
   params: timeslotParams,
   response: {
     204: Type.Null({ description: 'Deleted' }),
-    ...problems({ 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.has_appointments'] }),
+    ...problems(['provider.not_found', 'timeslot.not_found', 'timeslot.has_appointments'], { body: true }),
   },
 } as const;

@@ -1,5 +1,5 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema, InvoiceAddress } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
@@ -32,7 +32,7 @@ export async function createAccount(
 ): Promise<{ account: AccountRow; created: boolean }> {
   const { crmId, accountReference: reference } = request;
   if (!isReference(reference)) {
-    throw DomainError.notFound('account.reference_unparsable', `Unable to parse account reference. Was ${reference}`);
+    throw new DomainError('account.reference_unparsable', { text: `Unable to parse account reference. Was ${reference}` });
   }
   return transactOnce(database, crmId, {
     work: (tx) => createOrFindAccount(tx, request),
@@ -50,7 +50,7 @@ async function createOrFindAccount(
   if (known !== undefined) return { account: known, created: false };
   checkBranch(request.branch);
   const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
-  if (owner === undefined) throw DomainError.notFound('account.owner_not_found', 'no user found for ownerReference');
+  if (owner === undefined) throw new DomainError('account.owner_not_found');
   const created = await insertAccount(tx, owner.id, request);
   // Not created: another request with this reference was faster.
   return { account: await requireAccount(tx, { crmId, reference }), created };

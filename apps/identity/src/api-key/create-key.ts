@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { sql } from 'kysely';
 import { findCrm } from '../crm/get-crm.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
@@ -18,7 +18,7 @@ export async function createKey(
       .returningAll()
       .returning(sql<boolean>`coalesce(expires_at <= now(), false)`.as('expired'))
       .executeTakeFirstOrThrow();
-    if (inserted.expired) throw DomainError.invalid('key.invalid_expiry', 'The expiry of a key must be in the future.');
+    if (inserted.expired) throw new DomainError('key.invalid_expiry');
     return inserted;
   });
   return { key, row };

@@ -1,4 +1,3 @@
-import { DomainError } from '@scheduling/runtime';
 import type { Kysely, Selectable } from 'kysely';
 import type { IdentitySchema, ProviderTable } from '../db/schema.ts';
 import { isUuid } from '../field/uuid.ts';
@@ -7,10 +6,6 @@ import { isUuid } from '../field/uuid.ts';
 export type ProviderRow = Selectable<ProviderTable> & { owner_reference: string; account_reference: string };
 
 export type ProviderKey = { crmId: string } & ({ reference: string } | { id: string });
-
-export function providerNotFound(): DomainError {
-  return DomainError.notFound('provider.not_found', 'There is no provider with this reference.');
-}
 
 export async function findProvider(db: Kysely<IdentitySchema>, key: ProviderKey): Promise<ProviderRow | undefined> {
   if ('id' in key && !isUuid(key.id)) return undefined;

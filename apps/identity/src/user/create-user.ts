@@ -1,3 +1,4 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
@@ -10,7 +11,7 @@ import { startVerification } from '../verification/start-verification.ts';
 import { findUserByEmail, findUserByReference, requireUser } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
-import { emailTaken, type PersonData, personErrors, userInvalid, type UserRow } from './user.ts';
+import { type PersonData, personErrors, userInvalid, type UserRow } from './user.ts';
 
 export interface CreateUser extends PersonData {
   crmId: string;
@@ -101,6 +102,6 @@ async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, email: st
     .execute();
   const taken = new Set(rows.map((row) => row.email_key));
   const free = candidates.find((candidate) => !taken.has(caseInsensitiveKey(candidate)));
-  if (free === undefined) throw emailTaken();
+  if (free === undefined) throw new DomainError('user.email_taken');
   return free;
 }

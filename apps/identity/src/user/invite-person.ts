@@ -1,9 +1,10 @@
+import { DomainError } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import { findUserByEmail } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
-import { emailTaken, type PersonData, personErrors, userInvalid, type UserRow } from './user.ts';
+import { type PersonData, personErrors, userInvalid, type UserRow } from './user.ts';
 
 /**
  * The user of this CRM with the invited person's address, unchanged, or a new one without a reference: create user finds it by its address
@@ -17,6 +18,6 @@ export async function invitePerson(tx: Transaction<IdentitySchema>, crmId: strin
   await lockLoginNames(tx, { crmId, email: person.email, username: person.username });
   const holder = await findUserByEmail(tx, person.email);
   if (holder === undefined) return insertUser(tx, { crmId, reference: null, person });
-  if (holder.crm_id !== crmId || holder.email_generated) throw emailTaken();
+  if (holder.crm_id !== crmId || holder.email_generated) throw new DomainError('user.email_taken');
   return holder;
 }

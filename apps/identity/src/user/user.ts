@@ -1,4 +1,4 @@
-import { DomainError, type FieldError } from '@scheduling/runtime';
+import { DomainError, type FieldError } from '@scheduling/errors';
 import type { Selectable } from 'kysely';
 import type { UserTable } from '../db/schema.ts';
 import { isEmailAddress } from '../field/email-address.ts';
@@ -18,30 +18,8 @@ export interface PersonData {
   language?: string | undefined;
 }
 
-export function userNotFound(): DomainError {
-  return DomainError.notFound('user.not_found', 'There is no user with this reference.');
-}
-
-/** Interface part 7. */
-export function emailTaken(): DomainError {
-  return DomainError.conflict('user.email_taken', 'User with given email already exists.');
-}
-
-/** Interface part 7. */
-export function usernameTaken(): DomainError {
-  return DomainError.conflict('user.username_taken', 'User with given username already exists.');
-}
-
-export function emailVerified(): DomainError {
-  return DomainError.conflict('user.email_verified', 'The e-mail address of this user is verified already.');
-}
-
-export function emailDerived(): DomainError {
-  return DomainError.conflict('user.email_derived', 'The e-mail address of this user is a derived one. Nothing is ever sent to it.');
-}
-
 export function userInvalid(errors: FieldError[]): DomainError {
-  return DomainError.invalid('user.invalid', 'The user is not valid.', errors);
+  return new DomainError('user.invalid', { errors });
 }
 
 /** What interface 2.1 forbids. */
