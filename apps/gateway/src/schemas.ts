@@ -1,3 +1,4 @@
+import { enumName, type EnumName } from '@scheduling/rpc';
 import { type TArray, type TSchema, type TUnsafe, Type } from 'typebox';
 import { type Problem, type ProblemCode, statusOf, textOf, toProblem } from './problem.ts';
 
@@ -36,6 +37,13 @@ export function instant(description = 'UTC, `YYYY-MM-DDThh:mm:ssZ`.'): TUnsafe<s
 
 export function presentInstant(date: Date | undefined): string {
   return `${date!.toISOString().slice(0, 19)}Z`;
+}
+
+/** The name by which clients know a value of an enum. */
+export function presentEnum<Enum extends Record<string, string>>(values: Enum, value: Enum[keyof Enum]): EnumName<Enum> {
+  const name = enumName(values, value);
+  if (name === undefined) throw new Error(`a value that this gateway does not know: ${value}`);
+  return name;
 }
 
 const problem = Type.Object(

@@ -11,9 +11,9 @@ import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { type ParticipationState, takesSeat } from '../participation/moves.ts';
-import { reservationSeconds, toStateMessage } from '../participation/participation.ts';
+import { reservationSeconds } from '../participation/participation.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
-import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
+import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
 import { type AppointmentDetails, type AppointmentRecord, detailColumns, selectAppointments, withParticipations } from './appointment.ts';
 
 export interface EmbeddedParticipation {
@@ -55,7 +55,7 @@ const maxAttempts = 3;
  * `participation.reference_taken`.
  */
 export async function createAppointment(dependencies: CalendarDependencies, request: NewAppointment): Promise<CreatedAppointment> {
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   const period = readPeriod(request, provider.time_zone);
   const digest = digestOf(request, period);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
@@ -185,7 +185,7 @@ async function insertEmbedded(
     version: 1,
     cause: ParticipationChangeCause.CREATED,
     fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: toStateMessage(row.state),
+    toState: ParticipationStateMessage[row.state],
     notify: false,
   }));
   await appendEvent(tx, events.participationChanged, ...facts);

@@ -7,7 +7,7 @@ import { parseTimeOfDay, toDate } from '../date-time.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
-import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
+import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
 import {
   type AppointmentDetails,
   type AppointmentRecord,
@@ -46,7 +46,7 @@ export async function createSeries(
   request: NewSeries,
 ): Promise<{ seriesId: string; appointments: AppointmentRecord[] }> {
   const { database, archiveAfterDays } = dependencies;
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   const slots = takeSlots(readPlan(request, provider.time_zone));
   const seriesId = randomUUIDv7();
   const rows = slots.map((slot) => toRow(request, provider.id, seriesId, slot));

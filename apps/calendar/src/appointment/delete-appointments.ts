@@ -2,7 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { findProvider } from '../provider/find-provider.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 
 export interface AppointmentDeletion {
   crmId: string;
@@ -15,7 +15,7 @@ export interface AppointmentDeletion {
  * `appointment.not_found`, `series.not_found` or `provider.not_found`.
  */
 export async function deleteAppointments(dependencies: CalendarDependencies, { target, ...request }: AppointmentDeletion): Promise<void> {
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   await dependencies.database.transaction(async (tx) => {
     const targets = await selectTargets(tx, { crmId: request.crmId, providerId: provider.id, target }).forUpdate().execute();
     const ids = targets.map((appointment) => appointment.id);

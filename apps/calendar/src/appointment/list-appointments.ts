@@ -4,7 +4,7 @@ import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
-import { findProvider } from '../provider/find-provider.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
 
 export interface AppointmentsQuery {
@@ -49,7 +49,7 @@ export async function* listAppointments(
   query: AppointmentsQuery,
   signal: AbortSignal,
 ): AsyncGenerator<AppointmentsPart> {
-  const provider = await findProvider(dependencies, query);
+  const provider = await requireProvider(dependencies, query);
   const { filter, start } = readQuery(query, provider.id, provider.time_zone, dependencies.archiveAfterDays);
   const db = dependencies.database.kysely;
   let after = start;

@@ -6,17 +6,17 @@ import { outboxJson } from '@scheduling/messaging';
 import { isUniqueViolation, runOnce } from '@scheduling/postgres';
 import { type Kysely, sql } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
-import { fetchCustomer } from '../customer/find-customer.ts';
+import { fetchCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { fetchProvider } from '../provider/find-provider.ts';
+import { fetchProvider } from '../provider/provider-copy.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
-import { type Move, moveParticipation, selectMovableParticipations } from './move-participation.ts';
-import { mailsOnCreation, needsActiveAppointment, takesSeat } from './moves.ts';
-import { capacityExhausted, findParticipation, type ParticipationRecord, reservationSeconds, toStateMessage } from './participation.ts';
+import { moveParticipation, type RequestedMove, selectMovableParticipations } from './move-participation.ts';
+import { isActive, mailsOnCreation, takesSeat } from './moves.ts';
+import { capacityExhausted, type ParticipationRecord, requireParticipation, reservationSeconds } from './participation.ts';
 import { reclaimReservations } from './reclaim-reservations.ts';
 
-export interface NewParticipation extends Move {
+export interface NewParticipation extends RequestedMove {
   crmId: string;
   providerReference: string;
   reference: string;
@@ -78,7 +78,7 @@ async function tryToBook(
     return await runOnce(database, crmId, {
       work: (db) => book(db, bookings, id, request),
       keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: answer.created }),
-      replay: async (db, { resourceIds, created }) => ({ participation: await findParticipation(db, { crmId, id: resourceIds[0]! }), created }),
+      replay: async (db, { resourceIds, created }) => ({ participation: await requireParticipation(db, { crmId, id: resourceIds[0]! }), created }),
     });
   } catch (error) {
     // Made at this moment for another appointment: the next attempt finds it, or finds it gone.
@@ -136,7 +136,7 @@ async function insertParticipation(db: Kysely<CalendarSchema>, id: string, reque
     version: 1,
     cause: ParticipationChangeCause.CREATED,
     fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: toStateMessage(state),
+    toState: ParticipationStateMessage[state],
     notify: request.sendMails && mailsOnCreation(state),
   });
   const booking = {
@@ -148,7 +148,7 @@ async function insertParticipation(db: Kysely<CalendarSchema>, id: string, reque
     reference,
     state,
     takesSeat: takesSeat(state),
-    needsActive: needsActiveAppointment(state),
+    needsActive: isActive(state),
     exempt: request.ignoreCapacity,
     reservationSeconds,
     message: request.message ?? null,

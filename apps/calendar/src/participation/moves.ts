@@ -4,13 +4,13 @@ import type { AppointmentState } from '../db/schema.ts';
 export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
 export type ParticipationState = (typeof participationStates)[number];
 
-interface Move {
+interface AllowedMove {
   /** Whether the participant gets a mail about it. */
   mail: boolean;
 }
 
 /** Every move that is allowed, from each state (interface 3.1). */
-const moves: Record<ParticipationState, Partial<Record<ParticipationState, Move>>> = {
+const moves: Record<ParticipationState, Partial<Record<ParticipationState, AllowedMove>>> = {
   RESERVED: { BOOKED: { mail: true }, CANCELED: { mail: false } },
   REQUESTED: { BOOKED: { mail: true }, CANCELED: { mail: true } },
   BOOKED: { CANCELED: { mail: true }, DELETED: { mail: false } },
@@ -18,8 +18,11 @@ const moves: Record<ParticipationState, Partial<Record<ParticipationState, Move>
   DELETED: { CANCELED: { mail: false } },
 };
 
-/** Undefined when the state is the present one already: nothing happens then. */
-export function findMove(from: ParticipationState, to: ParticipationState, appointment: AppointmentState): Move | undefined {
+/**
+ * What the move brings with it; undefined when the state is the present one already, so that nothing happens. Throws
+ * `participation.state_unsupported`, `participation.move_not_allowed` or `appointment.cancelled`.
+ */
+export function checkMove(from: ParticipationState, to: ParticipationState, appointment: AppointmentState): AllowedMove | undefined {
   if (from === to) return undefined;
   if (to === 'RESERVED' || to === 'REQUESTED') {
     throw new DomainError('participation.state_unsupported', {
@@ -42,19 +45,17 @@ export function seatsOfMove(from: ParticipationState, to: ParticipationState): n
   return Number(takesSeat(to)) - Number(takesSeat(from));
 }
 
-/** Whether the appointment must not be cancelled for a participation to come into this state. */
-export function needsActiveAppointment(state: ParticipationState): boolean {
+/**
+ * Whether the participant counts on the appointment. Then the appointment must not be cancelled for a participation to come into this state,
+ * its cancellation is told by mail (interface 3.2), and it stands in the way of the customer's deletion (interface 4.4).
+ */
+export function isActive(state: ParticipationState): boolean {
   return takesSeat(state) || state === 'REQUESTED';
 }
 
 /** BOOKED is confirmed, REQUESTED acknowledged; the other states are not told. */
 export function mailsOnCreation(state: ParticipationState): boolean {
   return state === 'BOOKED' || state === 'REQUESTED';
-}
-
-/** Those who count on the appointment are told that it is cancelled (interface 3.2). */
-export function mailsOnCancelledAppointment(state: ParticipationState): boolean {
-  return state === 'RESERVED' || state === 'REQUESTED' || state === 'BOOKED';
 }
 
 function moveNotAllowed(from: ParticipationState, to: ParticipationState): DomainError {

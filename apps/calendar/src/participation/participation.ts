@@ -1,4 +1,3 @@
-import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
@@ -22,18 +21,6 @@ export interface ParticipationRecord {
   messages: string[];
   /** Set exactly while RESERVED. */
   reserved_until: Date | null;
-}
-
-const stateMessages: Record<ParticipationState, ParticipationStateMessage> = {
-  RESERVED: ParticipationStateMessage.RESERVED,
-  REQUESTED: ParticipationStateMessage.REQUESTED,
-  BOOKED: ParticipationStateMessage.BOOKED,
-  CANCELED: ParticipationStateMessage.CANCELED,
-  DELETED: ParticipationStateMessage.DELETED,
-};
-
-export function toStateMessage(state: ParticipationState): ParticipationStateMessage {
-  return stateMessages[state];
 }
 
 /** All columns of {@link ParticipationRecord}, expired reservations among the rows. */
@@ -63,7 +50,7 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
 export const isNotOver = sql<boolean>`(participation.reserved_until IS NULL OR participation.reserved_until > ${databaseNow})`;
 
 /** Rejects with `participation.not_found`, for a reservation that is over too. */
-export function findParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
+export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
   return selectParticipations(db)
     .where('participation.crm_id', '=', crmId)
     .where('participation.id', '=', id)
@@ -79,13 +66,13 @@ export async function listParticipations(
 ): Promise<Map<string, ParticipationRecord[]>> {
   const byAppointment = new Map<string, ParticipationRecord[]>(appointmentIds.map((id) => [id, []]));
   if (appointmentIds.length === 0) return byAppointment;
-  for (const { appointment_id: appointmentId, ...record } of await selectParticipationsOf(db, crmId, appointmentIds).execute()) {
+  for (const { appointment_id: appointmentId, ...record } of await selectParticipationsOfAppointments(db, crmId, appointmentIds).execute()) {
     byAppointment.get(appointmentId)!.push(record);
   }
   return byAppointment;
 }
 
-export function selectParticipationsOf(db: Kysely<CalendarSchema>, crmId: string, appointmentIds: string[]) {
+export function selectParticipationsOfAppointments(db: Kysely<CalendarSchema>, crmId: string, appointmentIds: string[]) {
   return selectParticipations(db)
     .select('participation.appointment_id')
     .where('participation.crm_id', '=', crmId)

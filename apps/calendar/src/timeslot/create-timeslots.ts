@@ -6,7 +6,7 @@ import { contentDigest } from '../content-digest.ts';
 import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
-import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
+import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
 import { type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
 import { checkWindow } from './window.ts';
 
@@ -44,17 +44,17 @@ export async function createTimeslots(
 ): Promise<{ timeslots: TimeslotRecord[]; created: boolean }> {
   const { database, archiveAfterDays } = dependencies;
   const { crmId } = request;
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   return transactOnce(database, crmId, {
     work: async (tx) => {
       const rows = readTimeslots(request, provider, await currentMinute(tx));
       if (rows.length === 0) return { timeslots: [], created: false };
       const created = await insertTimeslots(tx, rows);
-      return { timeslots: await withAppointments(tx, crmId, await findStored(tx, rows), archiveAfterDays), created };
+      return { timeslots: await withAppointments(tx, crmId, await requireStored(tx, rows), archiveAfterDays), created };
     },
     keep: ({ timeslots, created }) => ({ resourceIds: timeslots.map(({ row }) => row.id), created }),
     replay: async (tx, { resourceIds, created }) => {
-      const rows = await findLeft(tx, crmId, resourceIds);
+      const rows = await requireRemaining(tx, crmId, resourceIds);
       return { timeslots: await withAppointments(tx, crmId, rows, archiveAfterDays), created };
     },
   });
@@ -118,7 +118,7 @@ async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]):
 }
 
 /** What is in the table now under the references of the request: inserted just now or, with the same content, before. */
-async function findStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<TimeslotRow[]> {
+async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<TimeslotRow[]> {
   const found = await tx
     .selectFrom('timeslot')
     .selectAll()
@@ -136,7 +136,7 @@ async function findStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Prom
 }
 
 /** Those that have not been deleted since, in the order of the ids. Rejects with `timeslot.not_found` when none is left. */
-async function findLeft(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<TimeslotRow[]> {
+async function requireRemaining(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<TimeslotRow[]> {
   const left = await tx
     .selectFrom('timeslot')
     .selectAll()

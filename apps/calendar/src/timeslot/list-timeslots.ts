@@ -3,7 +3,7 @@ import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
-import { findProvider } from '../provider/find-provider.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 import { type TimeslotRecord, withAppointments } from './timeslot.ts';
 
 export interface TimeslotsQuery {
@@ -31,7 +31,7 @@ export async function listTimeslots(
   dependencies: CalendarDependencies,
   query: TimeslotsQuery,
 ): Promise<{ timeslots: TimeslotRecord[]; nextCursor: string | undefined }> {
-  const provider = await findProvider(dependencies, query);
+  const provider = await requireProvider(dependencies, query);
   const { filter, after } = readQuery(query, provider.id, provider.time_zone);
   const db = dependencies.database.kysely;
   const found = await selectTimeslotsPart(db, filter, after, query.limit === undefined ? undefined : query.limit + 1).execute();

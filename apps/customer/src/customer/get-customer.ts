@@ -11,14 +11,14 @@ export interface CustomerReference {
 
 /** Rejects with `customer.not_found`, for a customer of another CRM or provider too. */
 export function getCustomerByReference({ database }: CustomerDependencies, key: CustomerReference): Promise<CustomerRow> {
-  return findCustomerByReference(database.kysely, key);
+  return requireCustomerByReference(database.kysely, key);
 }
 
 export function getCustomerById({ database }: CustomerDependencies, key: { crmId: string; id: string }): Promise<CustomerRow> {
-  return findCustomerById(database.kysely, key);
+  return requireCustomerById(database.kysely, key);
 }
 
-export function findCustomerById(db: Kysely<CustomerSchema>, key: { crmId: string; id: string }): Promise<CustomerRow> {
+export function requireCustomerById(db: Kysely<CustomerSchema>, key: { crmId: string; id: string }): Promise<CustomerRow> {
   return db
     .selectFrom('customer')
     .selectAll()
@@ -27,7 +27,7 @@ export function findCustomerById(db: Kysely<CustomerSchema>, key: { crmId: strin
     .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
 }
 
-export function findCustomerByReference(db: Kysely<CustomerSchema>, key: CustomerReference): Promise<CustomerRow> {
+export function requireCustomerByReference(db: Kysely<CustomerSchema>, key: CustomerReference): Promise<CustomerRow> {
   return db
     .selectFrom('customer')
     .selectAll()

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Participation, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { flag, given, line, oneOf, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, instant, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, instant, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.3. */
@@ -51,20 +52,14 @@ export function presentParticipation(participation: Participation) {
     mobile: participation.mobile ?? null,
     name: participation.name,
     note: participation.note ?? null,
-    state: presentState(participation.state),
+    state: presentEnum(ParticipationState, participation.state),
     messages: participation.messages.length > 0 ? participation.messages : null,
     ...(participation.expiresAt !== undefined && { expiresAt: presentInstant(participation.expiresAt) }),
   };
 }
 
-function presentState(state: ParticipationState): (typeof participationStates)[number] {
-  const known = participationStates.find((name) => ParticipationState[name] === state);
-  if (known === undefined) throw new Error(`a participation in a state that this gateway does not know: ${state}`);
-  return known;
-}
-
 /** interface 3.1. */
-export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
+export const participationStates = enumNames(ParticipationState);
 
 export const participationExample = {
   reference: 'b-1@acme',

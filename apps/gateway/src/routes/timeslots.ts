@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { enumNames } from '@scheduling/rpc';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { capacityRange, dateTime, given, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
-import { apiInfoValue, instant, list, presentInstant, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
 import { address, addressInput, presentLocation, toLocation } from './locations.ts';
@@ -87,19 +88,13 @@ function presentTimeslot(timeslot: Timeslot) {
     defaultCapacity: timeslot.defaultCapacity,
     defaultAcceptBookings: timeslot.defaultAcceptBookings,
     address: presentLocation(timeslot.address),
-    state: presentState(timeslot.state),
+    state: presentEnum(TimeslotState, timeslot.state),
     appointments: timeslot.appointments.map(presentAppointment),
   };
 }
 
-function presentState(state: TimeslotState): (typeof timeslotStates)[number] {
-  const known = timeslotStates.find((name) => TimeslotState[name] === state);
-  if (known === undefined) throw new Error(`a timeslot in a state that this gateway does not know: ${state}`);
-  return known;
-}
-
 /** interface 3.3. */
-const timeslotStates = ['CREATED', 'BOOKABLE'] as const;
+const timeslotStates = enumNames(TimeslotState);
 
 const raster = integer({ ...rasterRange, description: 'Length of one bookable slot in minutes.' });
 const defaultCapacity = integer({

@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { sql } from 'kysely';
-import { findCrm } from '../crm/get-crm.ts';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { type ApiKeyRow, generateKey } from './api-key.ts';
 
@@ -11,7 +11,7 @@ export async function createKey(
 ): Promise<{ key: string; row: ApiKeyRow }> {
   const { key, prefix, hash } = generateKey();
   const row = await database.transaction(async (tx) => {
-    await findCrm(tx, crmId);
+    await requireCrm(tx, crmId);
     const inserted = await tx
       .insertInto('api_key')
       .values({ crm_id: crmId, prefix, key_hash: hash, expires_at: expiresAt ?? null })

@@ -6,13 +6,13 @@ import type { CrmRow } from './crm.ts';
 
 /** Rejects with `crm.not_found`. */
 export function getCrm({ database }: IdentityDependencies, crmId: string): Promise<CrmRow> {
-  return findCrm(database.kysely, crmId);
+  return requireCrm(database.kysely, crmId);
 }
 
 export function listCrms({ database }: IdentityDependencies): Promise<CrmRow[]> {
   return database.kysely.selectFrom('crm').selectAll().orderBy('crm_id').execute();
 }
 
-export function findCrm(db: Kysely<IdentitySchema>, crmId: string): Promise<CrmRow> {
+export function requireCrm(db: Kysely<IdentitySchema>, crmId: string): Promise<CrmRow> {
   return db.selectFrom('crm').selectAll().where('crm_id', '=', crmId).executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
 }

@@ -4,7 +4,7 @@ import { appendEvent } from '@scheduling/messaging';
 import { transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import { findAccount } from '../account/account.ts';
-import { findCrm } from '../crm/get-crm.ts';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
@@ -95,7 +95,7 @@ async function insertProvider(tx: Transaction<IdentitySchema>, request: CreatePr
       impressum: emptyToNull(request.impressum),
       branch: emptyToNull(request.branch),
       subbranch: emptyToNull(request.subbranch),
-      time_zone: timeZone ?? (await findCrm(tx, crmId)).time_zone,
+      time_zone: timeZone ?? (await requireCrm(tx, crmId)).time_zone,
     })
     .onConflict((conflict) => conflict.constraint('provider_reference_key').doNothing())
     .returning('id')

@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
-import { findCrm } from '../crm/get-crm.ts';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { parseLanguageTag } from '../field/language-tag.ts';
@@ -19,7 +19,7 @@ export interface NewUser {
 /** Rejects with `user.username_taken` or `crm.not_found`. The caller holds the login names and has found the address free. */
 export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
   if (await isUsernameTaken(tx, person.username)) throw new DomainError('user.username_taken');
-  const crm = await findCrm(tx, crmId);
+  const crm = await requireCrm(tx, crmId);
   const email = derivedEmail ?? person.email;
   return tx
     .insertInto('app_user')
