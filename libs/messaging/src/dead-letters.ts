@@ -1,6 +1,7 @@
 import type { DeadLetter } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
 import { type Broker, eventHeaders, events } from '@scheduling/events';
+import { isUuid } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { DeadLetterTable, MessagingSchema } from './schema.ts';
@@ -41,7 +42,7 @@ export async function dropDeadLetter(db: Kysely<MessagingSchema>, key: DeadLette
 
 async function requireDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<DeadLetterRow> {
   const notFound = (): DomainError => new DomainError('dead_letter.not_found');
-  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(key.eventId)) throw notFound();
+  if (!isUuid(key.eventId)) throw notFound();
   return db
     .selectFrom('dead_letter')
     .selectAll()

@@ -7,6 +7,7 @@ import { isUniqueViolation, transactOnce } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
@@ -45,7 +46,6 @@ interface Period {
   endsAt: Date;
 }
 
-export const maxParticipations = 500;
 /** The second one follows the removal of expired reservations, or a deletion that came in between. */
 const maxAttempts = 3;
 
@@ -73,8 +73,8 @@ export async function createAppointment(dependencies: CalendarDependencies, requ
 
 function readPeriod(request: NewAppointment, timeZone: string): Period {
   const errors = collectFieldErrors();
-  const startsAt = errors.dateTime('/start', request.start, timeZone);
-  const endsAt = errors.dateTime('/end', request.end, timeZone);
+  const startsAt = parseDateTime(request.start, timeZone);
+  const endsAt = parseDateTime(request.end, timeZone);
   if (endsAt <= startsAt) errors.add('/end', 'must be after start');
   checkParticipations(errors, request.participations);
   errors.throwIfAny('appointment.invalid');
@@ -82,7 +82,6 @@ function readPeriod(request: NewAppointment, timeZone: string): Period {
 }
 
 function checkParticipations(errors: FieldErrors, participations: EmbeddedParticipation[]): void {
-  if (participations.length > maxParticipations) errors.add('/participations', `must not be more than ${maxParticipations}`);
   const seen = new Set<string>();
   for (const [index, { reference }] of participations.entries()) {
     if (seen.has(reference)) errors.add(`/participations/${index}/reference`, 'occurs more than once');

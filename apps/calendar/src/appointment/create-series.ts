@@ -3,7 +3,7 @@ import { transactOnce } from '@scheduling/postgres';
 import type { Insertable, Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
-import { parseTimeOfDay, toDate } from '../date-time.ts';
+import { parseDateTime, parseTimeOfDay, toDate } from '../date-time.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
@@ -76,25 +76,17 @@ function findSeries(tx: Transaction<CalendarSchema>, provider: ProviderRow, seri
 
 function readPlan(request: NewSeries, timeZone: string): SeriesPlan {
   const errors = collectFieldErrors();
-  const readTimeOfDay = (pointer: string, given: string | undefined, ofSpan: string): Temporal.PlainTime | undefined =>
-    given === undefined ? parseTimeOfDay(ofSpan, timeZone) : errors.timeOfDay(pointer, given, timeZone);
-  const spanFrom = errors.dateTime('/series_data/from', request.spanFrom, timeZone);
-  const spanTo = errors.dateTime('/series_data/to', request.spanTo, timeZone);
-  const windowFrom = readTimeOfDay('/from', request.windowFrom, request.spanFrom);
-  const windowTo = readTimeOfDay('/to', request.windowTo, request.spanTo);
+  const spanFrom = parseDateTime(request.spanFrom, timeZone);
+  const spanTo = parseDateTime(request.spanTo, timeZone);
   if (spanTo <= spanFrom) errors.add('/series_data/to', 'must be after from');
-  if (request.raster < 1) errors.add('/series_data/raster', 'must be at least 1 minute');
-  for (const [index, weekday] of request.weekdays.entries()) {
-    if (weekday < 1 || weekday > 7) errors.add(`/series_data/weekdays/${index}`, 'must be from "1" (Monday) to "7" (Sunday)');
-  }
   errors.throwIfAny('appointment.invalid');
 
   const plan: SeriesPlan = {
     timeZone,
     spanFrom: toInstant(spanFrom),
     spanTo: toInstant(spanTo),
-    windowFrom: windowFrom!,
-    windowTo: windowTo!,
+    windowFrom: parseTimeOfDay(request.windowFrom ?? request.spanFrom, timeZone),
+    windowTo: parseTimeOfDay(request.windowTo ?? request.spanTo, timeZone),
     raster: request.raster,
     weekdays: request.weekdays.length === 0 ? undefined : new Set(request.weekdays),
   };

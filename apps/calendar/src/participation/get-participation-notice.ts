@@ -1,4 +1,5 @@
 import { DomainError } from '@scheduling/errors';
+import { isUuid } from '@scheduling/runtime';
 import { type AppointmentRecord, selectAppointments } from '../appointment/appointment.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { isNotOver, type ParticipationRecord, selectParticipations } from './participation.ts';
@@ -21,14 +22,12 @@ export interface ParticipationNotice {
   customerId: string | null;
 }
 
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** Everything a mail about one version of a participation needs; the appointment comes without participations. Rejects with `participation.not_found` once it is gone. */
 export async function getParticipationNotice(
   { database, archiveAfterDays }: CalendarDependencies,
   { crmId, participationId, version }: NoticeKey,
 ): Promise<ParticipationNotice> {
-  if (!uuidPattern.test(participationId)) throw new DomainError('participation.not_found');
+  if (!isUuid(participationId)) throw new DomainError('participation.not_found');
   const db = database.kysely;
   const { appointment_id: appointmentId, customer_id: customerId, language, message, ...participation } = await selectParticipations(db)
     .leftJoin('participation_message', (join) =>

@@ -3,6 +3,7 @@ import { transactOnce } from '@scheduling/postgres';
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
@@ -30,8 +31,6 @@ export interface NewTimeslots {
   providerReference: string;
   timeslots: NewTimeslot[];
 }
-
-export const maxTimeslots = 500;
 
 /**
  * Creates all timeslots or none (interface 4.1) and answers them in the order of the request. A reference that exists with the same content
@@ -69,8 +68,6 @@ type NewRow = Insertable<TimeslotTable>;
 
 function readTimeslots({ timeslots }: NewTimeslots, provider: ProviderRow, currentMinute: Date): NewRow[] {
   const errors = collectFieldErrors();
-  if (timeslots.length > maxTimeslots) errors.add('/timeslots', `must not be more than ${maxTimeslots}`);
-  errors.throwIfAny('timeslot.invalid');
   const seen = new Set<string>();
   const rows = timeslots.map((timeslot, index) => {
     const pointer = `/timeslots/${index}`;
@@ -83,9 +80,9 @@ function readTimeslots({ timeslots }: NewTimeslots, provider: ProviderRow, curre
 }
 
 function readTimeslot(errors: FieldErrors, pointer: string, timeslot: NewTimeslot, provider: ProviderRow, currentMinute: Date): NewRow {
-  const given = timeslot.start === undefined ? undefined : errors.dateTime(`${pointer}/start`, timeslot.start, provider.time_zone);
+  const given = timeslot.start === undefined ? undefined : parseDateTime(timeslot.start, provider.time_zone);
   const startsAt = given ?? currentMinute;
-  const endsAt = errors.dateTime(`${pointer}/end`, timeslot.end, provider.time_zone);
+  const endsAt = parseDateTime(timeslot.end, provider.time_zone);
   checkWindow(errors, pointer, { startsAt, endsAt, raster: timeslot.raster });
   const details = {
     resource_reference: timeslot.resourceReference,

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
@@ -65,12 +66,11 @@ export function selectTimeslotsPart(
 
 function readQuery(query: TimeslotsQuery, providerId: string, timeZone: string): { filter: TimeslotsFilter; after: PagePosition | undefined } {
   const errors = collectFieldErrors();
-  const from = errors.dateTime('/from', query.from, timeZone);
-  const to = errors.dateTime('/to', query.to, timeZone);
+  const from = parseDateTime(query.from, timeZone);
+  const to = parseDateTime(query.to, timeZone);
   if (to <= from) errors.add('/to', 'must be after from');
   const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
   if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a valid cursor');
-  if (query.limit === 0) errors.add('/limit', 'must be at least 1');
   errors.throwIfAny('timeslot.invalid');
   return { filter: { crmId: query.crmId, providerId, resourceReference: query.resourceReference, from, to }, after };
 }

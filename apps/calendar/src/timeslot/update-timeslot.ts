@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
@@ -50,8 +51,8 @@ export async function updateTimeslot(dependencies: CalendarDependencies, request
 function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: string): Window {
   const errors = collectFieldErrors();
   const window = {
-    startsAt: request.start === undefined ? timeslot.starts_at : errors.dateTime('/start', request.start, timeZone),
-    endsAt: request.end === undefined ? timeslot.ends_at : errors.dateTime('/end', request.end, timeZone),
+    startsAt: request.start === undefined ? timeslot.starts_at : parseDateTime(request.start, timeZone),
+    endsAt: request.end === undefined ? timeslot.ends_at : parseDateTime(request.end, timeZone),
     raster: request.raster ?? timeslot.raster,
   };
   checkWindow(errors, '', window);

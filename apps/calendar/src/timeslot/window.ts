@@ -19,7 +19,6 @@ const minuteMs = 60_000;
 /** The end comes after the start, and at least one slot fits in. `pointer` is that of the timeslot in the request. */
 export function checkWindow(errors: FieldErrors, pointer: string, { startsAt, endsAt, raster }: Window): void {
   if (endsAt <= startsAt) errors.add(`${pointer}/end`, 'must be after start');
-  else if (raster < 1) errors.add(`${pointer}/raster`, 'must be at least 1 minute');
   else if (raster * minuteMs > endsAt.getTime() - startsAt.getTime()) errors.add(`${pointer}/raster`, 'must fit between start and end');
 }
 

@@ -90,7 +90,7 @@ const addStaffSchema = {
     200: wrapped('user', user, 'The user already had access'),
     201: wrapped('user', user, 'Added', { ...invitationExample, reference: null, phone: null, mobile: null, emailVerified: false }),
     ...problems(
-      ['user.invalid', 'provider.not_found', 'user.not_found', 'user.email_taken', 'user.username_taken'],
+      ['provider.not_found', 'user.not_found', 'user.email_taken', 'user.username_taken'],
       { body: true, idempotencyKey: true },
     ),
   },

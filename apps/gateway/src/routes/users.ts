@@ -101,13 +101,13 @@ const createUserSchema = {
   params: crmParams,
   headers: idempotencyHeaders,
   body: Type.Object(
-    { reference: line({ format: 'user-reference', description: 'Unique, `uniqueId@platformName`.' }), ...personFields },
+    { reference: line({ format: 'reference', description: 'Unique, `uniqueId@platformName`.' }), ...personFields },
     { title: 'NewUser', examples: [userExample] },
   ),
   response: {
     200: wrapped('user', user, 'The user existed'),
     201: wrapped('user', user, 'Created'),
-    ...problems(['user.invalid', 'user.email_taken', 'user.username_taken'], { body: true, idempotencyKey: true }),
+    ...problems(['user.email_taken', 'user.username_taken'], { body: true, idempotencyKey: true }),
   },
 } as const;
 

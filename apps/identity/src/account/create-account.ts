@@ -5,7 +5,6 @@ import type { IdentitySchema, InvoiceAddress } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
 import { emptyToNull } from '../field/optional-text.ts';
-import { isReference } from '../field/reference.ts';
 import { findUserByReference } from '../user/get-user.ts';
 import { type AccountRow, findAccount, requireAccount } from './account.ts';
 
@@ -23,17 +22,14 @@ export interface CreateAccount {
 
 /**
  * Creates an account, or answers the one that has this reference, unchanged (interface 4.6). A known reference is answered before branch and
- * owner are looked at: they have no effect then, so they cannot be wrong. Otherwise rejects with the first of `account.reference_unparsable`,
+ * owner are looked at: they have no effect then, so they cannot be wrong. Otherwise rejects with the first of
  * `branch.unknown` and `account.owner_not_found`, in the words of interface part 7.
  */
 export async function createAccount(
   { database }: IdentityDependencies,
   request: CreateAccount,
 ): Promise<{ account: AccountRow; created: boolean }> {
-  const { crmId, accountReference: reference } = request;
-  if (!isReference(reference)) {
-    throw new DomainError('account.reference_unparsable', { text: `Unable to parse account reference. Was ${reference}` });
-  }
+  const { crmId } = request;
   return transactOnce(database, crmId, {
     work: (tx) => createOrFindAccount(tx, request),
     keep: ({ account, created }) => ({ resourceIds: [account.id], created }),

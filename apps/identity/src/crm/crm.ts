@@ -1,8 +1,7 @@
 import { DomainError, type FieldError } from '@scheduling/errors';
+import { isEmailAddress, parseLanguageTag } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { CrmTable } from '../db/schema.ts';
-import { isEmailAddress } from '../field/email-address.ts';
-import { parseLanguageTag } from '../field/language-tag.ts';
 import { emptyToNull } from '../field/optional-text.ts';
 import { parseTimeZone } from '../field/time-zone.ts';
 

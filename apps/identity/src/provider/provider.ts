@@ -1,6 +1,6 @@
+import { isUuid } from '@scheduling/runtime';
 import type { Kysely, Selectable } from 'kysely';
 import type { IdentitySchema, ProviderTable } from '../db/schema.ts';
-import { isUuid } from '../field/uuid.ts';
 
 /** With the references of its owner and its account. */
 export type ProviderRow = Selectable<ProviderTable> & { owner_reference: string; account_reference: string };

@@ -17,7 +17,7 @@ export interface AddStaff {
 
 /**
  * Gives a user access to a provider; one who has it already keeps it. Rejects with `provider.not_found`, `user.not_found`, and for an
- * invitation with `user.invalid`, `user.email_taken` or `user.username_taken`.
+ * invitation with `user.email_taken` or `user.username_taken`.
  */
 export async function addStaff(
   { database }: IdentityDependencies,

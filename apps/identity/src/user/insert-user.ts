@@ -3,7 +3,6 @@ import type { Transaction } from 'kysely';
 import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
-import { parseLanguageTag } from '../field/language-tag.ts';
 import { emptyToNull } from '../field/optional-text.ts';
 import type { PersonData, UserRow } from './user.ts';
 
@@ -35,7 +34,7 @@ export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, refer
       first_name: emptyToNull(person.firstName),
       phone: emptyToNull(person.phone),
       mobile: emptyToNull(person.mobile),
-      language: parseLanguageTag(person.language ?? crm.language) ?? crm.language,
+      language: person.language ?? crm.language,
     })
     .returningAll()
     .executeTakeFirstOrThrow();

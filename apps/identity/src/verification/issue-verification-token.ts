@@ -1,8 +1,8 @@
 import { DomainError } from '@scheduling/errors';
+import { isUuid } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import { randomBytes } from 'node:crypto';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { isUuid } from '../field/uuid.ts';
 import type { UserRow } from '../user/user.ts';
 import { hashToken } from './verification.ts';
 
