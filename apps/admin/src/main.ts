@@ -1,5 +1,6 @@
 import { Command } from 'commander';
-import { DomainError, EnvironmentError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { EnvironmentError } from '@scheduling/runtime';
 import { addCrmCommands } from './commands/crm-commands.ts';
 import { addDeadLetterCommands } from './commands/dead-letter-commands.ts';
 import { addDoctorCommand } from './commands/doctor-command.ts';

@@ -1,20 +1,20 @@
 import {
   type Appointment,
-  AppointmentState as AppointmentStateMessage,
+  AppointmentState,
   type Location as LocationMessage,
   type Participation,
-  ParticipationState as ParticipationStateMessage,
+  ParticipationState,
   type RemovedParticipation as RemovedParticipationMessage,
   type Timeslot,
-  TimeslotState as TimeslotStateMessage,
+  TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError, type ErrorCode } from '@scheduling/errors';
+import { enumName, type EnumName } from '@scheduling/rpc';
 import type { AppointmentRecord } from './appointment/appointment.ts';
 import type { RemovedParticipation } from './customer/remove-customer.ts';
-import type { AppointmentState, Location } from './db/schema.ts';
-import type { ParticipationState } from './participation/moves.ts';
-import { type ParticipationRecord, toStateMessage } from './participation/participation.ts';
-import type { TimeslotRecord, TimeslotState } from './timeslot/timeslot.ts';
+import type { Location } from './db/schema.ts';
+import type { ParticipationRecord } from './participation/participation.ts';
+import type { TimeslotRecord } from './timeslot/timeslot.ts';
 
 export function toTimeslotMessage({ row, appointments }: TimeslotRecord): Timeslot {
   return {
@@ -26,7 +26,7 @@ export function toTimeslotMessage({ row, appointments }: TimeslotRecord): Timesl
     defaultCapacity: row.default_capacity,
     defaultAcceptBookings: row.default_accept_bookings,
     address: toLocationMessage(row.address),
-    state: timeslotStates[row.state],
+    state: TimeslotState[row.state],
     appointments: appointments.map(toAppointmentMessage),
   };
 }
@@ -48,7 +48,7 @@ export function toAppointmentMessage({ row, participations }: AppointmentRecord)
     productReference: row.product_reference,
     resourceReference: row.resource_reference,
     seriesId: row.series_id ?? undefined,
-    state: appointmentStates[row.state],
+    state: AppointmentState[row.state],
   };
 }
 
@@ -59,7 +59,7 @@ export function toParticipationMessage(record: ParticipationRecord): Participati
     mobile: record.mobile ?? undefined,
     name: record.name,
     note: record.note ?? undefined,
-    state: toStateMessage(record.state),
+    state: ParticipationState[record.state],
     messages: record.messages,
     expiresAt: record.reserved_until ?? undefined,
   };
@@ -80,52 +80,18 @@ export function fromLocationMessage(message: LocationMessage | undefined): Locat
   return message?.kind?.value;
 }
 
-/** `pointer` is that of the state in the request; a state that this version does not know is a fault of the field. */
-export function fromParticipationState(message: ParticipationStateMessage, pointer: string): ParticipationState {
-  switch (message) {
-    case ParticipationStateMessage.RESERVED:
-      return 'RESERVED';
-    case ParticipationStateMessage.REQUESTED:
-      return 'REQUESTED';
-    case ParticipationStateMessage.BOOKED:
-      return 'BOOKED';
-    case ParticipationStateMessage.CANCELED:
-      return 'CANCELED';
-    case ParticipationStateMessage.DELETED:
-      return 'DELETED';
-    case ParticipationStateMessage.UNSPECIFIED:
-    case ParticipationStateMessage.UNRECOGNIZED:
-      throw unknownState('participation.invalid', pointer);
-  }
+/** A value that this version does not know is a fault of the field that `pointer` names. */
+export function fromEnumMessage<Enum extends Record<string, string>>(
+  values: Enum,
+  value: Enum[keyof Enum],
+  { code, pointer }: { code: ErrorCode; pointer: string },
+): EnumName<Enum> {
+  const name = enumName(values, value);
+  if (name === undefined) throw new DomainError(code, { errors: [{ pointer, detail: 'is not a known value' }] });
+  return name;
 }
-
-export function fromTimeslotState(message: TimeslotStateMessage, pointer: string): TimeslotState {
-  switch (message) {
-    case TimeslotStateMessage.CREATED:
-      return 'CREATED';
-    case TimeslotStateMessage.BOOKABLE:
-      return 'BOOKABLE';
-    case TimeslotStateMessage.UNSPECIFIED:
-    case TimeslotStateMessage.UNRECOGNIZED:
-      throw unknownState('timeslot.invalid', pointer);
-  }
-}
-
-const timeslotStates: Record<TimeslotState, TimeslotStateMessage> = {
-  CREATED: TimeslotStateMessage.CREATED,
-  BOOKABLE: TimeslotStateMessage.BOOKABLE,
-};
-
-const appointmentStates: Record<AppointmentState, AppointmentStateMessage> = {
-  ACTIVE: AppointmentStateMessage.ACTIVE,
-  CANCELLED: AppointmentStateMessage.CANCELLED,
-};
 
 function toLocationMessage(location: Location | null): LocationMessage | undefined {
   if (location === null) return undefined;
   return typeof location === 'string' ? { kind: { $case: 'text', value: location } } : { kind: { $case: 'address', value: location } };
-}
-
-function unknownState(code: string, pointer: string): DomainError {
-  return DomainError.invalid(code, 'The request has fields that are not valid.', [{ pointer, detail: 'is not a known state' }]);
 }

@@ -3,10 +3,12 @@ import {
   CustomerRemovalServiceService,
   type DeleteAppointmentsRequest,
   ParticipationServiceService,
+  ParticipationState,
   TimeslotServiceService,
+  TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
+import { DomainError } from '@scheduling/errors';
 import { type HostedService, hostService } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -15,9 +17,8 @@ import { listAppointments } from './appointment/list-appointments.ts';
 import { removeCustomer } from './customer/remove-customer.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import {
+  fromEnumMessage,
   fromLocationMessage,
-  fromParticipationState,
-  fromTimeslotState,
   toAppointmentMessage,
   toParticipationMessage,
   toRemovedParticipationMessage,
@@ -48,7 +49,7 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
       const timeslots = request.timeslots.map((timeslot, index) => ({
         ...timeslot,
         address: fromLocationMessage(timeslot.address),
-        state: fromTimeslotState(timeslot.state, `/timeslots/${index}/state`),
+        state: fromEnumMessage(TimeslotState, timeslot.state, { code: 'timeslot.invalid', pointer: `/timeslots/${index}/state` }),
       }));
       const stored = await createTimeslots(dependencies, { ...request, timeslots });
       return { timeslots: stored.timeslots.map(toTimeslotMessage), created: stored.created };
@@ -58,7 +59,7 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
       return { timeslots: timeslots.map(toTimeslotMessage), nextCursor };
     },
     updateTimeslot: async (request) => {
-      const state = request.state === undefined ? undefined : fromTimeslotState(request.state, '/state');
+      const state = request.state && fromEnumMessage(TimeslotState, request.state, { code: 'timeslot.invalid', pointer: '/state' });
       return { timeslot: toTimeslotMessage(await updateTimeslot(dependencies, { ...request, state })) };
     },
     deleteTimeslot: async (request) => {
@@ -73,7 +74,7 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
     createAppointment: async (request) => {
       const participations = request.participations.map((participation, index) => ({
         ...participation,
-        state: fromParticipationState(participation.state, `/participations/${index}/state`),
+        state: fromEnumMessage(ParticipationState, participation.state, { code: 'appointment.invalid', pointer: `/participations/${index}/state` }),
       }));
       const address = fromLocationMessage(request.address);
       const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });
@@ -103,13 +104,13 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
 function hostParticipationService(dependencies: CalendarDependencies): HostedService {
   return hostService(ParticipationServiceService, {
     createParticipation: async (request) => {
-      const state = fromParticipationState(request.state, '/state');
+      const state = fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
       const work = createParticipation(dependencies, { ...request, state });
       const { participation, created } = await dependencies.bookings.countRefusal(request.crmId, work);
       return { participation: toParticipationMessage(participation), created };
     },
     updateParticipation: async (request) => {
-      const state = fromParticipationState(request.state, '/state');
+      const state = fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
       const work = updateParticipation(dependencies, { ...request, state });
       return { participation: toParticipationMessage(await dependencies.bookings.countRefusal(request.crmId, work)) };
     },
@@ -140,6 +141,6 @@ function readTarget(target: DeleteAppointmentsRequest['target']): AppointmentDel
     case 'seriesId':
       return { seriesId: target.value };
     case undefined:
-      throw DomainError.invalid('appointment.invalid', 'The request names neither an appointment nor a series.');
+      throw new DomainError('appointment.invalid', { text: 'The request names neither an appointment nor a series.' });
   }
 }

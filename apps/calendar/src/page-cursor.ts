@@ -1,3 +1,5 @@
+import { isUuid } from '@scheduling/runtime';
+
 /** Where a page ended: lists go by start and id. */
 export interface PagePosition {
   startsAt: Date;
@@ -9,11 +11,11 @@ export function encodeCursor({ startsAt, id }: PagePosition): string {
   return Buffer.from(`${startsAt.toISOString()} ${id}`).toString('base64url');
 }
 
-const cursorPattern = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
-
 /** Undefined for a text that {@link encodeCursor} has not made. */
 export function decodeCursor(cursor: string): PagePosition | undefined {
-  const [, startsAt, id] = cursorPattern.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (startsAt === undefined || id === undefined || Number.isNaN(Date.parse(startsAt))) return undefined;
-  return { startsAt: new Date(startsAt), id };
+  const [time = '', id = ''] = Buffer.from(cursor, 'base64url').toString().split(' ');
+  const position = { startsAt: new Date(time), id };
+  if (!isUuid(id) || Number.isNaN(position.startsAt.getTime())) return undefined;
+  // Node reads dates in many forms; this is the one that was written.
+  return encodeCursor(position) === cursor ? position : undefined;
 }

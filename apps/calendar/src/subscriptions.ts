@@ -1,11 +1,11 @@
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent, type Subscription, subscription } from '@scheduling/messaging';
-import { DomainError } from '@scheduling/runtime';
-import { storeCustomer } from './customer/find-customer.ts';
+import { storeCustomer } from './customer/customer-copy.ts';
 import { forgetRemovedParticipations, removeCustomer } from './customer/remove-customer.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
-import { storeProvider } from './provider/find-provider.ts';
+import { storeProvider } from './provider/provider-copy.ts';
 
 /** What other services tell, and what calendar does with it: it keeps its copies of providers and customers fresh, and forgets people. */
 export function calendarSubscriptions(dependencies: CalendarDependencies): Subscription<CalendarSchema>[] {

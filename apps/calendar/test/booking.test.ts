@@ -52,6 +52,7 @@ describe('a booking', () => {
     expect(await refusal(calendar.participations.createParticipation(second))).toMatchObject({
       category: 'conflict',
       code: 'participation.capacity_exhausted',
+      message: 'All seats of the appointment are taken.',
     });
     expect(await calendar.participations.createParticipation(first)).toMatchObject({ created: false });
     expect(await eventsOf(calendar, first.reference)).toHaveLength(1);
@@ -63,8 +64,11 @@ describe('a booking', () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 0 });
     const customerReference = await createCustomer(calendar);
     const request = newParticipation({ appointmentReference, customerReference });
-    expect((await refusal(calendar.participations.createParticipation(request))).code).toBe('participation.capacity_exhausted');
+    const noSeats = { code: 'participation.capacity_exhausted', message: 'The appointment has a capacity of 0: it has no seats.' };
+    expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject(noSeats);
     await calendar.participations.createParticipation({ ...request, state: ParticipationState.REQUESTED });
+    const booked = { ...owned, participationReference: request.reference, state: ParticipationState.BOOKED, ignoreCapacity: false, sendMails: false };
+    expect(await refusal(calendar.participations.updateParticipation(booked))).toMatchObject(noSeats);
   });
 
   it('of one reference happens once when twenty ask for it at the same time', async () => {

@@ -10,10 +10,10 @@ import {
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { createDatabase, type Database, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import { createTestDatabase, eventually, type ServiceProcess, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';

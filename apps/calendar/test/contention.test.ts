@@ -1,5 +1,5 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {

@@ -6,7 +6,7 @@ import { selectTargets } from '../src/appointment/delete-appointments.ts';
 import { selectAppointmentsPart } from '../src/appointment/list-appointments.ts';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
-import { selectParticipationsOf } from '../src/participation/participation.ts';
+import { selectParticipationsOfAppointments } from '../src/participation/participation.ts';
 import { selectTimeslotsPart } from '../src/timeslot/list-timeslots.ts';
 import { selectAppointmentsIn } from '../src/timeslot/timeslot.ts';
 
@@ -128,7 +128,7 @@ describe(`with ${appointmentCount} appointments, no table is read as a whole`, (
   it('for the participations of a part of a list', async () => {
     const rows = await selectAppointmentsPart(database.kysely, { ...filter, includeArchived: true }, undefined, 50).execute();
     expect(rows).toHaveLength(50);
-    const query = selectParticipationsOf(database.kysely, crmId, rows.map((row) => row.id));
+    const query = selectParticipationsOfAppointments(database.kysely, crmId, rows.map((row) => row.id));
     expect(await scannedTables(query)).toEqual([]);
   });
 

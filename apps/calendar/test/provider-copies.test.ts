@@ -1,7 +1,7 @@
 import { Provider } from '@scheduling/contracts/identity/v1';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { storeProvider } from '../src/provider/find-provider.ts';
+import { storeProvider } from '../src/provider/provider-copy.ts';
 import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts';
 
 let calendar: CalendarUnderTest;

@@ -1,9 +1,9 @@
 import { type Customer, CustomerServiceService, type Erasure, ErasureServiceService } from '@scheduling/contracts/customer/v1';
+import { DomainError } from '@scheduling/errors';
 import type { Broker } from '@scheduling/events';
 import { type HostedService, hostService } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import { createCustomer } from './customer/create-customer.ts';
-import { type CustomerDependencies, type CustomerRow } from './customer/customer.ts';
+import type { CustomerDependencies, CustomerRow } from './customer/customer.ts';
 import { getCustomerById, getCustomerByReference } from './customer/get-customer.ts';
 import { updateCustomer } from './customer/update-customer.ts';
 import { deleteCustomer } from './erasure/delete-customer.ts';
@@ -38,7 +38,7 @@ export function hostErasureService(dependencies: CustomerDependencies, broker: B
     getErasureNotice: (request) => getErasureNotice(dependencies, request),
     listErasures: async () => ({ erasures: (await listErasures(dependencies)).map(toErasureMessage) }),
     replayErasures: async ({ since }) => {
-      if (since === undefined) throw DomainError.invalid('erasure.since_missing', 'Since when erasures are to be repeated is missing.');
+      if (since === undefined) throw new DomainError('erasure.since_missing');
       return replayErasures(dependencies.database, broker, since);
     },
   });

@@ -1,4 +1,5 @@
-import { describeSpan, DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { describeSpan } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { KeyRing } from './key-ring.ts';
 import { RequestError } from './problem.ts';
@@ -15,7 +16,7 @@ export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter
     if (crm.requestsPerMinute !== undefined) countRequest(reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
     // The same answer whether that CRM exists or not.
-    if (crmId !== crm.crmId) throw DomainError.forbidden('crm.forbidden', 'The API key does not belong to this CRM.');
+    if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
     describeSpan({ 'scheduling.crm': crmId });
   });
 }
@@ -28,7 +29,8 @@ function countRequest(reply: FastifyReply, rateLimiter: RateLimiter, keyHash: st
     ratelimit: `"key";r=${remaining};t=${resetSeconds}`,
   });
   if (allowed) return;
-  throw new RequestError(429, 'rate.limited', `This key is limited to ${limit} requests per minute.`, {
+  throw new RequestError('rate.limited', {
+    detail: `This key is limited to ${limit} requests per minute.`,
     headers: { 'retry-after': String(resetSeconds) },
   });
 }

@@ -1,3 +1,4 @@
+import { isEmailAddress, parseLanguageTag } from '@scheduling/runtime';
 import {
   type Static,
   type TInteger,
@@ -136,8 +137,8 @@ export function clearing(value: string | null | undefined): string | undefined {
 export const formats = {
   line: { passes: isLine, detail: 'must not contain control characters' },
   text: { passes: isText, detail: 'must not contain control characters other than tabs and line breaks' },
-  email: { passes: (value) => value === '' || isEmail(value), detail: 'must be an e-mail address' },
-  'user-reference': {
+  email: { passes: (value) => value === '' || isEmailAddress(value), detail: 'must be an e-mail address' },
+  reference: {
     passes: (value) => value === '' || (isLine(value) && /^[^@]*[^@\s][^@]*@[^@]*[^@\s][^@]*$/u.test(value)),
     detail: 'must have the format uniqueId@platformName',
   },
@@ -147,7 +148,7 @@ export const formats = {
     passes: (value) => value === '' || isLocalDateTime(value),
     detail: 'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds and with Z or a UTC offset',
   },
-  'language-tag': { passes: (value) => value === '' || isLanguageTag(value), detail: 'must be a language tag such as de or en' },
+  'language-tag': { passes: (value) => value === '' || parseLanguageTag(value) !== undefined, detail: 'must be a language tag such as de or en' },
 } satisfies Record<string, { passes: (value: string) => boolean; detail: string }>;
 
 export type FieldFormat = keyof typeof formats;
@@ -158,12 +159,6 @@ function isLine(value: string): boolean {
 
 function isText(value: string): boolean {
   return value.isWellFormed() && !/[^\P{Cc}\t\n\r]/u.test(value);
-}
-
-/** The pattern of HTML's e-mail field, with letters of all scripts (RFC 6531). Whether the mailbox exists only a mail can tell. */
-function isEmail(value: string): boolean {
-  const label = '[\\p{L}\\p{N}](?:[\\p{L}\\p{N}\\p{M}-]{0,61}[\\p{L}\\p{N}\\p{M}])?';
-  return new RegExp(`^[\\p{L}\\p{N}\\p{M}.!#$%&'*+/=?^_\`{|}~-]{1,64}@${label}(?:\\.${label})*$`, 'u').test(value);
 }
 
 /** Years that every part of the system can hold: a four-digit year on input and on output, in any time zone. */
@@ -177,14 +172,6 @@ function isLocalDateTime(value: string): boolean {
   try {
     Temporal.PlainDateTime.from(match[2] === undefined ? value : value.slice(0, -match[2].length), { overflow: 'reject' });
     return true;
-  } catch {
-    return false;
-  }
-}
-
-function isLanguageTag(value: string): boolean {
-  try {
-    return Intl.getCanonicalLocales(value).length === 1;
   } catch {
     return false;
   }

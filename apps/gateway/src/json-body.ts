@@ -8,9 +8,9 @@ export function addJsonParser(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '' && (request.method === 'DELETE' || request.routeOptions.schema?.body === undefined)) return done(null);
-    if (body === '') return done(new RequestError(400, 'request.malformed', 'The body is empty.'));
+    if (body === '') return done(new RequestError('request.malformed', { detail: 'The body is empty.' }));
     void parse(request, body, (error, value) => {
-      if (error) return done(new RequestError(400, 'request.malformed', 'The body is not valid JSON.'));
+      if (error) return done(new RequestError('request.malformed', { detail: 'The body is not valid JSON.' }));
       return done(null, value);
     });
   });

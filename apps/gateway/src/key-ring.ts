@@ -1,5 +1,5 @@
 import type { AuthenticateKeyResponse, Crm } from '@scheduling/contracts/identity/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 
@@ -92,12 +92,12 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
 
   return {
     authenticate: async (key) => {
-      if (key === undefined || key === '') throw DomainError.unauthenticated('key.missing', 'The X-SERVICE-CLIENT-ID header is missing.');
-      if (key.length > maxKeyLength) throw invalidKey();
+      if (key === undefined || key === '') throw new DomainError('key.missing');
+      if (key.length > maxKeyLength) throw new DomainError('key.invalid');
       const hash = createHash('sha256').update(key).digest();
       const keyHash = hash.toString('base64');
       const { crm } = remembered(keyHash) ?? (await ask(keyHash, hash));
-      if (crm === undefined) throw invalidKey();
+      if (crm === undefined) throw new DomainError('key.invalid');
       return { keyHash, crm };
     },
     forgetKey: (hash) => {
@@ -116,6 +116,3 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
   };
 }
 
-function invalidKey(): DomainError {
-  return DomainError.unauthenticated('key.invalid', 'The API key is unknown, expired or revoked.');
-}

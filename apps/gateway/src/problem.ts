@@ -1,6 +1,7 @@
-import { DomainError, type DomainCategory } from '@scheduling/runtime';
+import { type DomainCategory, DomainError, type ErrorCode, errorCodes } from '@scheduling/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
+import { type RequestErrorCode, requestErrors } from './request-errors.ts';
 
 /** One part of a request at fault: a field of the body by its JSON pointer (RFC 6901), or a path or query parameter by its name. */
 export type Fault = { pointer: string; detail: string } | { parameter: string; detail: string };
@@ -20,14 +21,12 @@ export interface Problem {
 /** A refusal by the gateway itself. What the services refuse arrives as a DomainError. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
-  readonly status: number;
-  readonly code: string;
+  readonly code: RequestErrorCode;
   readonly faults: Fault[];
   readonly headers: Record<string, string>;
 
-  constructor(status: number, code: string, detail: string, options: { faults?: Fault[]; headers?: Record<string, string> } = {}) {
-    super(detail);
-    this.status = status;
+  constructor(code: RequestErrorCode, options: { detail?: string; faults?: Fault[]; headers?: Record<string, string> } = {}) {
+    super(options.detail ?? requestErrors[code].text);
     this.code = code;
     this.faults = options.faults ?? [];
     this.headers = options.headers ?? {};
@@ -36,7 +35,7 @@ export class RequestError extends Error {
 
 /** A request whose parts have the wrong shape; the details are in the faults. */
 export function invalidRequest(faults: Fault[]): RequestError {
-  return new RequestError(400, 'request.invalid', 'The request is invalid. Each invalid field is listed in errors.', { faults });
+  return new RequestError('request.invalid', { faults });
 }
 
 /** What a failure becomes on the wire. */
@@ -51,12 +50,10 @@ export interface Refusal {
 /** The only place where a failure becomes an HTTP status. An error that no rule knows is answered generically: its text may name what is inside. */
 export function toRefusal(error: unknown): Refusal {
   if (error instanceof RequestError) {
-    return { status: error.status, code: error.code, detail: error.message, faults: error.faults, headers: error.headers };
+    return { status: statusOf(error.code), code: error.code, detail: error.message, faults: error.faults, headers: error.headers };
   }
   if (error instanceof DomainError) return refusalOfDomainError(error);
-  const status = statusOfFrameworkError(error);
-  if (status !== undefined) return { status, ...frameworkRefusals[status], faults: [], headers: {} };
-  return { status: 500, code: 'internal', detail: 'Something went wrong on our side.', faults: [], headers: {} };
+  return toRefusal(new RequestError(codeOfFrameworkError(error)));
 }
 
 /** Answers a request with a problem. Errors that a human should look at are logged; the caller never sees their text. */
@@ -84,6 +81,19 @@ export function toProblem(refusal: Omit<Refusal, 'headers'>, requestId: string):
   };
 }
 
+/** A code that a client can be answered with: of the services behind, or of the gateway itself. */
+export type ProblemCode = ErrorCode | RequestErrorCode;
+
+/** The HTTP status of every answer with this code. */
+export function statusOf(code: ProblemCode): number {
+  return code in requestErrors ? requestErrors[code as RequestErrorCode].status : statusOfCategory[errorCodes[code as ErrorCode].category];
+}
+
+/** What a client is told with this code unless the place that refuses knows more. */
+export function textOf(code: ProblemCode): string {
+  return code in requestErrors ? requestErrors[code as RequestErrorCode].text : errorCodes[code as ErrorCode].text;
+}
+
 const statusOfCategory: Record<DomainCategory, number> = {
   invalid: 400,
   unauthenticated: 401,
@@ -95,18 +105,21 @@ const statusOfCategory: Record<DomainCategory, number> = {
   unavailable: 503,
 };
 
+/** The one code for everything that is away. */
+const unavailable = 'service.unavailable' satisfies ErrorCode;
+
 function refusalOfDomainError(error: DomainError): Refusal {
   const refusal = { status: statusOfCategory[error.category], code: error.code, detail: error.message, faults: error.errors, headers: {} };
   switch (error.category) {
     case 'unavailable':
       // Code and message say what is down inside: nothing for callers.
-      return { ...refusal, code: 'service.unavailable', detail: 'The service is temporarily unavailable. Please try again.', headers: { 'retry-after': '1' } };
+      return { ...refusal, code: unavailable, detail: errorCodes[unavailable].text, headers: { 'retry-after': '1' } };
     case 'unauthenticated':
       // RFC 9110 11.6.1: a 401 names a challenge.
       return { ...refusal, headers: { 'www-authenticate': 'ApiKey header="X-SERVICE-CLIENT-ID"' } };
     case 'conflict':
       // The one conflict that passes by itself.
-      return error.code === 'idempotency_key.in_flight' ? { ...refusal, headers: { 'retry-after': '1' } } : refusal;
+      return error.code === ('idempotency_key.in_flight' satisfies ErrorCode) ? { ...refusal, headers: { 'retry-after': '1' } } : refusal;
     case 'limited':
       return { ...refusal, headers: { 'retry-after': String(error.retryAfterSeconds ?? 1) } };
     case 'invalid':
@@ -119,21 +132,21 @@ function refusalOfDomainError(error: DomainError): Refusal {
   }
 }
 
-const frameworkRefusals = {
-  400: { code: 'request.malformed', detail: 'The request is malformed: its URL, headers or body cannot be parsed.' },
-  408: { code: 'request.timeout', detail: 'The request did not arrive in time.' },
-  413: { code: 'request.too_large', detail: 'The body is larger than 1 MiB.' },
-  414: { code: 'request.address_too_long', detail: 'The URL of the request is too long.' },
-  415: { code: 'request.unsupported_media_type', detail: 'The body must be JSON, with Content-Type: application/json.' },
-  431: { code: 'request.headers_too_large', detail: 'The headers of the request are too large.' },
-} satisfies Record<number, Pick<Refusal, 'code' | 'detail'>>;
-
 /** Fastify and its parsers mark what the client did wrong with a status. */
-function statusOfFrameworkError(error: unknown): keyof typeof frameworkRefusals | undefined {
-  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : Number.NaN;
-  if (status in frameworkRefusals) return status as keyof typeof frameworkRefusals;
-  return status > 400 && status < 500 ? 400 : undefined;
+function codeOfFrameworkError(error: unknown): RequestErrorCode {
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+  const known = codesOfFramework[status];
+  if (known !== undefined) return known;
+  return status >= 400 && status < 500 ? 'request.malformed' : 'internal';
 }
+
+const codesOfFramework: Partial<Record<number, RequestErrorCode>> = {
+  408: 'request.timeout',
+  413: 'request.too_large',
+  414: 'request.address_too_long',
+  415: 'request.unsupported_media_type',
+  431: 'request.headers_too_large',
+};
 
 /** A request without a body has its fields in the query. */
 function asParameter(fault: Fault): Fault {

@@ -12,28 +12,29 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
 /** Node answers an `Expect` that it does not know without a body. */
 export function refuseUnknownExpectations(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    response.socket?.end(rawResponse(new RequestError(417, 'request.expectation_failed', 'The only supported expectation is 100-continue.')));
+    response.socket?.end(rawResponse(new RequestError('request.expectation_failed')));
   });
 }
 
 function parserRefusal(code: string | undefined): RequestError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new RequestError(431, 'request.headers_too_large', 'The headers of the request are too large.');
+      return new RequestError('request.headers_too_large');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new RequestError(408, 'request.timeout', 'The request did not arrive in time.');
+      return new RequestError('request.timeout');
     case 'HPE_INVALID_VERSION':
-      return new RequestError(505, 'request.unsupported_version', 'The service supports HTTP/1.1.');
+      return new RequestError('request.unsupported_version');
     default:
-      return new RequestError(400, 'request.malformed', 'The request is not a valid HTTP request.');
+      return new RequestError('request.malformed', { detail: 'The request is not a valid HTTP request.' });
   }
 }
 
 function rawResponse(error: RequestError): string {
   const requestId = newRequestId();
-  const body = JSON.stringify(toProblem(toRefusal(error), requestId));
+  const refusal = toRefusal(error);
+  const body = JSON.stringify(toProblem(refusal, requestId));
   return [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
     'Content-Type: application/problem+json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,

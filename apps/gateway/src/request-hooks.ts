@@ -35,7 +35,7 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest): vo
     void reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
     // RFC 9112 3.2. Node would refuse it without a body.
     if (request.raw.httpVersion !== '1.0' && request.headers.host === undefined) {
-      return done(new RequestError(400, 'request.malformed', 'The Host header is missing.'));
+      return done(new RequestError('request.malformed', { detail: 'The Host header is missing.' }));
     }
     proceed(request, done);
   });

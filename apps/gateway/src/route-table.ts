@@ -29,7 +29,10 @@ export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void 
       url,
       schema: { hide: true },
       onRequest: async () => {
-        throw new RequestError(405, 'method.not_allowed', `This method is not allowed here. Allowed methods: ${allowed.join(', ')}.`, { headers: { allow: allowed.join(', ') } });
+        throw new RequestError('method.not_allowed', {
+          detail: `This method is not allowed here. Allowed methods: ${allowed.join(', ')}.`,
+          headers: { allow: allowed.join(', ') },
+        });
       },
       handler: async () => undefined,
     });
@@ -44,6 +47,6 @@ export function refuseUnknownRoutes(app: FastifyInstance, sendBrowserPage: SendB
   app.setNotFoundHandler((request, reply) => {
     const sent = sendBrowserPage(request, reply);
     if (sent !== undefined) return sent;
-    throw new RequestError(404, 'route.not_found', 'There is nothing at this address.');
+    throw new RequestError('route.not_found');
   });
 }

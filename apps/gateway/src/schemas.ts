@@ -1,5 +1,6 @@
+import { enumName, type EnumName } from '@scheduling/rpc';
 import { type TArray, type TSchema, type TUnsafe, Type } from 'typebox';
-import { invalidRequest, type Problem, toProblem, toRefusal } from './problem.ts';
+import { type Problem, type ProblemCode, statusOf, textOf, toProblem } from './problem.ts';
 
 /** What the answers of several resources are made of. A schema with a title becomes a component of the API document. */
 
@@ -38,6 +39,13 @@ export function presentInstant(date: Date | undefined): string {
   return `${date!.toISOString().slice(0, 19)}Z`;
 }
 
+/** The name by which clients know a value of an enum. */
+export function presentEnum<Enum extends Record<string, string>>(values: Enum, value: Enum[keyof Enum]): EnumName<Enum> {
+  const name = enumName(values, value);
+  if (name === undefined) throw new Error(`a value that this gateway does not know: ${value}`);
+  return name;
+}
+
 const problem = Type.Object(
   {
     type: Type.String(),
@@ -61,28 +69,23 @@ const problem = Type.Object(
 );
 
 /** What every operation may answer. */
-const commonCodes: Record<number, string[]> = {
-  400: ['request.invalid', 'request.malformed', 'request.unknown_field'],
-  401: ['key.missing', 'key.invalid'],
-  403: ['crm.forbidden'],
-  429: ['rate.limited'],
-  500: ['internal'],
-  503: ['service.unavailable'],
-};
+const commonCodes = [
+  'request.invalid',
+  'request.malformed',
+  'request.unknown_field',
+  'key.missing',
+  'key.invalid',
+  'crm.forbidden',
+  'rate.limited',
+  'internal',
+  'service.unavailable',
+] satisfies ProblemCode[];
 
-/** What an operation with a body may answer besides. */
-const bodyCodes: Record<number, string[]> = {
-  408: ['request.timeout'],
-  413: ['request.too_large'],
-  415: ['request.unsupported_media_type'],
-};
+/** What every operation but a GET may answer besides: a body that it has no use for is read, too. */
+const bodyCodes = ['request.timeout', 'request.too_large', 'request.unsupported_media_type'] satisfies ProblemCode[];
 
 /** What an operation with an `Idempotency-Key` may answer besides. */
-const keyCodes: Record<number, string[]> = {
-  400: ['idempotency_key.invalid'],
-  409: ['idempotency_key.in_flight'],
-  422: ['idempotency_key.reused'],
-};
+const keyCodes = ['idempotency_key.invalid', 'idempotency_key.in_flight', 'idempotency_key.reused'] satisfies ProblemCode[];
 
 const descriptions: Record<number, string> = {
   400: 'The request is invalid',
@@ -107,19 +110,14 @@ export interface ProblemResponse {
   content: { 'application/problem+json': { schema: TSchema; example: Problem } };
 }
 
-/** The error answers of an operation: those that it shares with others, and its own codes by status. */
-export function problems(
-  own: Record<number, string[]> = {},
-  options: { body?: boolean; idempotencyKey?: boolean } = {},
-): Record<number, ProblemResponse> {
-  const codes: Record<number, string[]> = {};
-  for (const part of [commonCodes, options.body ? bodyCodes : {}, own, options.idempotencyKey ? keyCodes : {}]) {
-    for (const [status, more] of Object.entries(part)) codes[Number(status)] = [...(codes[Number(status)] ?? []), ...more];
-  }
-  return Object.fromEntries(Object.entries(codes).map(([status, list]) => [status, problemResponse(Number(status), list, options.body === true)]));
+/** The error answers of an operation: its own codes, and those that it shares with others. */
+export function problems(own: ProblemCode[] = [], options: { body?: boolean; idempotencyKey?: boolean } = {}): Record<number, ProblemResponse> {
+  const codes = [...commonCodes, ...(options.body ? bodyCodes : []), ...own, ...(options.idempotencyKey ? keyCodes : [])];
+  const byStatus = Map.groupBy<number, ProblemCode>(codes, statusOf);
+  return Object.fromEntries(byStatus.entries().map(([status, list]) => [status, problemResponse(status, list, options.body === true)]));
 }
 
-function problemResponse(status: number, codes: string[], hasBody: boolean): ProblemResponse {
+function problemResponse(status: number, codes: ProblemCode[], hasBody: boolean): ProblemResponse {
   return {
     description: `${descriptions[status]}: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
     ...(mayBeTriedAgain(status, codes) && { headers: retryAfter }),
@@ -132,12 +130,12 @@ function problemResponse(status: number, codes: string[], hasBody: boolean): Pro
   };
 }
 
-function exampleProblem(status: number, code: string, hasBody: boolean): Problem {
+function exampleProblem(status: number, code: ProblemCode, hasBody: boolean): Problem {
   const fault = hasBody ? { pointer: '/reference', detail: 'is required' } : { parameter: 'crmId', detail: 'must not be longer than 255 characters' };
-  const refusal = code === 'request.invalid' ? toRefusal(invalidRequest([fault])) : { status, code, detail: `${descriptions[status]}.`, faults: [] };
-  return toProblem(refusal, '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11');
+  const faults = code === 'request.invalid' ? [fault] : [];
+  return toProblem({ status, code, detail: textOf(code), faults }, '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11');
 }
 
-function mayBeTriedAgain(status: number, codes: string[]): boolean {
+function mayBeTriedAgain(status: number, codes: ProblemCode[]): boolean {
   return status === 429 || status === 503 || codes.includes('idempotency_key.in_flight');
 }

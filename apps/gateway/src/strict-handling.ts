@@ -26,8 +26,7 @@ export function offerStrictHandling(scope: FastifyInstance): void {
       ...unknownFields(request.body, body ?? { properties: {} }, '').map((pointer) => ({ pointer, detail: 'is not a known field' })),
     ];
     if (faults.length === 0) return done();
-    const detail = 'The request has unknown parameters or fields. Each of them is listed in errors.';
-    return done(new RequestError(400, 'request.unknown_field', detail, { faults: faults.slice(0, maxFaults) }));
+    return done(new RequestError('request.unknown_field', { faults: faults.slice(0, maxFaults) }));
   });
 }
 

@@ -42,9 +42,7 @@ function findOversizedLists(data: unknown): FastifySchemaValidationError[] {
 /** Turns the findings of a schema into one error. Of several faults of one field the first is named. */
 export function toRequestError(errors: FastifySchemaValidationError[], part: string): RequestError {
   // The only header with a schema. It is neither in the body nor in the address, so the detail names it.
-  if (part === 'headers') {
-    return new RequestError(400, 'idempotency_key.invalid', 'The Idempotency-Key header must be 1 to 255 visible ASCII characters.');
-  }
+  if (part === 'headers') return new RequestError('idempotency_key.invalid');
   const faults = new Map<string, Fault>();
   for (const error of errors) {
     // The verdict of an if/then/else as a whole; the faults within are listed for themselves.

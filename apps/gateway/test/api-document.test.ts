@@ -1,53 +1,21 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { createMetrics } from '@scheduling/runtime';
-import { testLogger } from '@scheduling/testing';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type App, createApp } from '../src/app.ts';
-import { type Clients, createClients } from '../src/clients.ts';
 import { formats } from '../src/fields.ts';
-import { createKeyRing } from '../src/key-ring.ts';
+import { type AppUnderTest, createAppUnderTest, type Document } from './app-under-test.ts';
 
-interface Operation {
-  operationId: string;
-  parameters?: { name: string; in: string; required?: boolean }[];
-  requestBody?: { content: Record<string, { example?: unknown; examples?: Record<string, { value: unknown }> }> };
-  responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, unknown> }>;
-}
-
-interface Document {
-  openapi: string;
-  servers: { url: string }[];
-  security: unknown;
-  paths: Record<string, Record<string, Operation>>;
-}
-
-let clients: Clients;
-let app: App;
-let text: string;
+let gateway: AppUnderTest;
 let document: Document;
 
 beforeAll(async () => {
-  clients = createClients({ identityAddress: '127.0.0.1:1', calendarAddress: '127.0.0.1:1', customerAddress: '127.0.0.1:1' }, { metrics: createMetrics('gateway') });
-  app = await createApp({
-    clients,
-    keyRing: createKeyRing({ lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash }), hearsRevocations: () => false, now: Date.now }),
-    logger: testLogger('gateway'),
-    recordRequest: () => undefined,
-    publicUrl: 'https://scheduling.test',
-    isDraining: () => false,
-  });
-  text = (await app.http.inject('/openapi.json')).body;
-  document = JSON.parse(text) as Document;
+  gateway = await createAppUnderTest();
+  document = JSON.parse(gateway.document) as Document;
 });
-afterAll(async () => {
-  await app.http.close();
-  clients[Symbol.dispose]();
-});
+afterAll(() => gateway[Symbol.asyncDispose]());
 
 describe('the API document', () => {
   it('passes the recommended rules of Redocly', async () => {
-    const problems = await lintFromString({ source: text, config: await createConfig({ extends: ['recommended'] }) });
+    const problems = await lintFromString({ source: gateway.document, config: await createConfig({ extends: ['recommended'] }) });
     expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
   });
 
@@ -59,7 +27,7 @@ describe('the API document', () => {
     const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    const served = app.routes
+    const served = gateway.app.routes
       .filter(({ url }) => url.startsWith('/crms/'))
       .map(({ method, url }) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`);
     expect(documented.sort()).toEqual(served.sort());

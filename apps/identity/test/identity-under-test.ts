@@ -1,8 +1,8 @@
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/errors';
 import type { EventDefinition } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import { createTestDatabase, startTestNats, testLogger } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateIdentityDatabase } from '../src/db/migrate.ts';

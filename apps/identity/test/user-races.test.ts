@@ -1,6 +1,6 @@
 import type { CreateUserRequest, CreateUserResponse } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
-import { DomainError } from '@scheduling/runtime';
 import { randomInt } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -187,31 +187,6 @@ describe('rule 4: a new user', () => {
   });
 });
 
-describe('a user that is not valid', () => {
-  const valid = { crmId: 'one', reference: 'valid@crm', email: 'valid@one.example', username: 'valid', lastName: 'Valid' };
-
-  it.each([
-    ['/reference', { reference: '' }],
-    ['/reference', { reference: 'no-platform' }],
-    ['/reference', { reference: 'a@b@c' }],
-    ['/email', { email: '' }],
-    ['/email', { email: 'nobody' }],
-    ['/username', { username: '' }],
-    ...['/', '?', ':', '&', '#', '\\'].map((character) => ['/username', { username: `a${character}b` }] as const),
-    ['/lastName', { lastName: '' }],
-    ['/language', { language: 'x' }],
-  ] as const)('is refused at %s: %j', async (pointer, changes) => {
-    const refused = await refusal(service.identity.createUser({ ...valid, ...changes }));
-    expect(refused).toMatchObject({ category: 'invalid', code: 'user.invalid', errors: [{ pointer }] });
-  });
-
-  it('is refused with all of its faults, also by a known reference', async () => {
-    await createUser(service, 'one', 'faulty');
-    const refused = await refusal(service.identity.createUser({ crmId: 'one', reference: 'faulty@crm', email: '', username: '', lastName: '' }));
-    expect(refused.errors.map(({ pointer }) => pointer)).toEqual(['/email', '/username', '/lastName']);
-  });
-});
-
 describe('the database', () => {
   it.each([
     ['app_user_reference_key', { email_key: 'x', username_key: 'x' }],

@@ -1,8 +1,8 @@
+import { DomainError } from '@scheduling/errors';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import { writeAtomically } from './data-folder.ts';
 
 export type AdminClient = RpcClient<AdminServiceService>;

@@ -1,7 +1,7 @@
 import { type Mail, MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
+import { DomainError } from '@scheduling/errors';
 import type { Database } from '@scheduling/postgres';
 import { type HostedService, hostService } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import type { NotificationSchema } from './db/schema.ts';
 import { type ListedMail, listMails } from './mail/list-mails.ts';
 
@@ -22,7 +22,7 @@ function fromMessage(state: MailState): ListedMail['state'] {
     case MailState.UNSPECIFIED:
       return 'failed';
     case MailState.UNRECOGNIZED:
-      throw DomainError.invalid('mail.state_unknown', 'There is no such state of a mail.');
+      throw new DomainError('mail.state_unknown');
     default:
       return state satisfies never;
   }

@@ -1,8 +1,8 @@
 import type { CustomerErasureRequested, EmailVerificationRequested, ParticipationChanged } from '@scheduling/contracts/events/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { type Subscription, subscription } from '@scheduling/messaging';
-import { DomainError } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';

@@ -1,6 +1,6 @@
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { type Broker, type JetStream, streamName } from './broker.ts';
 import type { EventDefinition } from './events.ts';
 
@@ -26,7 +26,7 @@ export async function readPublished<Data>(broker: Broker, definition: EventDefin
     const events = (await readMessages(stream, definition.subject, since)).map((bytes) => definition.decode(bytes));
     return { events, reachBackTo: state.messages > 0 ? new Date(state.first_ts) : undefined };
   } catch (error) {
-    throw DomainError.unavailable('broker.unavailable', 'NATS does not answer.', error);
+    throw new DomainError('broker.unavailable', { cause: error });
   }
 }
 

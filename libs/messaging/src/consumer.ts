@@ -1,8 +1,9 @@
 import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
+import { DomainError } from '@scheduling/errors';
 import { type Broker, type EventDefinition, isRepeated, streamName } from '@scheduling/events';
 import { type Database, translatePostgresError } from '@scheduling/postgres';
-import { describeError, DomainError, inSpan, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
+import { describeError, inSpan, isUuid, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
 import type { MessagingSchema } from './schema.ts';
@@ -277,12 +278,10 @@ function textOf(error: unknown): string {
   return `${type}: ${message}`;
 }
 
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** Events have the outbox row's id; a message that somebody else put on the subject gets one from its place in the stream. */
 function eventIdOf(message: JsMsg): string {
   const id = message.headers?.get('ce-id') ?? '';
-  return uuidPattern.test(id) ? id : `00000000-0000-0000-0000-${message.seq.toString(16).padStart(12, '0')}`;
+  return isUuid(id) ? id : `00000000-0000-0000-0000-${message.seq.toString(16).padStart(12, '0')}`;
 }
 
 function asMessaging<Schema extends MessagingSchema>(tx: Transaction<Schema>): Transaction<MessagingSchema> {

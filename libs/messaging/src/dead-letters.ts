@@ -1,6 +1,7 @@
 import type { DeadLetter } from '@scheduling/contracts/operations/v1';
+import { DomainError } from '@scheduling/errors';
 import { type Broker, eventHeaders, events } from '@scheduling/events';
-import { DomainError } from '@scheduling/runtime';
+import { isUuid } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { DeadLetterTable, MessagingSchema } from './schema.ts';
@@ -40,8 +41,8 @@ export async function dropDeadLetter(db: Kysely<MessagingSchema>, key: DeadLette
 }
 
 async function requireDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<DeadLetterRow> {
-  const notFound = (): DomainError => DomainError.notFound('dead_letter.not_found', 'There is no such dead letter.');
-  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(key.eventId)) throw notFound();
+  const notFound = (): DomainError => new DomainError('dead_letter.not_found');
+  if (!isUuid(key.eventId)) throw notFound();
   return db
     .selectFrom('dead_letter')
     .selectAll()
@@ -77,7 +78,7 @@ async function publishAgain(broker: Broker, row: DeadLetterRow): Promise<void> {
     const { client } = await broker.jetStream(AbortSignal.timeout(publishMs));
     await client.publish(row.subject, row.payload, { msgID: randomUUID(), headers, timeout: publishMs });
   } catch (error) {
-    throw DomainError.unavailable('broker.unavailable', 'NATS does not answer.', error);
+    throw new DomainError('broker.unavailable', { cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
+import { DomainError } from '@scheduling/errors';
 import { type Broker, connectBroker, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
-import { createMetrics, DomainError } from '@scheduling/runtime';
+import { createMetrics } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, sumSamples, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
@@ -74,7 +75,7 @@ describe('what is measured of events', () => {
     consume((version) => {
       if (version === 1 && away) {
         away = false;
-        throw DomainError.unavailable('service.unavailable', 'away');
+        throw new DomainError('service.unavailable');
       }
       if (version === 2) throw new Error('poison');
     });

@@ -1,7 +1,8 @@
 import type { CustomerChanged } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
-import { DomainError, runWithContext } from '@scheduling/runtime';
+import { runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
@@ -125,7 +126,7 @@ describe('an event', () => {
   });
 
   it.each([
-    ['another service', DomainError.unavailable('service.unavailable', 'away')],
+    ['another service', new DomainError('service.unavailable')],
     ['its own database', new Error('Connection terminated unexpectedly')],
   ])('is waited for, not put aside, while %s is away', async (_, error) => {
     relay();

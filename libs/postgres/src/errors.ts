@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { DatabaseError } from 'pg';
 
 const uniqueViolation = '23505';
@@ -30,9 +30,9 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
  */
 export function translatePostgresError(error: unknown): unknown {
   if (error instanceof DatabaseError && error.code === untranslatableCharacter) {
-    return DomainError.invalid('text.invalid', 'A text holds a character that cannot be stored.');
+    return new DomainError('text.invalid');
   }
-  return isTransient(error) ? DomainError.unavailable('database.unavailable', 'the database does not answer', error) : error;
+  return isTransient(error) ? new DomainError('database.unavailable', { cause: error }) : error;
 }
 
 function isTransient(error: unknown): boolean {

@@ -1,4 +1,5 @@
-import { currentContext, DomainError, type Idempotency } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { currentContext, type Idempotency } from '@scheduling/runtime';
 import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely';
 import { createHash } from 'node:crypto';
 import type { Database } from './database.ts';
@@ -74,7 +75,7 @@ async function lockKey(db: QueryExecutorProvider, crmId: string, keyHash: Buffer
   const { rows } = await sql<{ locked: boolean }>`
     SELECT pg_try_advisory_xact_lock(hashtextextended(${`${keyHash.toString('hex')} ${crmId}`}, 0)) AS locked`.execute(db);
   if (rows[0]!.locked) return;
-  throw DomainError.conflict('idempotency_key.in_flight', 'A request with this Idempotency-Key is being worked on.');
+  throw new DomainError('idempotency_key.in_flight');
 }
 
 /** A statement of its own: it must see what was committed before the lock was granted. */
@@ -85,7 +86,7 @@ async function findAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buf
   const [row] = rows;
   if (row === undefined) return undefined;
   if (!row.fingerprint.equals(fingerprint)) {
-    throw DomainError.unprocessable('idempotency_key.reused', 'This Idempotency-Key was used for a request with other content.');
+    throw new DomainError('idempotency_key.reused');
   }
   return { resourceIds: row.resource_ids, created: row.created };
 }

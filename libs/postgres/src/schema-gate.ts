@@ -1,4 +1,5 @@
-import { DomainError, FatalError, type Logger } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { FatalError, type Logger } from '@scheduling/runtime';
 import type { PoolClient } from 'pg';
 import type { MigrationSet } from './migration-set.ts';
 import { describeBreaking, describeMissing, readSchemaState } from './schema-state.ts';
@@ -37,7 +38,7 @@ export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger):
 /** The database answers, but with a schema that is too old. To callers it is the same as a database that is away. */
 export class SchemaOutdated extends DomainError {
   constructor() {
-    super('unavailable', 'database.unavailable', 'the database does not have the schema of this version yet');
+    super('database.unavailable', { text: 'the database does not have the schema of this version yet' });
   }
 }
 

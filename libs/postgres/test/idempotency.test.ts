@@ -1,4 +1,5 @@
-import { DomainError, newRequestId, runWithContext } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { newRequestId, runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
 import { type Kysely, sql } from 'kysely';
 import { createHash, randomUUID } from 'node:crypto';
@@ -96,8 +97,8 @@ describe('work with a key', () => {
   it('that fails leaves neither its effect nor the key', async () => {
     const before = await countThings();
     const key = randomUUID();
-    const failed = withKey(key, () => makeThing(() => Promise.reject(DomainError.conflict('thing.bad', 'bad'))));
-    await expect(failed).rejects.toMatchObject({ code: 'thing.bad' });
+    const failed = withKey(key, () => makeThing(() => Promise.reject(new DomainError('staff.owner'))));
+    await expect(failed).rejects.toMatchObject({ code: 'staff.owner' });
     expect(await countThings()).toBe(before);
     await withKey(key, () => makeThing(), 'other');
     expect(await countThings()).toBe(before + 1);

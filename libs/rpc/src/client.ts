@@ -9,7 +9,8 @@ import {
   type ServiceError,
   status as Status,
 } from '@grpc/grpc-js';
-import { currentContext, currentTraceparent, DomainError, inSpan, type Metrics, startSpan } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { currentContext, currentTraceparent, inSpan, type Metrics, startSpan } from '@scheduling/runtime';
 import type { RpcCredentials } from './credentials.ts';
 import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
 import { fromServiceError } from './errors.ts';
@@ -177,6 +178,6 @@ function requestMetadata(): Metadata {
 
 function callOptions(): CallOptions {
   const deadlineMs = Math.min(currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + callTimeoutMs);
-  if (deadlineMs <= Date.now()) throw DomainError.unavailable('service.unavailable', 'the time for this request is used up');
+  if (deadlineMs <= Date.now()) throw new DomainError('service.unavailable', { text: 'the time for this request is used up' });
   return { deadline: deadlineMs };
 }

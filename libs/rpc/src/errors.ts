@@ -1,5 +1,5 @@
 import { Metadata, type ServiceError, status as Status, type StatusObject } from '@grpc/grpc-js';
-import { type DomainCategory, DomainError } from '@scheduling/runtime';
+import { type DomainCategory, DomainError, type ErrorCode } from '@scheduling/errors';
 
 /** Where the rest of a DomainError travels; the status and the message are gRPC's own. */
 const detailsKey = 'domain-error-bin';
@@ -40,7 +40,7 @@ export function fromServiceError(error: ServiceError, service: string): Error {
   const details = error.metadata?.get(detailsKey)[0];
   if (category !== undefined && details !== undefined) {
     const { code, errors, retryAfterSeconds } = JSON.parse(details.toString()) as Details;
-    return new DomainError(category, code, error.details, { errors, retryAfterSeconds, cause: error });
+    return new DomainError(code as ErrorCode, { category, text: error.details, errors, retryAfterSeconds, cause: error });
   }
   switch (error.code) {
     case Status.UNAVAILABLE:
@@ -57,5 +57,5 @@ export function fromServiceError(error: ServiceError, service: string): Error {
 }
 
 function unanswered(error: ServiceError, service: string): DomainError {
-  return DomainError.unavailable('service.unavailable', `the ${service} service does not answer`, error);
+  return new DomainError('service.unavailable', { text: `the ${service} service does not answer`, cause: error });
 }

@@ -1,6 +1,7 @@
 export { type ClientOptions, createClient, type ClientOf, type RpcClient } from './client.ts';
 export { type CredentialsOptions, openCredentials, type RpcCredentials } from './credentials.ts';
 export type { Definition } from './definition.ts';
+export { type EnumName, enumName, enumNames } from './enum-name.ts';
 export { checkHealth } from './health.ts';
 export { type Handlers, type HostedService, hostService, type RpcServer, startRpcServer } from './server.ts';
 export { readTlsFiles, type TlsFiles } from './tls-files.ts';

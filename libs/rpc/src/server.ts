@@ -9,16 +9,8 @@ import {
   type StatusObject,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import {
-  type ActiveSpan,
-  DomainError,
-  type Logger,
-  type Metrics,
-  newRequestId,
-  type RequestContext,
-  runWithContext,
-  startSpan,
-} from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { type ActiveSpan, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
 import { HealthImplementation } from 'grpc-health-check';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

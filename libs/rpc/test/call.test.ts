@@ -1,6 +1,7 @@
 import { type Customer, CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AppointmentServiceService } from '@scheduling/contracts/calendar/v1';
-import { currentContext, DomainError, runWithContext } from '@scheduling/runtime';
+import { DomainError, type ErrorCode } from '@scheduling/errors';
+import { currentContext, runWithContext } from '@scheduling/runtime';
 import { eventually, testLogger } from '@scheduling/testing';
 import { once } from 'node:events';
 import { constants, createServer } from 'node:http2';
@@ -76,10 +77,10 @@ describe('a call', () => {
   });
 
   it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'unprocessable', 'limited', 'unavailable'] as const)(
-    'brings a domain error of category %s back as it was',
+    'brings a domain error of category %s back as it was, even if its code is unknown here',
     async (category) => {
       const errors = [{ pointer: '/näme', detail: 'is empty' }];
-      const client = await connect(() => Promise.reject(new DomainError(category, 'customer.test', 'Größe', { errors, retryAfterSeconds: 7 })));
+      const client = await connect(() => Promise.reject(new DomainError('customer.test' as ErrorCode, { category, text: 'Größe', errors, retryAfterSeconds: 7 })));
       const failure = await client.getCustomer(request).catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(DomainError);
       expect(failure).toMatchObject({ category, code: 'customer.test', message: 'Größe', errors, retryAfterSeconds: 7 });
@@ -242,7 +243,7 @@ describe('a stream', () => {
     await using stack = new AsyncDisposableStack();
     // oxlint-disable-next-line require-yield -- fails before its first message
     const client = await connect(stack, async function* () {
-      throw DomainError.notFound('provider.not_found', 'There is none.');
+      throw new DomainError('provider.not_found', { text: 'There is none.' });
     });
     await expect(client.listAppointments(list)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'provider.not_found' });
   });

@@ -1,6 +1,7 @@
 import { AppointmentServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
-import { createMetrics, DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { createMetrics } from '@scheduling/runtime';
 import { eventually, sumSamples, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
@@ -38,7 +39,7 @@ describe('what is counted of calls', () => {
   });
 
   it('is a refusal by its status', async () => {
-    const client = await connect(() => Promise.reject(DomainError.notFound('customer.not_found', 'no')));
+    const client = await connect(() => Promise.reject(new DomainError('customer.not_found')));
     await expect(client.getCustomer(request)).rejects.toThrow('no');
     const labels = { rpc_status: 'NOT_FOUND' };
     expect([await count('server', labels), await count('client', labels)]).toEqual([1, 1]);

@@ -1,5 +1,6 @@
-export { type DomainCategory, DomainError, type FieldError } from './domain-error.ts';
 export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
+export { isEmailAddress } from './email-address.ts';
+export { parseLanguageTag } from './language-tag.ts';
 export { type Loop, type LoopOptions, startLoop } from './loop.ts';
 export { createLogger, describeError, type Logger } from './logger.ts';
 export { type GaugeDescription, measureAtScrape, type Sample } from './measure-at-scrape.ts';
@@ -9,3 +10,4 @@ export { FatalError, runProcess } from './process.ts';
 export { currentContext, type Idempotency, newRequestId, type RequestContext, runWithContext } from './request-context.ts';
 export { type SpokenLanguage, spokenLanguage, spokenLanguages } from './spoken-languages.ts';
 export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, type SpanOptions, startSpan, startTracing } from './tracing.ts';
+export { isUuid } from './uuid.ts';

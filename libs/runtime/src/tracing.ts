@@ -1,5 +1,5 @@
 import { type Attributes, context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { DomainError } from './domain-error.ts';
+import { DomainError } from '@scheduling/errors';
 import type { TracingOptions } from './export-spans.ts';
 
 /** What spans say must not be personal: route patterns, ids, states and the CRM, never an address, a reference or a text. */

@@ -1,8 +1,8 @@
 import { DatabaseServiceService } from '@scheduling/contracts/operations/v1';
+import { DomainError } from '@scheduling/errors';
 import { type MessagingSchema, readOutboxState } from '@scheduling/messaging';
 import { type Database, inspectDatabase, type MigrationSet } from '@scheduling/postgres';
 import { type HostedService, hostService } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 
 /** Tells operators how this service's database is. */
@@ -15,7 +15,7 @@ export function hostDatabaseService<Schema extends MessagingSchema>(options: {
   return hostService(DatabaseServiceService, {
     getDatabaseState: async () => {
       const { missing, newer, breaking, time } = await inspectDatabase(options.url, options.migrations).catch((error: unknown) => {
-        throw DomainError.unavailable('database.unavailable', 'the database does not answer', error);
+        throw new DomainError('database.unavailable', { cause: error });
       });
       const outbox = missing.length > 0 ? undefined : await readOutboxState(db);
       return {

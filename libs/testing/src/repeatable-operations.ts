@@ -1,4 +1,5 @@
-import { DomainError, newRequestId, runWithContext } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { newRequestId, runWithContext } from '@scheduling/runtime';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 import { DatabaseServiceService, type GetDatabaseStateResponse } from '@scheduling/contracts/operations/v1';
+import { DomainError } from '@scheduling/errors';
 import { createClient } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import { callOptions } from '../call-options.ts';
 import { addressVariable, type Service, services, type System } from '../config.ts';
 import { checkClock } from './check-clock.ts';

@@ -1,4 +1,3 @@
-import { DomainError } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { archivedUntil } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
@@ -56,10 +55,3 @@ export function detailColumns(details: AppointmentDetails) {
   };
 }
 
-export function appointmentNotFound(): DomainError {
-  return DomainError.notFound('appointment.not_found', 'There is no appointment with this reference.');
-}
-
-export function seriesNotFound(): DomainError {
-  return DomainError.notFound('series.not_found', 'There is no series with this id.');
-}

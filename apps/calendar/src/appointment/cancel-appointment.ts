@@ -1,15 +1,16 @@
+import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
-import { mailsOnCancelledAppointment, type ParticipationState } from '../participation/moves.ts';
-import { toStateMessage } from '../participation/participation.ts';
+import { isActive, type ParticipationState } from '../participation/moves.ts';
 import { reclaimOf } from '../participation/reclaim-reservations.ts';
-import { findProvider } from '../provider/find-provider.ts';
-import { appointmentNotFound, type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
+import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
 
 export interface AppointmentCancellation {
   crmId: string;
@@ -24,7 +25,7 @@ export interface AppointmentCancellation {
  * happens. Rejects with `appointment.not_found` or `provider.not_found`.
  */
 export async function cancelAppointment(dependencies: CalendarDependencies, request: AppointmentCancellation): Promise<AppointmentRecord> {
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
     const { id, state } = await tx
       .selectFrom('appointment')
@@ -33,7 +34,7 @@ export async function cancelAppointment(dependencies: CalendarDependencies, requ
       .where('provider_id', '=', provider.id)
       .where('reference', '=', request.appointmentReference)
       .forNoKeyUpdate()
-      .executeTakeFirstOrThrow(appointmentNotFound);
+      .executeTakeFirstOrThrow(() => new DomainError('appointment.not_found'));
     if (state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, request, id);
     const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crm_id', '=', request.crmId).where('id', '=', id).execute();
     const [record] = await withParticipations(tx, rows);
@@ -53,7 +54,7 @@ async function cancelWithParticipations(
   const cancelled = await cancelParticipations(tx, crmId, id);
   await tx.updateTable('appointment').set({ state: 'CANCELLED', taken: 0 }).where('crm_id', '=', crmId).where('id', '=', id).execute();
 
-  const told = cancelled.filter((participation) => mailsOnCancelledAppointment(participation.from_state));
+  const told = cancelled.filter((participation) => isActive(participation.from_state));
   if (message !== undefined && told.length > 0) {
     const texts = told.map((participation) => ({
       crm_id: crmId,
@@ -68,9 +69,9 @@ async function cancelWithParticipations(
     participationId: participation.id,
     version: participation.version,
     cause: ParticipationChangeCause.APPOINTMENT_CANCELLED,
-    fromState: toStateMessage(participation.from_state),
-    toState: toStateMessage('CANCELED'),
-    notify: mailsOnCancelledAppointment(participation.from_state),
+    fromState: ParticipationStateMessage[participation.from_state],
+    toState: ParticipationStateMessage.CANCELED,
+    notify: isActive(participation.from_state),
   }));
   await appendEvent(tx, events.participationChanged, ...facts);
   bookings.expired(tx, reclaimed);

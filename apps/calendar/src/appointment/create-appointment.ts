@@ -1,27 +1,21 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { isUniqueViolation, transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { type ParticipationState, takesSeat } from '../participation/moves.ts';
-import { participationReferenceTaken, reservationSeconds, toStateMessage } from '../participation/participation.ts';
+import { reservationSeconds } from '../participation/participation.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
-import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
-import {
-  type AppointmentDetails,
-  appointmentNotFound,
-  type AppointmentRecord,
-  detailColumns,
-  selectAppointments,
-  withParticipations,
-} from './appointment.ts';
+import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
+import { type AppointmentDetails, type AppointmentRecord, detailColumns, selectAppointments, withParticipations } from './appointment.ts';
 
 export interface EmbeddedParticipation {
   reference: string;
@@ -52,7 +46,6 @@ interface Period {
   endsAt: Date;
 }
 
-export const maxParticipations = 500;
 /** The second one follows the removal of expired reservations, or a deletion that came in between. */
 const maxAttempts = 3;
 
@@ -62,7 +55,7 @@ const maxAttempts = 3;
  * `participation.reference_taken`.
  */
 export async function createAppointment(dependencies: CalendarDependencies, request: NewAppointment): Promise<CreatedAppointment> {
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   const period = readPeriod(request, provider.time_zone);
   const digest = digestOf(request, period);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
@@ -71,17 +64,17 @@ export async function createAppointment(dependencies: CalendarDependencies, requ
       if (answer !== undefined) return answer;
     } catch (error) {
       if (!isUniqueViolation(error, 'participation_reference_key')) throw error;
-      if (attempt > 0) throw participationReferenceTaken();
+      if (attempt > 0) throw new DomainError('participation.reference_taken');
       await reclaimReservations(dependencies, request.crmId, request.participations.map((participation) => participation.reference));
     }
   }
-  throw DomainError.unavailable('appointment.busy', 'The appointment is being created and deleted by others.');
+  throw new DomainError('appointment.busy');
 }
 
 function readPeriod(request: NewAppointment, timeZone: string): Period {
   const errors = collectFieldErrors();
-  const startsAt = errors.dateTime('/start', request.start, timeZone);
-  const endsAt = errors.dateTime('/end', request.end, timeZone);
+  const startsAt = parseDateTime(request.start, timeZone);
+  const endsAt = parseDateTime(request.end, timeZone);
   if (endsAt <= startsAt) errors.add('/end', 'must be after start');
   checkParticipations(errors, request.participations);
   errors.throwIfAny('appointment.invalid');
@@ -89,7 +82,6 @@ function readPeriod(request: NewAppointment, timeZone: string): Period {
 }
 
 function checkParticipations(errors: FieldErrors, participations: EmbeddedParticipation[]): void {
-  if (participations.length > maxParticipations) errors.add('/participations', `must not be more than ${maxParticipations}`);
   const seen = new Set<string>();
   for (const [index, { reference }] of participations.entries()) {
     if (seen.has(reference)) errors.add(`/participations/${index}/reference`, 'occurs more than once');
@@ -118,13 +110,13 @@ function createOrFindAppointment(
       if (appointment === undefined) return undefined;
       if (created) for (const { state } of request.participations) bookings.moved(tx, crmId, undefined, state);
       const { row } = appointment;
-      if (!created && (row.provider_id !== provider.id || !row.content_digest.equals(digest))) throw appointmentReferenceTaken();
+      if (!created && (row.provider_id !== provider.id || !row.content_digest.equals(digest))) throw new DomainError('appointment.reference_taken');
       return { appointment, created };
     },
     keep: (answer) => answer && { resourceIds: [answer.appointment.row.id], created: answer.created },
     replay: async (tx, { resourceIds, created }) => {
       const appointment = await findAppointment(tx, archiveAfterDays, { crmId, id: resourceIds[0]! });
-      if (appointment === undefined) throw appointmentNotFound();
+      if (appointment === undefined) throw new DomainError('appointment.not_found');
       return { appointment, created };
     },
   });
@@ -192,7 +184,7 @@ async function insertEmbedded(
     version: 1,
     cause: ParticipationChangeCause.CREATED,
     fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: toStateMessage(row.state),
+    toState: ParticipationStateMessage[row.state],
     notify: false,
   }));
   await appendEvent(tx, events.participationChanged, ...facts);
@@ -208,6 +200,3 @@ async function findAppointment(
   return (await withParticipations(tx, rows))[0];
 }
 
-function appointmentReferenceTaken(): DomainError {
-  return DomainError.conflict('appointment.reference_taken', 'An appointment with this reference and other content exists.');
-}

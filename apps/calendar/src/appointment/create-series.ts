@@ -1,20 +1,19 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import type { Insertable, Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
-import { parseTimeOfDay, toDate } from '../date-time.ts';
+import { parseDateTime, parseTimeOfDay, toDate } from '../date-time.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
-import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
+import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
 import {
   type AppointmentDetails,
   type AppointmentRecord,
   type AppointmentRow,
   detailColumns,
   selectAppointments,
-  seriesNotFound,
   withParticipations,
 } from './appointment.ts';
 import { daysOfSpan, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
@@ -47,7 +46,7 @@ export async function createSeries(
   request: NewSeries,
 ): Promise<{ seriesId: string; appointments: AppointmentRecord[] }> {
   const { database, archiveAfterDays } = dependencies;
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   const slots = takeSlots(readPlan(request, provider.time_zone));
   const seriesId = randomUUIDv7();
   const rows = slots.map((slot) => toRow(request, provider.id, seriesId, slot));
@@ -60,7 +59,7 @@ export async function createSeries(
     keep: () => ({ resourceIds: [seriesId], created: true }),
     replay: async (tx, { resourceIds }) => {
       const left = await findSeries(tx, provider, resourceIds[0]!, archiveAfterDays);
-      if (left.length === 0) throw seriesNotFound();
+      if (left.length === 0) throw new DomainError('series.not_found');
       return { seriesId: resourceIds[0]!, appointments: await withParticipations(tx, left) };
     },
   });
@@ -77,25 +76,17 @@ function findSeries(tx: Transaction<CalendarSchema>, provider: ProviderRow, seri
 
 function readPlan(request: NewSeries, timeZone: string): SeriesPlan {
   const errors = collectFieldErrors();
-  const readTimeOfDay = (pointer: string, given: string | undefined, ofSpan: string): Temporal.PlainTime | undefined =>
-    given === undefined ? parseTimeOfDay(ofSpan, timeZone) : errors.timeOfDay(pointer, given, timeZone);
-  const spanFrom = errors.dateTime('/series_data/from', request.spanFrom, timeZone);
-  const spanTo = errors.dateTime('/series_data/to', request.spanTo, timeZone);
-  const windowFrom = readTimeOfDay('/from', request.windowFrom, request.spanFrom);
-  const windowTo = readTimeOfDay('/to', request.windowTo, request.spanTo);
+  const spanFrom = parseDateTime(request.spanFrom, timeZone);
+  const spanTo = parseDateTime(request.spanTo, timeZone);
   if (spanTo <= spanFrom) errors.add('/series_data/to', 'must be after from');
-  if (request.raster < 1) errors.add('/series_data/raster', 'must be at least 1 minute');
-  for (const [index, weekday] of request.weekdays.entries()) {
-    if (weekday < 1 || weekday > 7) errors.add(`/series_data/weekdays/${index}`, 'must be from "1" (Monday) to "7" (Sunday)');
-  }
   errors.throwIfAny('appointment.invalid');
 
   const plan: SeriesPlan = {
     timeZone,
     spanFrom: toInstant(spanFrom),
     spanTo: toInstant(spanTo),
-    windowFrom: windowFrom!,
-    windowTo: windowTo!,
+    windowFrom: parseTimeOfDay(request.windowFrom ?? request.spanFrom, timeZone),
+    windowTo: parseTimeOfDay(request.windowTo ?? request.spanTo, timeZone),
     raster: request.raster,
     weekdays: request.weekdays.length === 0 ? undefined : new Set(request.weekdays),
   };
@@ -112,9 +103,9 @@ function takeSlots(plan: SeriesPlan): Slot[] {
     .toArray();
   if (slots.length > maxAppointments) throw seriesTooLong();
   if (slots.length === 0) {
-    throw DomainError.invalid('series.empty', 'The series has no appointments.', [
-      { pointer: '/series_data', detail: 'no slot of the raster fits into the daily window on a listed weekday' },
-    ]);
+    throw new DomainError('series.empty', {
+      errors: [{ pointer: '/series_data', detail: 'no slot of the raster fits into the daily window on a listed weekday' }],
+    });
   }
   return slots;
 }
@@ -136,9 +127,9 @@ function toRow(request: NewSeries, providerId: string, seriesId: string, { start
 }
 
 function seriesTooLong(): DomainError {
-  return DomainError.invalid('series.too_long', `A series has at most ${maxAppointments} appointments.`, [
-    { pointer: '/series_data', detail: `has more than ${maxAppointments} appointments, or more than ${maxDays} days` },
-  ]);
+  return new DomainError('series.too_long', {
+    errors: [{ pointer: '/series_data', detail: `has more than ${maxAppointments} appointments, or more than ${maxDays} days` }],
+  });
 }
 
 function toInstant(date: Date): Temporal.Instant {

@@ -1,8 +1,8 @@
+import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { findProvider } from '../provider/find-provider.ts';
-import { appointmentNotFound, seriesNotFound } from './appointment.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 
 export interface AppointmentDeletion {
   crmId: string;
@@ -15,11 +15,11 @@ export interface AppointmentDeletion {
  * `appointment.not_found`, `series.not_found` or `provider.not_found`.
  */
 export async function deleteAppointments(dependencies: CalendarDependencies, { target, ...request }: AppointmentDeletion): Promise<void> {
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   await dependencies.database.transaction(async (tx) => {
     const targets = await selectTargets(tx, { crmId: request.crmId, providerId: provider.id, target }).forUpdate().execute();
     const ids = targets.map((appointment) => appointment.id);
-    if (ids.length === 0) throw 'seriesId' in target ? seriesNotFound() : appointmentNotFound();
+    if (ids.length === 0) throw 'seriesId' in target ? new DomainError('series.not_found') : new DomainError('appointment.not_found');
     const deleted = await tx.deleteFrom('appointment').where('crm_id', '=', request.crmId).where('id', 'in', ids).returning('taken').execute();
     dependencies.bookings.freed(tx, deleted.reduce((sum, { taken }) => sum + taken, 0));
   });

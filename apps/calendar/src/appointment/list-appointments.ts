@@ -1,10 +1,11 @@
 import { type Kysely, sql } from 'kysely';
 import { archivedUntil } from '../db/clock.ts';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
-import { findProvider } from '../provider/find-provider.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
 
 export interface AppointmentsQuery {
@@ -49,7 +50,7 @@ export async function* listAppointments(
   query: AppointmentsQuery,
   signal: AbortSignal,
 ): AsyncGenerator<AppointmentsPart> {
-  const provider = await findProvider(dependencies, query);
+  const provider = await requireProvider(dependencies, query);
   const { filter, start } = readQuery(query, provider.id, provider.time_zone, dependencies.archiveAfterDays);
   const db = dependencies.database.kysely;
   let after = start;
@@ -94,12 +95,11 @@ function readQuery(
   archiveAfterDays: number,
 ): { filter: AppointmentsFilter; start: PagePosition | undefined } {
   const errors = collectFieldErrors();
-  const from = query.from === undefined ? undefined : errors.dateTime('/from', query.from, timeZone);
-  const to = query.to === undefined ? undefined : errors.dateTime('/to', query.to, timeZone);
+  const from = query.from === undefined ? undefined : parseDateTime(query.from, timeZone);
+  const to = query.to === undefined ? undefined : parseDateTime(query.to, timeZone);
   if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
   const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
   if (query.cursor !== undefined && start === undefined) errors.add('/cursor', 'is not a valid cursor');
-  if (query.limit === 0) errors.add('/limit', 'must be at least 1');
   errors.throwIfAny('appointment.invalid');
   const { crmId, productReference, resourceReference, includeArchived } = query;
   return { filter: { crmId, providerId, productReference, resourceReference, from, to, archiveAfterDays, includeArchived }, start };

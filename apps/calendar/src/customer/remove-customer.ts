@@ -1,12 +1,12 @@
+import { DomainError } from '@scheduling/errors';
 import { forgetKeys } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
-import type { AppointmentTable, CalendarSchema, ParticipationTable } from '../db/schema.ts';
+import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
-import { takesSeat } from '../participation/moves.ts';
+import { isActive, takesSeat } from '../participation/moves.ts';
 
 export interface CustomerId {
   crmId: string;
@@ -35,7 +35,7 @@ export async function removeCustomer(
     const removed = await database.transaction((tx) => tryRemove(tx, bookings, request));
     if (removed !== undefined) return removed;
   }
-  throw DomainError.unavailable('customer.busy', 'The customer is being booked by others.');
+  throw new DomainError('customer.busy');
 }
 
 /**
@@ -49,7 +49,7 @@ async function tryRemove(
 ): Promise<RemovedParticipation[] | undefined> {
   const appointments = await lockAppointments(tx, customer);
   await lockCustomer(tx, customer);
-  const participations = await selectParticipationsOf(tx, customer);
+  const participations = await selectParticipationsOfCustomer(tx, customer);
   const future = new Map(appointments.filter(({ is_future }) => is_future).map((appointment) => [appointment.id, appointment]));
   const locked = new Set(appointments.map(({ id }) => id));
   if (participations.some(({ appointment_id: id }) => !locked.has(id))) return undefined;
@@ -95,17 +95,13 @@ async function lockCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId
   await tx.selectFrom('customer').select('id').where('crm_id', '=', crmId).where('id', '=', customerId).forUpdate().execute();
 }
 
-function selectParticipationsOf(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
+function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('participation')
     .select(['id', 'appointment_id', 'state', 'version', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('is_over')])
     .where('crm_id', '=', crmId)
     .where('customer_id', '=', customerId)
     .execute();
-}
-
-function isActive(state: ParticipationTable['state']): boolean {
-  return state === 'REQUESTED' || takesSeat(state);
 }
 
 async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
@@ -124,7 +120,7 @@ async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerI
     .execute();
 }
 
-type Leaving = Awaited<ReturnType<typeof selectParticipationsOf>>[number];
+type Leaving = Awaited<ReturnType<typeof selectParticipationsOfCustomer>>[number];
 
 async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId, leaving: Leaving[]): Promise<void> {
   if (leaving.length === 0) return;
@@ -180,5 +176,5 @@ export async function forgetRemovedParticipations(tx: Transaction<CalendarSchema
 function hasFutureAppointments(references: string[]): DomainError {
   const shown = references.slice(0, 10).join(', ');
   const more = references.length > 10 ? ` and ${references.length - 10} more` : '';
-  return DomainError.conflict('customer.has_future_appointments', `The customer takes part in future appointments: ${shown}${more}.`);
+  return new DomainError('customer.has_future_appointments', { text: `The customer takes part in future appointments: ${shown}${more}.` });
 }

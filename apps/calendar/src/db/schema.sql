@@ -221,7 +221,7 @@ BEGIN
   PERFORM FROM participation WHERE crm_id = the_crm AND reference = new_reference;
   IF FOUND THEN RETURN answer || jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
   IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full'); END IF;
+  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
 
   IF takes_seat THEN
     UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
@@ -289,7 +289,7 @@ BEGIN
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'gone'); END IF;
   IF present.version <> expected_version THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
   IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full'); END IF;
+  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
 
   IF seats <> 0 THEN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;

@@ -1,5 +1,6 @@
+import { DomainError } from '@scheduling/errors';
 import { afterCommit, translatePostgresError } from '@scheduling/postgres';
-import { DomainError, type Metrics } from '@scheduling/runtime';
+import type { Metrics } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { Counter } from 'prom-client';
 import type { CalendarSchema } from '../db/schema.ts';

@@ -6,8 +6,8 @@
 -- Request: crmId, providerReference, appointmentReference, customerReference, id, reference, state, takesSeat, needsActive, exempt,
 --   reservationSeconds, message (may be null), event (a row of the outbox, its payload in base64).
 -- Answer: outcome, which is created, provider_unknown, appointment_unknown, customer_unknown, appointment_cancelled, full or exists; reclaimed, the
---   number of expired reservations that it removed; with created and exists also appointmentId and customerId; with created also name, email,
---   mobile and reservedUntil.
+--   number of expired reservations that it removed; with full also capacity; with created and exists also appointmentId and customerId; with
+--   created also name, email, mobile and reservedUntil.
 -- A reference that another transaction takes at this moment for another appointment violates participation_reference_key.
 CREATE OR REPLACE FUNCTION create_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -43,7 +43,7 @@ BEGIN
   PERFORM FROM participation WHERE crm_id = the_crm AND reference = new_reference;
   IF FOUND THEN RETURN answer || jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
   IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full'); END IF;
+  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
 
   IF takes_seat THEN
     UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;

@@ -1,30 +1,22 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { outboxJson } from '@scheduling/messaging';
 import { isUniqueViolation, runOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
-import { appointmentNotFound } from '../appointment/appointment.ts';
-import { fetchCustomer } from '../customer/find-customer.ts';
+import { fetchCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { fetchProvider } from '../provider/find-provider.ts';
+import { fetchProvider } from '../provider/provider-copy.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
-import { type Move, moveParticipation, selectMovableParticipations } from './move-participation.ts';
-import { appointmentCancelled, mailsOnCreation, needsActiveAppointment, takesSeat } from './moves.ts';
-import {
-  capacityExhausted,
-  findParticipation,
-  type ParticipationRecord,
-  participationReferenceTaken,
-  reservationSeconds,
-  toStateMessage,
-} from './participation.ts';
+import { moveParticipation, type RequestedMove, selectMovableParticipations } from './move-participation.ts';
+import { isActive, mailsOnCreation, takesSeat } from './moves.ts';
+import { capacityExhausted, type ParticipationRecord, requireParticipation, reservationSeconds } from './participation.ts';
 import { reclaimReservations } from './reclaim-reservations.ts';
 
-export interface NewParticipation extends Move {
+export interface NewParticipation extends RequestedMove {
   crmId: string;
   providerReference: string;
   reference: string;
@@ -65,7 +57,7 @@ export async function createParticipation(
         return answer;
     }
   }
-  throw DomainError.unavailable('participation.busy', 'The participation is being changed by others.');
+  throw new DomainError('participation.busy');
 }
 
 interface CreatedParticipation {
@@ -86,7 +78,7 @@ async function tryToBook(
     return await runOnce(database, crmId, {
       work: (db) => book(db, bookings, id, request),
       keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: answer.created }),
-      replay: async (db, { resourceIds, created }) => ({ participation: await findParticipation(db, { crmId, id: resourceIds[0]! }), created }),
+      replay: async (db, { resourceIds, created }) => ({ participation: await requireParticipation(db, { crmId, id: resourceIds[0]! }), created }),
     });
   } catch (error) {
     // Made at this moment for another appointment: the next attempt finds it, or finds it gone.
@@ -111,11 +103,11 @@ async function book(
     case 'customer_unknown':
       return result.outcome;
     case 'appointment_unknown':
-      throw appointmentNotFound();
+      throw new DomainError('appointment.not_found');
     case 'appointment_cancelled':
-      throw appointmentCancelled();
+      throw new DomainError('appointment.cancelled');
     case 'full':
-      throw capacityExhausted();
+      throw capacityExhausted(result.capacity);
     case 'exists':
       return moveExisting(db, bookings, request, result);
   }
@@ -127,6 +119,7 @@ type Outcome = 'created' | 'provider_unknown' | 'appointment_unknown' | 'custome
 interface InsertResult {
   outcome: Outcome;
   reclaimed?: number;
+  capacity?: number;
   appointmentId?: string;
   customerId?: string;
   name?: string;
@@ -143,7 +136,7 @@ async function insertParticipation(db: Kysely<CalendarSchema>, id: string, reque
     version: 1,
     cause: ParticipationChangeCause.CREATED,
     fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: toStateMessage(state),
+    toState: ParticipationStateMessage[state],
     notify: request.sendMails && mailsOnCreation(state),
   });
   const booking = {
@@ -155,7 +148,7 @@ async function insertParticipation(db: Kysely<CalendarSchema>, id: string, reque
     reference,
     state,
     takesSeat: takesSeat(state),
-    needsActive: needsActiveAppointment(state),
+    needsActive: isActive(state),
     exempt: request.ignoreCapacity,
     reservationSeconds,
     message: request.message ?? null,
@@ -179,7 +172,7 @@ async function moveExisting(
   if (existing === undefined) return 'reference_unsettled';
   if (existing.expired) return 'reference_expired';
   if (request.onDuplicateRaise || existing.appointment_id !== appointmentId || existing.customer_id !== customerId) {
-    throw participationReferenceTaken();
+    throw new DomainError('participation.reference_taken');
   }
   return { participation: await moveParticipation(db, bookings, existing, request), created: false };
 }

@@ -1,6 +1,8 @@
+import { DomainError } from '@scheduling/errors';
+import { isUuid } from '@scheduling/runtime';
 import { type AppointmentRecord, selectAppointments } from '../appointment/appointment.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { isNotOver, participationNotFound, type ParticipationRecord, selectParticipations } from './participation.ts';
+import { isNotOver, type ParticipationRecord, selectParticipations } from './participation.ts';
 
 export interface NoticeKey {
   crmId: string;
@@ -20,14 +22,12 @@ export interface ParticipationNotice {
   customerId: string | null;
 }
 
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** Everything a mail about one version of a participation needs; the appointment comes without participations. Rejects with `participation.not_found` once it is gone. */
 export async function getParticipationNotice(
   { database, archiveAfterDays }: CalendarDependencies,
   { crmId, participationId, version }: NoticeKey,
 ): Promise<ParticipationNotice> {
-  if (!uuidPattern.test(participationId)) throw participationNotFound();
+  if (!isUuid(participationId)) throw new DomainError('participation.not_found');
   const db = database.kysely;
   const { appointment_id: appointmentId, customer_id: customerId, language, message, ...participation } = await selectParticipations(db)
     .leftJoin('participation_message', (join) =>
@@ -40,11 +40,11 @@ export async function getParticipationNotice(
     .where('participation.crm_id', '=', crmId)
     .where('participation.id', '=', participationId)
     .where(isNotOver)
-    .executeTakeFirstOrThrow(participationNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
   const row = await selectAppointments(db, archiveAfterDays)
     .where('crm_id', '=', crmId)
     .where('id', '=', appointmentId)
-    .executeTakeFirstOrThrow(participationNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
   // The other participants are nobody's business in a mail.
   return { participation, appointment: { row, participations: [] }, providerId: row.provider_id, message, language, customerId };
 }

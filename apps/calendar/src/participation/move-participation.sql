@@ -3,7 +3,7 @@
 -- Request: crmId, participationId, expectedVersion, state, seats (what the move adds to the taken seats: -1, 0 or 1), needsActive, exempt (from
 --   now on), message (may be null), event (a row of the outbox, its payload in base64).
 -- Answer: outcome, which is moved, gone, appointment_cancelled, full, or stale when the version is not the expected one: the caller decides
---   anew; reclaimed, the number of expired reservations that it removed.
+--   anew; reclaimed, the number of expired reservations that it removed; with full also capacity.
 CREATE OR REPLACE FUNCTION move_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
@@ -30,7 +30,7 @@ BEGIN
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'gone'); END IF;
   IF present.version <> expected_version THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
   IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full'); END IF;
+  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
 
   IF seats <> 0 THEN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;

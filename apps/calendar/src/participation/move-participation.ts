@@ -1,13 +1,14 @@
+import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { outboxJson } from '@scheduling/messaging';
-import { DomainError } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
-import { appointmentCancelled, findMove, needsActiveAppointment, type ParticipationState, seatsOfMove } from './moves.ts';
-import { capacityExhausted, participationNotFound, type ParticipationRecord, selectParticipations, toStateMessage } from './participation.ts';
+import { checkMove, isActive, type ParticipationState, seatsOfMove } from './moves.ts';
+import { capacityExhausted, type ParticipationRecord, selectParticipations } from './participation.ts';
 
 /** A participation with what decides about its moves. */
 export interface MovableParticipation extends ParticipationRecord {
@@ -21,7 +22,7 @@ export interface MovableParticipation extends ParticipationRecord {
   expired: boolean;
 }
 
-export interface Move {
+export interface RequestedMove {
   state: ParticipationState;
   message?: string | undefined;
   ignoreCapacity: boolean;
@@ -40,25 +41,25 @@ export async function moveParticipation(
   db: Kysely<CalendarSchema>,
   bookings: BookingMetrics,
   present: MovableParticipation,
-  move: Move,
+  move: RequestedMove,
 ): Promise<ParticipationRecord> {
   let current: MovableParticipation | undefined = present;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    if (current === undefined || current.expired) throw participationNotFound();
-    const allowed = findMove(current.state, move.state, current.appointment_state);
+    if (current === undefined || current.expired) throw new DomainError('participation.not_found');
+    const allowed = checkMove(current.state, move.state, current.appointment_state);
     if (allowed === undefined) return current;
-    const { outcome, reclaimed = 0 } = await writeMove(db, current, move, allowed.mail && move.sendMails);
+    const { outcome, reclaimed = 0, capacity } = await writeMove(db, current, move, allowed.mail && move.sendMails);
     bookings.expired(db, reclaimed);
     switch (outcome) {
       case 'moved':
         bookings.moved(db, current.crm_id, current.state, move.state);
         return movedRecord(current, move);
       case 'gone':
-        throw participationNotFound();
+        throw new DomainError('participation.not_found');
       case 'appointment_cancelled':
-        throw appointmentCancelled();
+        throw new DomainError('appointment.cancelled');
       case 'full':
-        throw capacityExhausted();
+        throw capacityExhausted(capacity);
       case 'stale':
         current = await selectMovableParticipations(db)
           .where('participation.crm_id', '=', current.crm_id)
@@ -66,7 +67,7 @@ export async function moveParticipation(
           .executeTakeFirst();
     }
   }
-  throw DomainError.unavailable('participation.busy', 'The participation is being changed by others.');
+  throw new DomainError('participation.busy');
 }
 
 export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
@@ -89,16 +90,17 @@ export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
 interface MoveResult {
   outcome: 'moved' | 'gone' | 'stale' | 'appointment_cancelled' | 'full';
   reclaimed?: number;
+  capacity?: number;
 }
 
-async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: Move, notify: boolean): Promise<MoveResult> {
+async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: RequestedMove, notify: boolean): Promise<MoveResult> {
   const event = outboxJson(events.participationChanged, {
     crmId: current.crm_id,
     participationId: current.id,
     version: current.version + 1,
     cause: ParticipationChangeCause.UPDATED,
-    fromState: toStateMessage(current.state),
-    toState: toStateMessage(move.state),
+    fromState: ParticipationStateMessage[current.state],
+    toState: ParticipationStateMessage[move.state],
     notify,
   });
   const request = {
@@ -107,7 +109,7 @@ async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipati
     expectedVersion: current.version,
     state: move.state,
     seats: seatsOfMove(current.state, move.state),
-    needsActive: needsActiveAppointment(move.state),
+    needsActive: isActive(move.state),
     exempt: move.ignoreCapacity,
     message: move.message ?? null,
     event,
@@ -116,7 +118,7 @@ async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipati
   return rows[0]!.result;
 }
 
-function movedRecord(current: MovableParticipation, { state, message }: Move): ParticipationRecord {
+function movedRecord(current: MovableParticipation, { state, message }: RequestedMove): ParticipationRecord {
   return {
     ...current,
     state,

@@ -1,16 +1,16 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import type { AppointmentState } from '../db/schema.ts';
 
 export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
 export type ParticipationState = (typeof participationStates)[number];
 
-interface Move {
+interface AllowedMove {
   /** Whether the participant gets a mail about it. */
   mail: boolean;
 }
 
 /** Every move that is allowed, from each state (interface 3.1). */
-const moves: Record<ParticipationState, Partial<Record<ParticipationState, Move>>> = {
+const moves: Record<ParticipationState, Partial<Record<ParticipationState, AllowedMove>>> = {
   RESERVED: { BOOKED: { mail: true }, CANCELED: { mail: false } },
   REQUESTED: { BOOKED: { mail: true }, CANCELED: { mail: true } },
   BOOKED: { CANCELED: { mail: true }, DELETED: { mail: false } },
@@ -18,15 +18,19 @@ const moves: Record<ParticipationState, Partial<Record<ParticipationState, Move>
   DELETED: { CANCELED: { mail: false } },
 };
 
-/** Undefined when the state is the present one already: nothing happens then. */
-export function findMove(from: ParticipationState, to: ParticipationState, appointment: AppointmentState): Move | undefined {
+/**
+ * What the move brings with it; undefined when the state is the present one already, so that nothing happens. Throws
+ * `participation.state_unsupported`, `participation.move_not_allowed` or `appointment.cancelled`.
+ */
+export function checkMove(from: ParticipationState, to: ParticipationState, appointment: AppointmentState): AllowedMove | undefined {
   if (from === to) return undefined;
   if (to === 'RESERVED' || to === 'REQUESTED') {
-    throw DomainError.invalid('participation.state_unsupported', `A participation cannot be moved to ${to}; create a new one instead.`, [
-      { pointer: '/state', detail: `cannot be ${to} in an update` },
-    ]);
+    throw new DomainError('participation.state_unsupported', {
+      text: `A participation cannot be moved to ${to}; create a new one instead.`,
+      errors: [{ pointer: '/state', detail: `cannot be ${to} in an update` }],
+    });
   }
-  if (to === 'BOOKED' && appointment === 'CANCELLED') throw appointmentCancelled();
+  if (to === 'BOOKED' && appointment === 'CANCELLED') throw new DomainError('appointment.cancelled');
   const move = moves[from][to];
   if (move === undefined) throw moveNotAllowed(from, to);
   return move;
@@ -41,8 +45,11 @@ export function seatsOfMove(from: ParticipationState, to: ParticipationState): n
   return Number(takesSeat(to)) - Number(takesSeat(from));
 }
 
-/** Whether the appointment must not be cancelled for a participation to come into this state. */
-export function needsActiveAppointment(state: ParticipationState): boolean {
+/**
+ * Whether the participant counts on the appointment. Then the appointment must not be cancelled for a participation to come into this state,
+ * its cancellation is told by mail (interface 3.2), and it stands in the way of the customer's deletion (interface 4.4).
+ */
+export function isActive(state: ParticipationState): boolean {
   return takesSeat(state) || state === 'REQUESTED';
 }
 
@@ -51,19 +58,9 @@ export function mailsOnCreation(state: ParticipationState): boolean {
   return state === 'BOOKED' || state === 'REQUESTED';
 }
 
-/** Those who count on the appointment are told that it is cancelled (interface 3.2). */
-export function mailsOnCancelledAppointment(state: ParticipationState): boolean {
-  return state === 'RESERVED' || state === 'REQUESTED' || state === 'BOOKED';
-}
-
-export function appointmentCancelled(): DomainError {
-  return DomainError.conflict('appointment.cancelled', 'The appointment is cancelled and cannot be booked.');
-}
-
 function moveNotAllowed(from: ParticipationState, to: ParticipationState): DomainError {
   const allowed = Object.keys(moves[from]).join(' and ');
-  return DomainError.conflict(
-    'participation.move_not_allowed',
-    `A participation that is ${from} cannot become ${to}; allowed from here: ${allowed || 'nothing'}.`,
-  );
+  return new DomainError('participation.move_not_allowed', {
+    text: `A participation that is ${from} cannot become ${to}; allowed from here: ${allowed || 'nothing'}.`,
+  });
 }

@@ -1,5 +1,4 @@
-import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
@@ -22,18 +21,6 @@ export interface ParticipationRecord {
   messages: string[];
   /** Set exactly while RESERVED. */
   reserved_until: Date | null;
-}
-
-const stateMessages: Record<ParticipationState, ParticipationStateMessage> = {
-  RESERVED: ParticipationStateMessage.RESERVED,
-  REQUESTED: ParticipationStateMessage.REQUESTED,
-  BOOKED: ParticipationStateMessage.BOOKED,
-  CANCELED: ParticipationStateMessage.CANCELED,
-  DELETED: ParticipationStateMessage.DELETED,
-};
-
-export function toStateMessage(state: ParticipationState): ParticipationStateMessage {
-  return stateMessages[state];
 }
 
 /** All columns of {@link ParticipationRecord}, expired reservations among the rows. */
@@ -63,12 +50,12 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
 export const isNotOver = sql<boolean>`(participation.reserved_until IS NULL OR participation.reserved_until > ${databaseNow})`;
 
 /** Rejects with `participation.not_found`, for a reservation that is over too. */
-export function findParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
+export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
   return selectParticipations(db)
     .where('participation.crm_id', '=', crmId)
     .where('participation.id', '=', id)
     .where(isNotOver)
-    .executeTakeFirstOrThrow(participationNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
 }
 
 /** The participations of some appointments, by appointment, in the order of their creation; a reservation that is over is not shown. */
@@ -79,13 +66,13 @@ export async function listParticipations(
 ): Promise<Map<string, ParticipationRecord[]>> {
   const byAppointment = new Map<string, ParticipationRecord[]>(appointmentIds.map((id) => [id, []]));
   if (appointmentIds.length === 0) return byAppointment;
-  for (const { appointment_id: appointmentId, ...record } of await selectParticipationsOf(db, crmId, appointmentIds).execute()) {
+  for (const { appointment_id: appointmentId, ...record } of await selectParticipationsOfAppointments(db, crmId, appointmentIds).execute()) {
     byAppointment.get(appointmentId)!.push(record);
   }
   return byAppointment;
 }
 
-export function selectParticipationsOf(db: Kysely<CalendarSchema>, crmId: string, appointmentIds: string[]) {
+export function selectParticipationsOfAppointments(db: Kysely<CalendarSchema>, crmId: string, appointmentIds: string[]) {
   return selectParticipations(db)
     .select('participation.appointment_id')
     .where('participation.crm_id', '=', crmId)
@@ -94,14 +81,7 @@ export function selectParticipationsOf(db: Kysely<CalendarSchema>, crmId: string
     .orderBy('participation.id');
 }
 
-export function participationNotFound(): DomainError {
-  return DomainError.notFound('participation.not_found', 'There is no participation with this reference.');
-}
-
-export function participationReferenceTaken(): DomainError {
-  return DomainError.conflict('participation.reference_taken', 'A participation with this reference exists.');
-}
-
-export function capacityExhausted(): DomainError {
-  return DomainError.conflict('participation.capacity_exhausted', 'All seats of the appointment are taken.');
+/** Whoever forgot to give a capacity learns that there never was a seat. Undefined: a function of the previous version has answered. */
+export function capacityExhausted(capacity: number | undefined): DomainError {
+  return new DomainError('participation.capacity_exhausted', capacity === 0 ? { text: 'The appointment has a capacity of 0: it has no seats.' } : {});
 }

@@ -1,12 +1,13 @@
+import { DomainError } from '@scheduling/errors';
 import { runOnce } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { findProvider } from '../provider/find-provider.ts';
-import { type Move, type MovableParticipation, moveParticipation, selectMovableParticipations } from './move-participation.ts';
-import { findParticipation, participationNotFound, type ParticipationRecord } from './participation.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
+import { type MovableParticipation, moveParticipation, type RequestedMove, selectMovableParticipations } from './move-participation.ts';
+import { requireParticipation, type ParticipationRecord } from './participation.ts';
 
-export interface ParticipationUpdate extends Move {
+export interface ParticipationUpdate extends RequestedMove {
   crmId: string;
   providerReference: string;
   participationReference: string;
@@ -21,11 +22,11 @@ export async function updateParticipation(dependencies: CalendarDependencies, re
       return present && moveParticipation(db, dependencies.bookings, present, request);
     },
     keep: (moved) => moved && { resourceIds: [moved.id], created: false },
-    replay: (db, { resourceIds }) => findParticipation(db, { crmId, id: resourceIds[0]! }),
+    replay: (db, { resourceIds }) => requireParticipation(db, { crmId, id: resourceIds[0]! }),
   });
   if (participation !== undefined) return participation;
-  await findProvider(dependencies, request);
-  throw participationNotFound();
+  await requireProvider(dependencies, request);
+  throw new DomainError('participation.not_found');
 }
 
 function findMovable(db: Kysely<CalendarSchema>, request: ParticipationUpdate): Promise<MovableParticipation | undefined> {

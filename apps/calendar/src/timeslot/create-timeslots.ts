@@ -1,13 +1,14 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
-import { findProvider, type ProviderRow } from '../provider/find-provider.ts';
-import { timeslotNotFound, type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
+import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
+import { type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
 import { checkWindow } from './window.ts';
 
 export interface NewTimeslot {
@@ -31,8 +32,6 @@ export interface NewTimeslots {
   timeslots: NewTimeslot[];
 }
 
-export const maxTimeslots = 500;
-
 /**
  * Creates all timeslots or none (interface 4.1) and answers them in the order of the request. A reference that exists with the same content
  * answers what exists; `created` is false when all existed. Rejects with `timeslot.invalid`, `timeslot.reference_taken` or
@@ -44,17 +43,17 @@ export async function createTimeslots(
 ): Promise<{ timeslots: TimeslotRecord[]; created: boolean }> {
   const { database, archiveAfterDays } = dependencies;
   const { crmId } = request;
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   return transactOnce(database, crmId, {
     work: async (tx) => {
       const rows = readTimeslots(request, provider, await currentMinute(tx));
       if (rows.length === 0) return { timeslots: [], created: false };
       const created = await insertTimeslots(tx, rows);
-      return { timeslots: await withAppointments(tx, crmId, await findStored(tx, rows), archiveAfterDays), created };
+      return { timeslots: await withAppointments(tx, crmId, await requireStored(tx, rows), archiveAfterDays), created };
     },
     keep: ({ timeslots, created }) => ({ resourceIds: timeslots.map(({ row }) => row.id), created }),
     replay: async (tx, { resourceIds, created }) => {
-      const rows = await findLeft(tx, crmId, resourceIds);
+      const rows = await requireRemaining(tx, crmId, resourceIds);
       return { timeslots: await withAppointments(tx, crmId, rows, archiveAfterDays), created };
     },
   });
@@ -69,8 +68,6 @@ type NewRow = Insertable<TimeslotTable>;
 
 function readTimeslots({ timeslots }: NewTimeslots, provider: ProviderRow, currentMinute: Date): NewRow[] {
   const errors = collectFieldErrors();
-  if (timeslots.length > maxTimeslots) errors.add('/timeslots', `must not be more than ${maxTimeslots}`);
-  errors.throwIfAny('timeslot.invalid');
   const seen = new Set<string>();
   const rows = timeslots.map((timeslot, index) => {
     const pointer = `/timeslots/${index}`;
@@ -83,9 +80,9 @@ function readTimeslots({ timeslots }: NewTimeslots, provider: ProviderRow, curre
 }
 
 function readTimeslot(errors: FieldErrors, pointer: string, timeslot: NewTimeslot, provider: ProviderRow, currentMinute: Date): NewRow {
-  const given = timeslot.start === undefined ? undefined : errors.dateTime(`${pointer}/start`, timeslot.start, provider.time_zone);
+  const given = timeslot.start === undefined ? undefined : parseDateTime(timeslot.start, provider.time_zone);
   const startsAt = given ?? currentMinute;
-  const endsAt = errors.dateTime(`${pointer}/end`, timeslot.end, provider.time_zone);
+  const endsAt = parseDateTime(timeslot.end, provider.time_zone);
   checkWindow(errors, pointer, { startsAt, endsAt, raster: timeslot.raster });
   const details = {
     resource_reference: timeslot.resourceReference,
@@ -118,7 +115,7 @@ async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]):
 }
 
 /** What is in the table now under the references of the request: inserted just now or, with the same content, before. */
-async function findStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<TimeslotRow[]> {
+async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<TimeslotRow[]> {
   const found = await tx
     .selectFrom('timeslot')
     .selectAll()
@@ -129,14 +126,14 @@ async function findStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Prom
   return rows.map((row) => {
     const stored = byReference.get(row.reference);
     if (stored === undefined || stored.provider_id !== row.provider_id || !stored.content_digest.equals(row.content_digest)) {
-      throw DomainError.conflict('timeslot.reference_taken', `A timeslot with the reference ${row.reference} and other content exists.`);
+      throw new DomainError('timeslot.reference_taken', { text: `A timeslot with the reference ${row.reference} and other content exists.` });
     }
     return stored;
   });
 }
 
 /** Those that have not been deleted since, in the order of the ids. Rejects with `timeslot.not_found` when none is left. */
-async function findLeft(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<TimeslotRow[]> {
+async function requireRemaining(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<TimeslotRow[]> {
   const left = await tx
     .selectFrom('timeslot')
     .selectAll()
@@ -144,6 +141,6 @@ async function findLeft(tx: Transaction<CalendarSchema>, crmId: string, ids: str
     .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
     .orderBy(sql`array_position(${ids}::uuid[], id)`)
     .execute();
-  if (left.length === 0) throw timeslotNotFound();
+  if (left.length === 0) throw new DomainError('timeslot.not_found');
   return left;
 }

@@ -1,5 +1,5 @@
 import type { CalendarDependencies } from '../dependencies.ts';
-import { findProvider } from '../provider/find-provider.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 import { findLiveAppointments, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
 import { timeslotHasAppointments } from './timeslot.ts';
 
@@ -8,7 +8,7 @@ import { timeslotHasAppointments } from './timeslot.ts';
  * appointment in its window is not cancelled.
  */
 export async function deleteTimeslot(dependencies: CalendarDependencies, request: TimeslotKey): Promise<void> {
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   await dependencies.database.transaction(async (tx) => {
     const timeslot = await lockTimeslot(tx, provider.id, request);
     const appointments = await findLiveAppointments(tx, timeslot);

@@ -1,9 +1,10 @@
 import { type Kysely, sql } from 'kysely';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
-import { findProvider } from '../provider/find-provider.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 import { type TimeslotRecord, withAppointments } from './timeslot.ts';
 
 export interface TimeslotsQuery {
@@ -31,7 +32,7 @@ export async function listTimeslots(
   dependencies: CalendarDependencies,
   query: TimeslotsQuery,
 ): Promise<{ timeslots: TimeslotRecord[]; nextCursor: string | undefined }> {
-  const provider = await findProvider(dependencies, query);
+  const provider = await requireProvider(dependencies, query);
   const { filter, after } = readQuery(query, provider.id, provider.time_zone);
   const db = dependencies.database.kysely;
   const found = await selectTimeslotsPart(db, filter, after, query.limit === undefined ? undefined : query.limit + 1).execute();
@@ -65,12 +66,11 @@ export function selectTimeslotsPart(
 
 function readQuery(query: TimeslotsQuery, providerId: string, timeZone: string): { filter: TimeslotsFilter; after: PagePosition | undefined } {
   const errors = collectFieldErrors();
-  const from = errors.dateTime('/from', query.from, timeZone);
-  const to = errors.dateTime('/to', query.to, timeZone);
+  const from = parseDateTime(query.from, timeZone);
+  const to = parseDateTime(query.to, timeZone);
   if (to <= from) errors.add('/to', 'must be after from');
   const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
   if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a valid cursor');
-  if (query.limit === 0) errors.add('/limit', 'must be at least 1');
   errors.throwIfAny('timeslot.invalid');
   return { filter: { crmId: query.crmId, providerId, resourceReference: query.resourceReference, from, to }, after };
 }

@@ -1,6 +1,8 @@
+import { DomainError } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
-import { timeslotNotFound, type TimeslotRow } from './timeslot.ts';
+import type { TimeslotRow } from './timeslot.ts';
+import { selectFromWindows } from './window.ts';
 
 export interface TimeslotKey {
   crmId: string;
@@ -17,22 +19,17 @@ export function lockTimeslot(tx: Transaction<CalendarSchema>, providerId: string
     .where('provider_id', '=', providerId)
     .where('reference', '=', key.timeslotReference)
     .forUpdate()
-    .executeTakeFirstOrThrow(timeslotNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('timeslot.not_found'));
 }
 
 /** The appointments that lie in the window and are not cancelled. One that is created at this moment counts as created after. */
 export function findLiveAppointments(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow) {
-  return tx
-    .selectFrom('appointment')
-    .select(['reference', 'starts_at', 'ends_at'])
-    .where('crm_id', '=', timeslot.crm_id)
-    .where('provider_id', '=', timeslot.provider_id)
-    .where('resource_reference', '=', timeslot.resource_reference)
-    .where('starts_at', '>=', timeslot.starts_at)
-    .where('starts_at', '<', timeslot.ends_at)
-    .where('ends_at', '<=', timeslot.ends_at)
-    .where('state', '=', 'ACTIVE')
-    .orderBy('starts_at')
-    .orderBy('id')
+  return selectFromWindows(tx)
+    .select(['appointment.reference', 'appointment.starts_at', 'appointment.ends_at'])
+    .where('timeslot.crm_id', '=', timeslot.crm_id)
+    .where('timeslot.id', '=', timeslot.id)
+    .where('appointment.state', '=', 'ACTIVE')
+    .orderBy('appointment.starts_at')
+    .orderBy('appointment.id')
     .execute();
 }

@@ -1,8 +1,9 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { type AppointmentRecord, withParticipations } from '../appointment/appointment.ts';
 import { archivedUntil } from '../db/clock.ts';
 import type { CalendarSchema, TimeslotTable } from '../db/schema.ts';
+import { selectFromWindows } from './window.ts';
 
 export type TimeslotState = 'CREATED' | 'BOOKABLE';
 
@@ -29,17 +30,7 @@ export async function withAppointments(
 
 /** Appointments that lie in the windows of some timeslots, by start; one row for each timeslot that an appointment lies in. */
 export function selectAppointmentsIn(db: Kysely<CalendarSchema>, crmId: string, timeslotIds: string[], archiveAfterDays: number) {
-  return db
-    .selectFrom('timeslot')
-    .innerJoin('appointment', (join) =>
-      join
-        .onRef('appointment.crm_id', '=', 'timeslot.crm_id')
-        .onRef('appointment.provider_id', '=', 'timeslot.provider_id')
-        .onRef('appointment.resource_reference', '=', 'timeslot.resource_reference')
-        .onRef('appointment.starts_at', '>=', 'timeslot.starts_at')
-        .onRef('appointment.starts_at', '<', 'timeslot.ends_at')
-        .onRef('appointment.ends_at', '<=', 'timeslot.ends_at'),
-    )
+  return selectFromWindows(db)
     .selectAll('appointment')
     .select('timeslot.id as timeslot_id')
     .select(sql<boolean>`appointment.ends_at <= ${archivedUntil(archiveAfterDays)}`.as('archived'))
@@ -49,15 +40,9 @@ export function selectAppointmentsIn(db: Kysely<CalendarSchema>, crmId: string, 
     .orderBy('appointment.id');
 }
 
-export function timeslotNotFound(): DomainError {
-  return DomainError.notFound('timeslot.not_found', 'There is no timeslot with this reference.');
-}
-
 export function timeslotHasAppointments(references: string[]): DomainError {
-  return DomainError.conflict(
-    'timeslot.has_appointments',
-    `The timeslot has appointments that are not cancelled: ${references.slice(0, maxNamed).join(', ')}${references.length > maxNamed ? ' and more' : ''}.`,
-  );
+  const named = references.slice(0, maxNamed).join(', ') + (references.length > maxNamed ? ' and more' : '');
+  return new DomainError('timeslot.has_appointments', { text: `The timeslot has appointments that are not cancelled: ${named}.` });
 }
 
 const maxNamed = 10;

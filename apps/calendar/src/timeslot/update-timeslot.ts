@@ -1,8 +1,9 @@
 import type { Transaction } from 'kysely';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
-import { findProvider } from '../provider/find-provider.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 import { findLiveAppointments, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
 import { timeslotHasAppointments, type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
 import { checkWindow, isOrphaned, type Window } from './window.ts';
@@ -23,7 +24,7 @@ export interface TimeslotUpdate extends TimeslotKey {
  * `timeslot.has_appointments` when the change would orphan an appointment that is not cancelled.
  */
 export async function updateTimeslot(dependencies: CalendarDependencies, request: TimeslotUpdate): Promise<TimeslotRecord> {
-  const provider = await findProvider(dependencies, request);
+  const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
     const timeslot = await lockTimeslot(tx, provider.id, request);
     const window = readWindow(request, timeslot, provider.time_zone);
@@ -50,8 +51,8 @@ export async function updateTimeslot(dependencies: CalendarDependencies, request
 function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: string): Window {
   const errors = collectFieldErrors();
   const window = {
-    startsAt: request.start === undefined ? timeslot.starts_at : errors.dateTime('/start', request.start, timeZone),
-    endsAt: request.end === undefined ? timeslot.ends_at : errors.dateTime('/end', request.end, timeZone),
+    startsAt: request.start === undefined ? timeslot.starts_at : parseDateTime(request.start, timeZone),
+    endsAt: request.end === undefined ? timeslot.ends_at : parseDateTime(request.end, timeZone),
     raster: request.raster ?? timeslot.raster,
   };
   checkWindow(errors, '', window);

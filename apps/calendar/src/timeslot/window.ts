@@ -1,3 +1,5 @@
+import type { Kysely } from 'kysely';
+import type { CalendarSchema } from '../db/schema.ts';
 import type { FieldErrors } from '../field-errors.ts';
 
 /** When a timeslot is open, and the length of its slots in minutes. */
@@ -17,7 +19,6 @@ const minuteMs = 60_000;
 /** The end comes after the start, and at least one slot fits in. `pointer` is that of the timeslot in the request. */
 export function checkWindow(errors: FieldErrors, pointer: string, { startsAt, endsAt, raster }: Window): void {
   if (endsAt <= startsAt) errors.add(`${pointer}/end`, 'must be after start');
-  else if (raster < 1) errors.add(`${pointer}/raster`, 'must be at least 1 minute');
   else if (raster * minuteMs > endsAt.getTime() - startsAt.getTime()) errors.add(`${pointer}/raster`, 'must fit between start and end');
 }
 
@@ -31,6 +32,23 @@ export function isOrphaned(appointment: Period, before: Window, after: Window): 
   return !liesIn(appointment, after) || (isOnRaster(appointment, before) && !isOnRaster(appointment, after));
 }
 
+/** Timeslots with the appointments of their resource that lie in their windows, one row for each pair. */
+export function selectFromWindows(db: Kysely<CalendarSchema>) {
+  return db
+    .selectFrom('timeslot')
+    .innerJoin('appointment', (join) =>
+      join
+        .onRef('appointment.crm_id', '=', 'timeslot.crm_id')
+        .onRef('appointment.provider_id', '=', 'timeslot.provider_id')
+        .onRef('appointment.resource_reference', '=', 'timeslot.resource_reference')
+        .onRef('appointment.starts_at', '>=', 'timeslot.starts_at')
+        // Follows from the others, and bounds the part of the index that is read.
+        .onRef('appointment.starts_at', '<', 'timeslot.ends_at')
+        .onRef('appointment.ends_at', '<=', 'timeslot.ends_at'),
+    );
+}
+
+/** The same for a window that is not in the table yet. */
 function liesIn(appointment: Period, window: Window): boolean {
   return appointment.startsAt >= window.startsAt && appointment.endsAt <= window.endsAt;
 }

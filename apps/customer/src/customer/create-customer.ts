@@ -4,7 +4,7 @@ import { transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import { type CustomerDependencies, type CustomerRow, emptyToNull } from './customer.ts';
-import { findCustomerById, findCustomerByReference } from './get-customer.ts';
+import { requireCustomerById, requireCustomerByReference } from './get-customer.ts';
 
 export interface NewCustomer {
   crmId: string;
@@ -33,7 +33,7 @@ export async function createCustomer(
   return transactOnce(database, crmId, {
     work: (tx) => createOrFindCustomer(tx, provider!.id, request),
     keep: ({ customer, created }) => ({ resourceIds: [customer.id], created }),
-    replay: async (tx, { resourceIds, created }) => ({ customer: await findCustomerById(tx, { crmId, id: resourceIds[0]! }), created }),
+    replay: async (tx, { resourceIds, created }) => ({ customer: await requireCustomerById(tx, { crmId, id: resourceIds[0]! }), created }),
   });
 }
 
@@ -43,7 +43,7 @@ async function createOrFindCustomer(
   request: NewCustomer,
 ): Promise<{ customer: CustomerRow; created: boolean }> {
   const inserted = await insertCustomer(tx, providerId, request);
-  if (inserted === undefined) return { customer: await findCustomerByReference(tx, request), created: false };
+  if (inserted === undefined) return { customer: await requireCustomerByReference(tx, request), created: false };
   await appendEvent(tx, events.customerChanged, { crmId: inserted.crm_id, customerId: inserted.id, version: inserted.version });
   return { customer: inserted, created: true };
 }

@@ -2,7 +2,6 @@ import type { CustomerRemovalServiceService } from '@scheduling/contracts/calend
 import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
-import { DomainError } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
 
@@ -15,14 +14,6 @@ export interface CustomerDependencies {
   identity: ClientOf<typeof IdentityServiceService>;
   /** Decides whether a customer may go, and holds the bookings. */
   removals: ClientOf<typeof CustomerRemovalServiceService>;
-}
-
-export function customerNotFound(): DomainError {
-  return DomainError.notFound('customer.not_found', 'There is no customer with this reference.');
-}
-
-export function customerReferenceTaken(): DomainError {
-  return DomainError.conflict('customer.reference_taken', 'Another customer of this provider has this reference.');
 }
 
 /** An empty text clears an optional field. */

@@ -1,6 +1,7 @@
+import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
-import { type CustomerDependencies, customerNotFound, type CustomerRow } from './customer.ts';
+import type { CustomerDependencies, CustomerRow } from './customer.ts';
 
 export interface CustomerReference {
   crmId: string;
@@ -10,28 +11,28 @@ export interface CustomerReference {
 
 /** Rejects with `customer.not_found`, for a customer of another CRM or provider too. */
 export function getCustomerByReference({ database }: CustomerDependencies, key: CustomerReference): Promise<CustomerRow> {
-  return findCustomerByReference(database.kysely, key);
+  return requireCustomerByReference(database.kysely, key);
 }
 
 export function getCustomerById({ database }: CustomerDependencies, key: { crmId: string; id: string }): Promise<CustomerRow> {
-  return findCustomerById(database.kysely, key);
+  return requireCustomerById(database.kysely, key);
 }
 
-export function findCustomerById(db: Kysely<CustomerSchema>, key: { crmId: string; id: string }): Promise<CustomerRow> {
+export function requireCustomerById(db: Kysely<CustomerSchema>, key: { crmId: string; id: string }): Promise<CustomerRow> {
   return db
     .selectFrom('customer')
     .selectAll()
     .where('crm_id', '=', key.crmId)
     .where('id', '=', key.id)
-    .executeTakeFirstOrThrow(customerNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
 }
 
-export function findCustomerByReference(db: Kysely<CustomerSchema>, key: CustomerReference): Promise<CustomerRow> {
+export function requireCustomerByReference(db: Kysely<CustomerSchema>, key: CustomerReference): Promise<CustomerRow> {
   return db
     .selectFrom('customer')
     .selectAll()
     .where('crm_id', '=', key.crmId)
     .where('provider_reference', '=', key.providerReference)
     .where('reference', '=', key.customerReference)
-    .executeTakeFirstOrThrow(customerNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
 }

@@ -1,9 +1,10 @@
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { isUniqueViolation } from '@scheduling/postgres';
 import { sql, type Transaction, type Updateable } from 'kysely';
 import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
-import { type CustomerDependencies, customerNotFound, customerReferenceTaken, type CustomerRow, emptyToNull } from './customer.ts';
+import { type CustomerDependencies, type CustomerRow, emptyToNull } from './customer.ts';
 
 export interface CustomerUpdate {
   crmId: string;
@@ -35,9 +36,9 @@ async function writeChanges(tx: Transaction<CustomerSchema>, request: CustomerUp
       .where('provider_reference', '=', request.providerReference)
       .where('reference', '=', request.customerReference)
       .returningAll()
-      .executeTakeFirstOrThrow(customerNotFound);
+      .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
   } catch (error) {
-    throw isUniqueViolation(error, 'customer_reference_key') ? customerReferenceTaken() : error;
+    throw isUniqueViolation(error, 'customer_reference_key') ? new DomainError('customer.reference_taken') : error;
   }
 }
 

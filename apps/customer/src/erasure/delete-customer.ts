@@ -1,12 +1,12 @@
-import { type Crm } from '@scheduling/contracts/identity/v1';
+import type { Crm } from '@scheduling/contracts/identity/v1';
 import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import type { RemovedParticipation } from '@scheduling/contracts/calendar/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { forgetKeys } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
-import { type CustomerDependencies, type CustomerRow } from '../customer/customer.ts';
+import type { CustomerDependencies, CustomerRow } from '../customer/customer.ts';
 import { type CustomerReference, getCustomerByReference } from '../customer/get-customer.ts';
 import type { CustomerSchema } from '../db/schema.ts';
 import { type ErasureRow, noticeMinutes } from './erasure.ts';

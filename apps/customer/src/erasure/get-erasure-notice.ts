@@ -1,5 +1,5 @@
 import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import type { CustomerDependencies } from '../customer/customer.ts';
 import { noticeExpiry } from './delete-customer.ts';
 
@@ -15,7 +15,7 @@ export async function getErasureNotice(
     .where('id', '=', erasureId)
     .executeTakeFirst();
   if (erasure === undefined || erasure.notice === null) {
-    throw DomainError.notFound('erasure.not_found', 'No notice is due for this erasure.');
+    throw new DomainError('erasure.not_found');
   }
   return { ...GetErasureNoticeResponse.decode(erasure.notice), expiresAt: noticeExpiry(erasure) };
 }

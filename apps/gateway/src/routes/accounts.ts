@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Account } from '@scheduling/contracts/identity/v1';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { given, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
+import { formats, given, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { RequestError } from '../problem.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
 import { branches } from './branches.ts';
 import { crmParams } from './path-parameters.ts';
@@ -13,6 +14,7 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
   return async (app) => {
     app.post('/account', { schema: createAccountSchema }, async (request, reply) => {
       const { body } = request;
+      requireReference(body.accountReference);
       const { account, created } = await identity.createAccount({
         crmId: request.params.crmId,
         account: {
@@ -34,6 +36,11 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
       return { 'api-info': apiInfoValue, account: presentAccount(account!) };
     });
   };
+}
+
+function requireReference(accountReference: string): void {
+  if (formats.reference.passes(accountReference)) return;
+  throw new RequestError('account.reference_unparsable', { detail: `Unable to parse account reference. Was ${accountReference}` });
 }
 
 function presentAccount(account: Account) {
@@ -97,7 +104,7 @@ const createAccountSchema = {
   body: Type.Object(
     {
       ownerReference: line({ description: 'Reference of an existing user.' }),
-      // Format and branch are answered with 404, not with 400 (interface 7), so identity checks them.
+      // Its format, and the branch, are answered with 404 and not with 400 (interface 7): by the handler, and by identity.
       accountReference: line({ description: 'Unique, `uniqueId@platformName`.' }),
       branch: line({ description: 'Line of business.', documentedEnum: branches }),
       invoiceAddress: Type.Optional(
@@ -117,10 +124,7 @@ const createAccountSchema = {
   response: {
     200: wrapped('account', account, 'The account already exists'),
     201: wrapped('account', account, 'Created'),
-    ...problems(
-      { 404: ['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'] },
-      { body: true, idempotencyKey: true },
-    ),
+    ...problems(['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'], { body: true, idempotencyKey: true }),
   },
 } as const;
 
@@ -129,5 +133,5 @@ const getAccountSchema = {
   summary: 'Get an account',
   tags: ['Accounts'],
   params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the account.') }),
-  response: { 200: wrapped('account', account, 'The account'), ...problems({ 404: ['account.not_found'] }) },
+  response: { 200: wrapped('account', account, 'The account'), ...problems(['account.not_found']) },
 } as const;

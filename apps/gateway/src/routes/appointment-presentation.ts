@@ -1,7 +1,8 @@
 import { type Appointment, AppointmentState } from '@scheduling/contracts/calendar/v1';
+import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import { oneOf } from '../fields.ts';
-import { instant, nullableString, presentInstant } from '../schemas.ts';
+import { instant, nullableString, presentEnum, presentInstant } from '../schemas.ts';
 import { address, presentLocation } from './locations.ts';
 import { participation, participationExample, presentParticipation } from './participations.ts';
 
@@ -23,22 +24,13 @@ export function presentAppointment(appointment: Appointment) {
     productReference: appointment.productReference,
     resourceReference: appointment.resourceReference,
     seriesId: appointment.seriesId ?? null,
-    state: presentState(appointment.state),
+    state: presentEnum(AppointmentState, appointment.state),
   };
 }
 
 function presentPrice(price: Appointment['price']): Price | null {
   return price === undefined ? null : { value: price.value, currency: price.currency };
 }
-
-function presentState(state: AppointmentState): (typeof appointmentStates)[number] {
-  const known = appointmentStates.find((name) => AppointmentState[name] === state);
-  if (known === undefined) throw new Error(`an appointment in a state that this gateway does not know: ${state}`);
-  return known;
-}
-
-/** interface 3.2. */
-const appointmentStates = ['ACTIVE', 'CANCELLED'] as const;
 
 interface Price {
   value: number;
@@ -85,7 +77,7 @@ export const appointment = Type.Object(
     productReference: Type.String(),
     resourceReference: Type.String(),
     seriesId: nullableString({ description: 'Set for appointments of a series.' }),
-    state: oneOf(appointmentStates),
+    state: oneOf(enumNames(AppointmentState)),
   },
   { title: 'Appointment', examples: [appointmentExample] },
 );

@@ -124,7 +124,7 @@ export const listAppointmentsSchema = {
   response: {
     // Unknown to the compiler, because it is sent as a stream.
     200: Type.Unsafe<unknown>(list(appointment, { description: 'The appointments', headers: linkHeader })),
-    ...problems({ 400: ['appointment.invalid'], 404: ['provider.not_found'] }),
+    ...problems(['appointment.invalid', 'provider.not_found']),
   },
 } as const;
 
@@ -189,11 +189,16 @@ export const createAppointmentSchema = {
       ],
     }),
     ...problems(
-      {
-        400: ['appointment.invalid', 'series.empty', 'series.too_long'],
-        404: ['provider.not_found', 'appointment.not_found', 'series.not_found'],
-        409: ['appointment.reference_taken', 'participation.reference_taken'],
-      },
+      [
+        'appointment.invalid',
+        'series.empty',
+        'series.too_long',
+        'provider.not_found',
+        'appointment.not_found',
+        'series.not_found',
+        'appointment.reference_taken',
+        'participation.reference_taken',
+      ],
       { body: true, idempotencyKey: true },
     ),
   },
@@ -220,7 +225,7 @@ export const cancelAppointmentSchema = {
       participations: [canceledParticipationExample],
       state: 'CANCELLED',
     }),
-    ...problems({ 404: ['provider.not_found', 'appointment.not_found'] }, { body: true }),
+    ...problems(['provider.not_found', 'appointment.not_found'], { body: true }),
   },
 } as const;
 
@@ -240,6 +245,6 @@ export const deleteAppointmentsSchema = {
   ),
   response: {
     204: Type.Null({ description: 'Deleted' }),
-    ...problems({ 404: ['provider.not_found', 'appointment.not_found', 'series.not_found'] }, { body: true }),
+    ...problems(['provider.not_found', 'appointment.not_found', 'series.not_found'], { body: true }),
   },
 } as const;

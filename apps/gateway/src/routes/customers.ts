@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Customer } from '@scheduling/contracts/customer/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { clearing, given, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
@@ -172,7 +172,7 @@ const createCustomerSchema = {
   response: {
     200: wrapped('customer', customer, 'The customer already exists'),
     201: wrapped('customer', customer, 'Created'),
-    ...problems({ 400: ['customer.invalid'], 404: ['provider.not_found', 'customer.not_found'] }, { body: true, idempotencyKey: true }),
+    ...problems(['provider.not_found', 'customer.not_found'], { body: true, idempotencyKey: true }),
   },
 } as const;
 
@@ -188,10 +188,7 @@ const updateCustomerSchema = {
   ),
   response: {
     200: wrapped('customer', customer, 'The updated customer', { ...customerExample, userName: 'Ada Kundin-Neu', note: null }),
-    ...problems(
-      { 400: ['customer.invalid'], 404: ['provider.not_found', 'customer.not_found'], 409: ['customer.reference_taken'] },
-      { body: true },
-    ),
+    ...problems(['customer.not_found', 'customer.reference_taken'], { body: true }),
   },
 } as const;
 
@@ -211,6 +208,6 @@ const deleteCustomerSchema = {
   body: optionalBody({ ignoreFutureAppointments: Type.Optional(Type.Unknown()) }, { title: 'CustomerDeletion', examples: [{}] }),
   response: {
     204: Type.Null({ description: 'Deleted' }),
-    ...problems({ 404: ['customer.not_found'], 409: ['customer.has_future_appointments'] }, { body: true }),
+    ...problems(['customer.not_found', 'customer.has_future_appointments'], { body: true }),
   },
 } as const;

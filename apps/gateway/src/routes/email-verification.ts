@@ -1,5 +1,6 @@
 import { VerificationState } from '@scheduling/contracts/identity/v1';
-import { DomainError, type SpokenLanguage, spokenLanguage } from '@scheduling/runtime';
+import { DomainError, type ErrorCode } from '@scheduling/errors';
+import { type SpokenLanguage, spokenLanguage } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { toRefusal } from '../problem.ts';
@@ -48,7 +49,10 @@ async function confirm(identity: Clients['identity'], token: string): Promise<{ 
   }
 }
 
-const outcomeOfRefusal: Record<string, LinkOutcome> = { 'verification.used': 'used', 'verification.expired': 'expired' };
+const outcomeOfRefusal: Record<string, LinkOutcome> = {
+  'verification.used': 'used',
+  'verification.expired': 'expired',
+} satisfies Partial<Record<ErrorCode, LinkOutcome>>;
 
 /** What became of a link that cannot be used any more. */
 function outcomeOf(state: VerificationState): LinkOutcome | undefined {
@@ -69,7 +73,7 @@ function outcomeOf(state: VerificationState): LinkOutcome | undefined {
 function tokenOf(from: unknown): string {
   const token = (from as { token?: unknown } | null | undefined)?.token;
   if (typeof token === 'string' && token !== '' && token.length <= maxTokenLength) return token;
-  throw DomainError.notFound('verification.not_found', 'This verification link does not exist.');
+  throw new DomainError('verification.not_found');
 }
 
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Participation, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { flag, given, line, oneOf, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, instant, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, instant, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.3. */
@@ -51,20 +52,14 @@ export function presentParticipation(participation: Participation) {
     mobile: participation.mobile ?? null,
     name: participation.name,
     note: participation.note ?? null,
-    state: presentState(participation.state),
+    state: presentEnum(ParticipationState, participation.state),
     messages: participation.messages.length > 0 ? participation.messages : null,
     ...(participation.expiresAt !== undefined && { expiresAt: presentInstant(participation.expiresAt) }),
   };
 }
 
-function presentState(state: ParticipationState): (typeof participationStates)[number] {
-  const known = participationStates.find((name) => ParticipationState[name] === state);
-  if (known === undefined) throw new Error(`a participation in a state that this gateway does not know: ${state}`);
-  return known;
-}
-
 /** interface 3.1. */
-export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'] as const;
+export const participationStates = enumNames(ParticipationState);
 
 export const participationExample = {
   reference: 'b-1@acme',
@@ -132,16 +127,18 @@ const createParticipationSchema = {
     200: wrapped('participation', participation, 'The participation already exists'),
     201: wrapped('participation', participation, 'Created'),
     ...problems(
-      {
-        400: ['participation.invalid', 'participation.state_unsupported'],
-        404: ['provider.not_found', 'appointment.not_found', 'customer.not_found', 'participation.not_found'],
-        409: [
-          'participation.capacity_exhausted',
-          'participation.reference_taken',
-          'participation.move_not_allowed',
-          'appointment.cancelled',
-        ],
-      },
+      [
+        'participation.invalid',
+        'participation.state_unsupported',
+        'provider.not_found',
+        'appointment.not_found',
+        'customer.not_found',
+        'participation.not_found',
+        'participation.capacity_exhausted',
+        'participation.reference_taken',
+        'participation.move_not_allowed',
+        'appointment.cancelled',
+      ],
       { body: true, idempotencyKey: true },
     ),
   },
@@ -161,11 +158,15 @@ const updateParticipationSchema = {
   response: {
     200: wrapped('participation', participation, 'The updated participation', canceledParticipationExample),
     ...problems(
-      {
-        400: ['participation.invalid', 'participation.state_unsupported'],
-        404: ['provider.not_found', 'participation.not_found'],
-        409: ['participation.capacity_exhausted', 'participation.move_not_allowed', 'appointment.cancelled'],
-      },
+      [
+        'participation.invalid',
+        'participation.state_unsupported',
+        'provider.not_found',
+        'participation.not_found',
+        'participation.capacity_exhausted',
+        'participation.move_not_allowed',
+        'appointment.cancelled',
+      ],
       { body: true, idempotencyKey: true },
     ),
   },

@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import type { FastifyInstance } from 'fastify';
 
 /** The probes on the public port, for balancers that see only this one. Operators and Kubernetes use those of the operations server. */
@@ -7,7 +7,7 @@ export function probeRoutes(isDraining: () => boolean) {
     app.get('/livez', { schema: { hide: true } }, async (_request, reply) => reply.type('text/plain').header('cache-control', 'no-store').send('ok\n'));
 
     app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-      if (isDraining()) throw DomainError.unavailable('service.unavailable', 'the gateway is stopping');
+      if (isDraining()) throw new DomainError('service.unavailable', { text: 'the gateway is stopping' });
       return reply.type('text/plain').header('cache-control', 'no-store').send('ok\n');
     });
   };

@@ -119,10 +119,7 @@ const createProviderSchema = {
     200: wrapped('provider', provider, 'The provider already exists'),
     201: wrapped('provider', provider, 'Created'),
     ...problems(
-      {
-        400: ['provider.time_zone_unknown'],
-        404: ['branch.unknown', 'provider.owner_not_found', 'provider.account_not_found'],
-      },
+      ['provider.time_zone_unknown', 'branch.unknown', 'provider.owner_not_found', 'provider.account_not_found'],
       { body: true, idempotencyKey: true },
     ),
   },
@@ -133,5 +130,5 @@ const getProviderSchema = {
   summary: 'Get a provider',
   tags: ['Providers'],
   params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the provider.') }),
-  response: { 200: wrapped('provider', provider, 'The provider'), ...problems({ 404: ['provider.not_found'] }) },
+  response: { 200: wrapped('provider', provider, 'The provider'), ...problems(['provider.not_found']) },
 } as const;

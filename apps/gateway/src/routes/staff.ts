@@ -73,7 +73,7 @@ const listStaffSchema = {
   description: 'All users with access to the provider, the owner first.',
   tags: ['Staff'],
   params: providerParams,
-  response: { 200: list(user, { description: 'The staff' }), ...problems({ 404: ['provider.not_found'] }) },
+  response: { 200: list(user, { description: 'The staff' }), ...problems(['provider.not_found']) },
 } as const;
 
 const addStaffSchema = {
@@ -90,11 +90,7 @@ const addStaffSchema = {
     200: wrapped('user', user, 'The user already had access'),
     201: wrapped('user', user, 'Added', { ...invitationExample, reference: null, phone: null, mobile: null, emailVerified: false }),
     ...problems(
-      {
-        400: ['user.invalid'],
-        404: ['provider.not_found', 'user.not_found'],
-        409: ['user.email_taken', 'user.username_taken'],
-      },
+      ['provider.not_found', 'user.not_found', 'user.email_taken', 'user.username_taken'],
       { body: true, idempotencyKey: true },
     ),
   },
@@ -108,6 +104,6 @@ const removeStaffSchema = {
   params: Type.Object({ ...providerParams.properties, userRef: pathReference('Reference of the user.') }),
   response: {
     204: Type.Null({ description: 'Removed' }),
-    ...problems({ 404: ['provider.not_found', 'staff.not_found'], 409: ['staff.owner'] }),
+    ...problems(['provider.not_found', 'staff.not_found', 'staff.owner'], { body: true }),
   },
 } as const;

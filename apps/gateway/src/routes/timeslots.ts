@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { enumNames } from '@scheduling/rpc';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { capacityRange, dateTime, given, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
-import { apiInfoValue, instant, list, presentInstant, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
 import { address, addressInput, presentLocation, toLocation } from './locations.ts';
@@ -87,19 +88,13 @@ function presentTimeslot(timeslot: Timeslot) {
     defaultCapacity: timeslot.defaultCapacity,
     defaultAcceptBookings: timeslot.defaultAcceptBookings,
     address: presentLocation(timeslot.address),
-    state: presentState(timeslot.state),
+    state: presentEnum(TimeslotState, timeslot.state),
     appointments: timeslot.appointments.map(presentAppointment),
   };
 }
 
-function presentState(state: TimeslotState): (typeof timeslotStates)[number] {
-  const known = timeslotStates.find((name) => TimeslotState[name] === state);
-  if (known === undefined) throw new Error(`a timeslot in a state that this gateway does not know: ${state}`);
-  return known;
-}
-
 /** interface 3.3. */
-const timeslotStates = ['CREATED', 'BOOKABLE'] as const;
+const timeslotStates = enumNames(TimeslotState);
 
 const raster = integer({ ...rasterRange, description: 'Length of one bookable slot in minutes.' });
 const defaultCapacity = integer({
@@ -188,7 +183,7 @@ const createTimeslotsSchema = {
     201: list(timeslot, { description: 'In the order of the request' }),
     200: list(timeslot, { description: 'All of them already exist' }),
     ...problems(
-      { 400: ['timeslot.invalid'], 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.reference_taken'] },
+      ['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.reference_taken'],
       { body: true, idempotencyKey: true },
     ),
   },
@@ -203,7 +198,7 @@ const listTimeslotsSchema = {
   querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
   response: {
     200: list(timeslot, { description: 'The timeslots', headers: linkHeader }),
-    ...problems({ 400: ['timeslot.invalid'], 404: ['provider.not_found'] }),
+    ...problems(['timeslot.invalid', 'provider.not_found']),
   },
 } as const;
 
@@ -226,14 +221,7 @@ const updateTimeslotSchema = {
   ),
   response: {
     200: wrapped('timeslot', timeslot, 'The updated timeslot', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
-    ...problems(
-      {
-        400: ['timeslot.invalid'],
-        404: ['provider.not_found', 'timeslot.not_found'],
-        409: ['timeslot.has_appointments'],
-      },
-      { body: true },
-    ),
+    ...problems(['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.has_appointments'], { body: true }),
   },
 } as const;
 
@@ -245,6 +233,6 @@ const deleteTimeslotSchema = {
   params: timeslotParams,
   response: {
     204: Type.Null({ description: 'Deleted' }),
-    ...problems({ 404: ['provider.not_found', 'timeslot.not_found'], 409: ['timeslot.has_appointments'] }),
+    ...problems(['provider.not_found', 'timeslot.not_found', 'timeslot.has_appointments'], { body: true }),
   },
 } as const;

@@ -101,13 +101,13 @@ const createUserSchema = {
   params: crmParams,
   headers: idempotencyHeaders,
   body: Type.Object(
-    { reference: line({ format: 'user-reference', description: 'Unique, `uniqueId@platformName`.' }), ...personFields },
+    { reference: line({ format: 'reference', description: 'Unique, `uniqueId@platformName`.' }), ...personFields },
     { title: 'NewUser', examples: [userExample] },
   ),
   response: {
     200: wrapped('user', user, 'The user existed'),
     201: wrapped('user', user, 'Created'),
-    ...problems({ 400: ['user.invalid'], 409: ['user.email_taken', 'user.username_taken'] }, { body: true, idempotencyKey: true }),
+    ...problems(['user.email_taken', 'user.username_taken'], { body: true, idempotencyKey: true }),
   },
 } as const;
 
@@ -118,7 +118,7 @@ const getUserSchema = {
   summary: 'Get a user',
   tags: ['Users'],
   params: userParams,
-  response: { 200: wrapped('user', user, 'The user'), ...problems({ 404: ['user.not_found'] }) },
+  response: { 200: wrapped('user', user, 'The user'), ...problems(['user.not_found']) },
 } as const;
 
 const requestVerificationSchema = {
@@ -132,9 +132,6 @@ const requestVerificationSchema = {
   headers: idempotencyHeaders,
   response: {
     204: Type.Null({ description: 'The mail is on its way' }),
-    ...problems(
-      { 404: ['user.not_found'], 409: ['user.email_verified', 'user.email_derived'], 429: ['verification.limited'] },
-      { body: true, idempotencyKey: true },
-    ),
+    ...problems(['user.not_found', 'user.email_verified', 'user.email_derived', 'verification.limited'], { body: true, idempotencyKey: true }),
   },
 } as const;

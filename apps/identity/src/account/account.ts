@@ -1,13 +1,9 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import type { Kysely, Selectable } from 'kysely';
 import type { AccountTable, IdentitySchema } from '../db/schema.ts';
 
 /** With the reference of its owner, who always has one: only users with a reference become owners. */
 export type AccountRow = Selectable<AccountTable> & { owner_reference: string };
-
-export function accountNotFound(): DomainError {
-  return DomainError.notFound('account.not_found', 'There is no account with this reference.');
-}
 
 export type AccountKey = { crmId: string } & ({ reference: string } | { id: string });
 
@@ -26,6 +22,6 @@ export function findAccount(db: Kysely<IdentitySchema>, key: AccountKey): Promis
 /** Rejects with `account.not_found`. */
 export async function requireAccount(db: Kysely<IdentitySchema>, key: AccountKey): Promise<AccountRow> {
   const account = await findAccount(db, key);
-  if (account === undefined) throw accountNotFound();
+  if (account === undefined) throw new DomainError('account.not_found');
   return account;
 }

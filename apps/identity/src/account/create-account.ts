@@ -1,11 +1,10 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema, InvoiceAddress } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
 import { emptyToNull } from '../field/optional-text.ts';
-import { isReference } from '../field/reference.ts';
 import { findUserByReference } from '../user/get-user.ts';
 import { type AccountRow, findAccount, requireAccount } from './account.ts';
 
@@ -23,17 +22,14 @@ export interface CreateAccount {
 
 /**
  * Creates an account, or answers the one that has this reference, unchanged (interface 4.6). A known reference is answered before branch and
- * owner are looked at: they have no effect then, so they cannot be wrong. Otherwise rejects with the first of `account.reference_unparsable`,
+ * owner are looked at: they have no effect then, so they cannot be wrong. Otherwise rejects with the first of
  * `branch.unknown` and `account.owner_not_found`, in the words of interface part 7.
  */
 export async function createAccount(
   { database }: IdentityDependencies,
   request: CreateAccount,
 ): Promise<{ account: AccountRow; created: boolean }> {
-  const { crmId, accountReference: reference } = request;
-  if (!isReference(reference)) {
-    throw DomainError.notFound('account.reference_unparsable', `Unable to parse account reference. Was ${reference}`);
-  }
+  const { crmId } = request;
   return transactOnce(database, crmId, {
     work: (tx) => createOrFindAccount(tx, request),
     keep: ({ account, created }) => ({ resourceIds: [account.id], created }),
@@ -50,7 +46,7 @@ async function createOrFindAccount(
   if (known !== undefined) return { account: known, created: false };
   checkBranch(request.branch);
   const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
-  if (owner === undefined) throw DomainError.notFound('account.owner_not_found', 'no user found for ownerReference');
+  if (owner === undefined) throw new DomainError('account.owner_not_found');
   const created = await insertAccount(tx, owner.id, request);
   // Not created: another request with this reference was faster.
   return { account: await requireAccount(tx, { crmId, reference }), created };

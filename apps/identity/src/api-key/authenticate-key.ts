@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { sql } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
@@ -21,7 +21,7 @@ export async function authenticateKey(dependencies: IdentityDependencies, keyHas
     .select(['api_key.prefix', 'api_key.expires_at', useNotNoted.as('use_not_noted')])
     .where('api_key.key_hash', '=', keyHash)
     .where(active)
-    .executeTakeFirstOrThrow(() => DomainError.unauthenticated('key.invalid', 'The API key is unknown, expired or revoked.'));
+    .executeTakeFirstOrThrow(() => new DomainError('key.invalid'));
   // Nobody waits for this write, and its failure costs nothing but a later time.
   if (use_not_noted) void noteUse(dependencies, keyHash);
   return { crm, prefix, expiresAt: expires_at };

@@ -1,6 +1,6 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { sql } from 'kysely';
-import { findCrm } from '../crm/get-crm.ts';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { type ApiKeyRow, generateKey } from './api-key.ts';
 
@@ -11,14 +11,14 @@ export async function createKey(
 ): Promise<{ key: string; row: ApiKeyRow }> {
   const { key, prefix, hash } = generateKey();
   const row = await database.transaction(async (tx) => {
-    await findCrm(tx, crmId);
+    await requireCrm(tx, crmId);
     const inserted = await tx
       .insertInto('api_key')
       .values({ crm_id: crmId, prefix, key_hash: hash, expires_at: expiresAt ?? null })
       .returningAll()
       .returning(sql<boolean>`coalesce(expires_at <= now(), false)`.as('expired'))
       .executeTakeFirstOrThrow();
-    if (inserted.expired) throw DomainError.invalid('key.invalid_expiry', 'The expiry of a key must be in the future.');
+    if (inserted.expired) throw new DomainError('key.invalid_expiry');
     return inserted;
   });
   return { key, row };

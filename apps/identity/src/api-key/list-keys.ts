@@ -1,10 +1,10 @@
-import { findCrm } from '../crm/get-crm.ts';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import type { ApiKeyRow } from './api-key.ts';
 
 /** The keys of a CRM, newest first. Rejects with `crm.not_found`. */
 export async function listKeys({ database }: IdentityDependencies, crmId: string): Promise<ApiKeyRow[]> {
-  await findCrm(database.kysely, crmId);
+  await requireCrm(database.kysely, crmId);
   // A version 7 uuid begins with the time it was made.
   return database.kysely.selectFrom('api_key').selectAll().where('crm_id', '=', crmId).orderBy('id', 'desc').execute();
 }

@@ -1,6 +1,6 @@
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { DomainError } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
 import type { ApiKeyRow } from './api-key.ts';
@@ -23,6 +23,6 @@ export async function revokeKey({ database }: IdentityDependencies, prefix: stri
       .selectFrom('api_key')
       .selectAll()
       .where('prefix', '=', prefix)
-      .executeTakeFirstOrThrow(() => DomainError.notFound('key.not_found', 'There is no key with this prefix.'));
+      .executeTakeFirstOrThrow(() => new DomainError('key.not_found'));
   });
 }

@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
 
@@ -17,5 +17,5 @@ export async function createCrm({ database }: IdentityDependencies, request: Crm
     .values({ crm_id: request.crmId, ...settingColumns(request) })
     .onConflict((conflict) => conflict.column('crm_id').doNothing())
     .returningAll()
-    .executeTakeFirstOrThrow(() => DomainError.conflict('crm.exists', 'There is a CRM with this crmId already.'));
+    .executeTakeFirstOrThrow(() => new DomainError('crm.exists'));
 }

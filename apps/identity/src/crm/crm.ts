@@ -1,8 +1,7 @@
-import { DomainError, type FieldError } from '@scheduling/runtime';
+import { DomainError, type FieldError } from '@scheduling/errors';
+import { isEmailAddress, parseLanguageTag } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { CrmTable } from '../db/schema.ts';
-import { isEmailAddress } from '../field/email-address.ts';
-import { parseLanguageTag } from '../field/language-tag.ts';
 import { emptyToNull } from '../field/optional-text.ts';
 import { parseTimeZone } from '../field/time-zone.ts';
 
@@ -23,12 +22,8 @@ export interface CrmSettings {
 /** Largest value of Postgres' integer. */
 const maxRequestsPerMinute = 2 ** 31 - 1;
 
-export function crmNotFound(): DomainError {
-  return DomainError.notFound('crm.not_found', 'There is no CRM with this crmId.');
-}
-
 export function crmInvalid(errors: FieldError[]): DomainError {
-  return DomainError.invalid('crm.invalid', 'The CRM is not valid.', errors);
+  return new DomainError('crm.invalid', { errors });
 }
 
 export function settingErrors(settings: CrmSettings): FieldError[] {

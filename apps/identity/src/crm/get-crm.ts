@@ -1,17 +1,18 @@
+import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { crmNotFound, type CrmRow } from './crm.ts';
+import type { CrmRow } from './crm.ts';
 
 /** Rejects with `crm.not_found`. */
 export function getCrm({ database }: IdentityDependencies, crmId: string): Promise<CrmRow> {
-  return findCrm(database.kysely, crmId);
+  return requireCrm(database.kysely, crmId);
 }
 
 export function listCrms({ database }: IdentityDependencies): Promise<CrmRow[]> {
   return database.kysely.selectFrom('crm').selectAll().orderBy('crm_id').execute();
 }
 
-export function findCrm(db: Kysely<IdentitySchema>, crmId: string): Promise<CrmRow> {
-  return db.selectFrom('crm').selectAll().where('crm_id', '=', crmId).executeTakeFirstOrThrow(crmNotFound);
+export function requireCrm(db: Kysely<IdentitySchema>, crmId: string): Promise<CrmRow> {
+  return db.selectFrom('crm').selectAll().where('crm_id', '=', crmId).executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
 }

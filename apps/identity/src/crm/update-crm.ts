@@ -1,8 +1,9 @@
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { crmInvalid, crmNotFound, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
+import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
 
 /** Changes the settings that are given. Rejects with `crm.not_found`, or `crm.invalid` with the fields at fault. */
 export async function updateCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string }): Promise<CrmRow> {
@@ -14,7 +15,7 @@ export async function updateCrm({ database }: IdentityDependencies, request: Crm
       .set({ ...settingColumns(request), updated_at: sql<Date>`now()` })
       .where('crm_id', '=', request.crmId)
       .returningAll()
-      .executeTakeFirstOrThrow(crmNotFound);
+      .executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
     await appendEvent(tx, events.crmChanged, { crmId: crm.crm_id });
     return crm;
   });

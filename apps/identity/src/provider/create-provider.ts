@@ -1,10 +1,10 @@
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { transactOnce } from '@scheduling/postgres';
-import { DomainError } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 import { findAccount } from '../account/account.ts';
-import { findCrm } from '../crm/get-crm.ts';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
@@ -70,9 +70,7 @@ function checkTimeZone(given: string | null): string | null {
   if (given === null) return null;
   const timeZone = parseTimeZone(given);
   if (timeZone === undefined) {
-    throw DomainError.invalid('provider.time_zone_unknown', 'There is no time zone with this name.', [
-      { pointer: '/timeZone', detail: 'must be the IANA name of a time zone' },
-    ]);
+    throw new DomainError('provider.time_zone_unknown', { errors: [{ pointer: '/timeZone', detail: 'must be the IANA name of a time zone' }] });
   }
   return timeZone;
 }
@@ -80,9 +78,9 @@ function checkTimeZone(given: string | null): string | null {
 async function insertProvider(tx: Transaction<IdentitySchema>, request: CreateProvider, timeZone: string | null): Promise<boolean> {
   const { crmId } = request;
   const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
-  if (owner === undefined) throw DomainError.notFound('provider.owner_not_found', 'no user found for ownerReference');
+  if (owner === undefined) throw new DomainError('provider.owner_not_found');
   const account = await findAccount(tx, { crmId, reference: request.accountReference });
-  if (account === undefined) throw DomainError.notFound('provider.account_not_found', 'no account found for accountReference');
+  if (account === undefined) throw new DomainError('provider.account_not_found');
   const inserted = await tx
     .insertInto('provider')
     .values({
@@ -97,7 +95,7 @@ async function insertProvider(tx: Transaction<IdentitySchema>, request: CreatePr
       impressum: emptyToNull(request.impressum),
       branch: emptyToNull(request.branch),
       subbranch: emptyToNull(request.subbranch),
-      time_zone: timeZone ?? (await findCrm(tx, crmId)).time_zone,
+      time_zone: timeZone ?? (await requireCrm(tx, crmId)).time_zone,
     })
     .onConflict((conflict) => conflict.constraint('provider_reference_key').doNothing())
     .returning('id')

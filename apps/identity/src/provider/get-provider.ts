@@ -1,7 +1,8 @@
+import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { findProvider, type ProviderKey, providerNotFound, type ProviderRow } from './provider.ts';
+import { findProvider, type ProviderKey, type ProviderRow } from './provider.ts';
 
 /** Rejects with `provider.not_found`, for a provider of another CRM too. */
 export function getProvider({ database }: IdentityDependencies, key: ProviderKey): Promise<ProviderRow> {
@@ -10,6 +11,6 @@ export function getProvider({ database }: IdentityDependencies, key: ProviderKey
 
 export async function requireProvider(db: Kysely<IdentitySchema>, key: ProviderKey): Promise<ProviderRow> {
   const provider = await findProvider(db, key);
-  if (provider === undefined) throw providerNotFound();
+  if (provider === undefined) throw new DomainError('provider.not_found');
   return provider;
 }

@@ -1,16 +1,11 @@
-import { DomainError } from '@scheduling/runtime';
+import { isUuid } from '@scheduling/runtime';
 import type { Kysely, Selectable } from 'kysely';
 import type { IdentitySchema, ProviderTable } from '../db/schema.ts';
-import { isUuid } from '../field/uuid.ts';
 
 /** With the references of its owner and its account. */
 export type ProviderRow = Selectable<ProviderTable> & { owner_reference: string; account_reference: string };
 
 export type ProviderKey = { crmId: string } & ({ reference: string } | { id: string });
-
-export function providerNotFound(): DomainError {
-  return DomainError.notFound('provider.not_found', 'There is no provider with this reference.');
-}
 
 export async function findProvider(db: Kysely<IdentitySchema>, key: ProviderKey): Promise<ProviderRow | undefined> {
   if ('id' in key && !isUuid(key.id)) return undefined;

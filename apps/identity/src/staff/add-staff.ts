@@ -1,3 +1,4 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
@@ -5,7 +6,7 @@ import type { IdentityDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/get-provider.ts';
 import { findUserByReference, requireUser } from '../user/get-user.ts';
 import { invitePerson } from '../user/invite-person.ts';
-import { type PersonData, userNotFound, type UserRow } from '../user/user.ts';
+import type { PersonData, UserRow } from '../user/user.ts';
 
 export interface AddStaff {
   crmId: string;
@@ -16,7 +17,7 @@ export interface AddStaff {
 
 /**
  * Gives a user access to a provider; one who has it already keeps it. Rejects with `provider.not_found`, `user.not_found`, and for an
- * invitation with `user.invalid`, `user.email_taken` or `user.username_taken`.
+ * invitation with `user.email_taken` or `user.username_taken`.
  */
 export async function addStaff(
   { database }: IdentityDependencies,
@@ -39,7 +40,7 @@ async function giveAccess(
     'invitation' in member
       ? await invitePerson(tx, crmId, member.invitation)
       : await findUserByReference(tx, { crmId, reference: member.userReference });
-  if (user === undefined) throw userNotFound();
+  if (user === undefined) throw new DomainError('user.not_found');
   return { user, added: await insertStaff(tx, provider, user.id) };
 }
 

@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/get-provider.ts';
 import { findUserByReference } from '../user/get-user.ts';
@@ -15,18 +15,15 @@ export async function removeStaff({ database }: IdentityDependencies, { crmId, p
   await database.transaction(async (tx) => {
     const provider = await requireProvider(tx, { crmId, reference: providerReference });
     const user = await findUserByReference(tx, { crmId, reference: userReference });
-    if (user === undefined) throw staffNotFound();
-    if (user.id === provider.owner_id) throw DomainError.conflict('staff.owner', 'The owner of a provider cannot be removed from its staff.');
+    if (user === undefined) throw new DomainError('staff.not_found');
+    if (user.id === provider.owner_id) throw new DomainError('staff.owner');
     await tx
       .deleteFrom('provider_staff')
       .where('crm_id', '=', crmId)
       .where('provider_id', '=', provider.id)
       .where('user_id', '=', user.id)
       .returning('user_id')
-      .executeTakeFirstOrThrow(staffNotFound);
+      .executeTakeFirstOrThrow(() => new DomainError('staff.not_found'));
   });
 }
 
-function staffNotFound(): DomainError {
-  return DomainError.notFound('staff.not_found', 'No staff of this provider has this reference.');
-}

@@ -1,3 +1,4 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
@@ -5,12 +6,11 @@ import type { IdentityDependencies } from '../dependencies.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { derivedAddresses } from '../field/email-address.ts';
 import { emptyToNull } from '../field/optional-text.ts';
-import { isReference } from '../field/reference.ts';
 import { startVerification } from '../verification/start-verification.ts';
 import { findUserByEmail, findUserByReference, requireUser } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
-import { emailTaken, type PersonData, personErrors, userInvalid, type UserRow } from './user.ts';
+import type { PersonData, UserRow } from './user.ts';
 
 export interface CreateUser extends PersonData {
   crmId: string;
@@ -29,25 +29,18 @@ const maxDerivedAddresses = 1_000;
  *    person may know it already. The address has to be confirmed anew.
  * 4. Otherwise a new user, in the given language or the CRM's.
  *
- * Rejects with `user.invalid`, `user.username_taken` (rules 2 and 4), `user.email_taken` (no derived address is free) or `crm.not_found`.
+ * Rejects with `user.username_taken` (rules 2 and 4), `user.email_taken` (no derived address is free) or `crm.not_found`.
  */
 export async function createUser(
   { database }: IdentityDependencies,
   request: CreateUser,
 ): Promise<{ user: UserRow; created: boolean }> {
-  checkUser(request);
   const { crmId } = request;
   return transactOnce(database, crmId, {
     work: (tx) => createOrFindUser(tx, request),
     keep: ({ user, created }) => ({ resourceIds: [user.id], created }),
     replay: async (tx, { resourceIds, created }) => ({ user: await requireUser(tx, { crmId, id: resourceIds[0]! }), created }),
   });
-}
-
-function checkUser(request: CreateUser): void {
-  const errors = personErrors(request);
-  if (!isReference(request.reference)) errors.unshift({ pointer: '/reference', detail: 'must have the format uniqueId@platformName' });
-  if (errors.length > 0) throw userInvalid(errors);
 }
 
 async function createOrFindUser(tx: Transaction<IdentitySchema>, request: CreateUser): Promise<{ user: UserRow; created: boolean }> {
@@ -101,6 +94,6 @@ async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, email: st
     .execute();
   const taken = new Set(rows.map((row) => row.email_key));
   const free = candidates.find((candidate) => !taken.has(caseInsensitiveKey(candidate)));
-  if (free === undefined) throw emailTaken();
+  if (free === undefined) throw new DomainError('user.email_taken');
   return free;
 }

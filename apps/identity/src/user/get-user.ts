@@ -1,13 +1,14 @@
+import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
-import { userNotFound, type UserRow } from './user.ts';
+import type { UserRow } from './user.ts';
 
 /** Rejects with `user.not_found`, for a user of another CRM too. */
 export async function getUser({ database }: IdentityDependencies, key: { crmId: string; reference: string }): Promise<UserRow> {
   const user = await findUserByReference(database.kysely, key);
-  if (user === undefined) throw userNotFound();
+  if (user === undefined) throw new DomainError('user.not_found');
   return user;
 }
 
@@ -20,7 +21,7 @@ export function findUserByReference(
 
 /** Rejects with `user.not_found`. */
 export function requireUser(db: Kysely<IdentitySchema>, { crmId, id }: { crmId: string; id: string }): Promise<UserRow> {
-  return db.selectFrom('app_user').selectAll().where('crm_id', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(userNotFound);
+  return db.selectFrom('app_user').selectAll().where('crm_id', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
 }
 
 /** The user with this address, whichever CRM it belongs to: an address is somebody's in the whole service. */

@@ -1,10 +1,10 @@
+import { DomainError } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
-import { findCrm } from '../crm/get-crm.ts';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
-import { parseLanguageTag } from '../field/language-tag.ts';
 import { emptyToNull } from '../field/optional-text.ts';
-import { type PersonData, usernameTaken, type UserRow } from './user.ts';
+import type { PersonData, UserRow } from './user.ts';
 
 export interface NewUser {
   crmId: string;
@@ -17,8 +17,8 @@ export interface NewUser {
 
 /** Rejects with `user.username_taken` or `crm.not_found`. The caller holds the login names and has found the address free. */
 export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
-  if (await isUsernameTaken(tx, person.username)) throw usernameTaken();
-  const crm = await findCrm(tx, crmId);
+  if (await isUsernameTaken(tx, person.username)) throw new DomainError('user.username_taken');
+  const crm = await requireCrm(tx, crmId);
   const email = derivedEmail ?? person.email;
   return tx
     .insertInto('app_user')
@@ -34,7 +34,7 @@ export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, refer
       first_name: emptyToNull(person.firstName),
       phone: emptyToNull(person.phone),
       mobile: emptyToNull(person.mobile),
-      language: parseLanguageTag(person.language ?? crm.language) ?? crm.language,
+      language: person.language ?? crm.language,
     })
     .returningAll()
     .executeTakeFirstOrThrow();

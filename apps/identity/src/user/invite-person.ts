@@ -1,22 +1,21 @@
+import { DomainError } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import { findUserByEmail } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
-import { emailTaken, type PersonData, personErrors, userInvalid, type UserRow } from './user.ts';
+import type { PersonData, UserRow } from './user.ts';
 
 /**
  * The user of this CRM with the invited person's address, unchanged, or a new one without a reference: create user finds it by its address
  * later (interface 4.5, rule 3). So an invitation can be sent again, also after the person got a reference. It never reaches a user of another
  * CRM, nor one to whom the address was merely given as a derived one: `user.email_taken`, because nobody could find the invited person by a
- * derived address. Rejects with `user.invalid`, `user.username_taken` or `crm.not_found` too.
+ * derived address. Rejects with `user.username_taken` or `crm.not_found` too.
  */
 export async function invitePerson(tx: Transaction<IdentitySchema>, crmId: string, person: PersonData): Promise<UserRow> {
-  const errors = personErrors(person);
-  if (errors.length > 0) throw userInvalid(errors);
   await lockLoginNames(tx, { crmId, email: person.email, username: person.username });
   const holder = await findUserByEmail(tx, person.email);
   if (holder === undefined) return insertUser(tx, { crmId, reference: null, person });
-  if (holder.crm_id !== crmId || holder.email_generated) throw emailTaken();
+  if (holder.crm_id !== crmId || holder.email_generated) throw new DomainError('user.email_taken');
   return holder;
 }

@@ -1,8 +1,5 @@
-import { DomainError, type FieldError } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { UserTable } from '../db/schema.ts';
-import { isEmailAddress } from '../field/email-address.ts';
-import { parseLanguageTag } from '../field/language-tag.ts';
 
 export type UserRow = Selectable<UserTable>;
 
@@ -16,43 +13,4 @@ export interface PersonData {
   mobile?: string | undefined;
   /** Overrides the CRM's language. */
   language?: string | undefined;
-}
-
-export function userNotFound(): DomainError {
-  return DomainError.notFound('user.not_found', 'There is no user with this reference.');
-}
-
-/** Interface part 7. */
-export function emailTaken(): DomainError {
-  return DomainError.conflict('user.email_taken', 'User with given email already exists.');
-}
-
-/** Interface part 7. */
-export function usernameTaken(): DomainError {
-  return DomainError.conflict('user.username_taken', 'User with given username already exists.');
-}
-
-export function emailVerified(): DomainError {
-  return DomainError.conflict('user.email_verified', 'The e-mail address of this user is verified already.');
-}
-
-export function emailDerived(): DomainError {
-  return DomainError.conflict('user.email_derived', 'The e-mail address of this user is a derived one. Nothing is ever sent to it.');
-}
-
-export function userInvalid(errors: FieldError[]): DomainError {
-  return DomainError.invalid('user.invalid', 'The user is not valid.', errors);
-}
-
-/** What interface 2.1 forbids. */
-export function personErrors({ email, username, lastName, language }: PersonData): FieldError[] {
-  const errors: FieldError[] = [];
-  if (!isEmailAddress(email)) errors.push({ pointer: '/email', detail: 'must be an e-mail address' });
-  if (username === '') errors.push({ pointer: '/username', detail: 'must not be empty' });
-  if (/[/?:&#\\]/.test(username)) errors.push({ pointer: '/username', detail: 'must not contain / ? : & # or \\' });
-  if (lastName === '') errors.push({ pointer: '/lastName', detail: 'must not be empty' });
-  if (language !== undefined && parseLanguageTag(language) === undefined) {
-    errors.push({ pointer: '/language', detail: 'must be a BCP 47 language tag' });
-  }
-  return errors;
 }

@@ -1,7 +1,8 @@
+import { DomainError } from '@scheduling/errors';
 import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { selectVerification, toVerification, type Verification } from './get-verification.ts';
-import { hashToken, verificationExpired, verificationNotFound, verificationUsed } from './verification.ts';
+import { hashToken } from './verification.ts';
 
 /**
  * Uses a link: the user's address is confirmed. Of two who use it at once one succeeds. Rejects with `verification.not_found`,
@@ -11,9 +12,9 @@ export async function confirmVerification({ database }: IdentityDependencies, to
   return database.transaction(async (tx) => {
     const verification = await selectVerification(tx, token)
       .forUpdate('email_verification')
-      .executeTakeFirstOrThrow(verificationNotFound);
-    if (verification.state === 'USED') throw verificationUsed();
-    if (verification.state === 'EXPIRED') throw verificationExpired();
+      .executeTakeFirstOrThrow(() => new DomainError('verification.not_found'));
+    if (verification.state === 'USED') throw new DomainError('verification.used');
+    if (verification.state === 'EXPIRED') throw new DomainError('verification.expired');
     await tx
       .updateTable('email_verification')
       .set({ used_at: sql<Date>`now()` })

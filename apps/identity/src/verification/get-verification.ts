@@ -1,7 +1,8 @@
+import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { hashToken, verificationNotFound } from './verification.ts';
+import { hashToken } from './verification.ts';
 
 /** A verification as the person with its link sees it. */
 export interface Verification {
@@ -14,7 +15,7 @@ export interface Verification {
 
 /** Looks at a link without using it. Rejects with `verification.not_found`. */
 export async function getVerification({ database }: IdentityDependencies, token: string): Promise<Verification> {
-  return toVerification(await selectVerification(database.kysely, token).executeTakeFirstOrThrow(verificationNotFound));
+  return toVerification(await selectVerification(database.kysely, token).executeTakeFirstOrThrow(() => new DomainError('verification.not_found')));
 }
 
 export function selectVerification(db: Kysely<IdentitySchema>, token: string) {

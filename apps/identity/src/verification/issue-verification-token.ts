@@ -1,9 +1,10 @@
+import { DomainError } from '@scheduling/errors';
+import { isUuid } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import { randomBytes } from 'node:crypto';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { isUuid } from '../field/uuid.ts';
 import type { UserRow } from '../user/user.ts';
-import { hashToken, verificationNotFound } from './verification.ts';
+import { hashToken } from './verification.ts';
 
 export interface IssuedToken {
   token: string;
@@ -21,7 +22,7 @@ export async function issueVerificationToken(
   { database }: IdentityDependencies,
   { crmId, verificationId }: { crmId: string; verificationId: string },
 ): Promise<IssuedToken> {
-  if (!isUuid(verificationId)) throw verificationNotFound();
+  if (!isUuid(verificationId)) throw new DomainError('verification.not_found');
   const token = randomBytes(tokenBytes).toString('base64url');
   const { expires_at, ...user } = await database.kysely
     .updateTable('email_verification')
@@ -34,6 +35,6 @@ export async function issueVerificationToken(
     .whereRef('app_user.id', '=', 'email_verification.user_id')
     .returningAll('app_user')
     .returning('email_verification.expires_at')
-    .executeTakeFirstOrThrow(verificationNotFound);
+    .executeTakeFirstOrThrow(() => new DomainError('verification.not_found'));
   return { token, expiresAt: expires_at!, user };
 }

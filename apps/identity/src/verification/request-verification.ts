@@ -1,9 +1,10 @@
+import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { findUserByReference, requireUser } from '../user/get-user.ts';
-import { emailDerived, userNotFound, type UserRow } from '../user/user.ts';
+import type { UserRow } from '../user/user.ts';
 import { startVerification } from './start-verification.ts';
 
 export interface RequestVerification {
@@ -27,8 +28,8 @@ export async function requestVerification({ database }: IdentityDependencies, re
 
 async function verifyAgain(tx: Transaction<IdentitySchema>, request: RequestVerification): Promise<UserRow> {
   const user = await findUserByReference(tx, request);
-  if (user === undefined) throw userNotFound();
-  if (user.email_generated) throw emailDerived();
+  if (user === undefined) throw new DomainError('user.not_found');
+  if (user.email_generated) throw new DomainError('user.email_derived');
   await startVerification(tx, user);
   return user;
 }

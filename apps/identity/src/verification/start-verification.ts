@@ -1,9 +1,9 @@
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
-import { emailVerified, type UserRow } from '../user/user.ts';
-import { verificationLimited } from './verification.ts';
+import type { UserRow } from '../user/user.ts';
 
 /** Mails to one user in 24 hours. Nobody needs more to find one of them, and a mailbox cannot be flooded with them. */
 const maxMailsPerDay = 5;
@@ -53,5 +53,5 @@ async function refuse(tx: Transaction<IdentitySchema>, user: UserRow): Promise<n
     .where('crm_id', '=', user.crm_id)
     .where('user_id', '=', user.id)
     .executeTakeFirstOrThrow();
-  throw used ? emailVerified() : verificationLimited(wait_seconds ?? 1);
+  throw used ? new DomainError('user.email_verified') : new DomainError('verification.limited', { retryAfterSeconds: wait_seconds ?? 1 });
 }

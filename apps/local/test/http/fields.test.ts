@@ -379,9 +379,16 @@ describe('bodies', () => {
     expect(await crm.post('/user', undefined, { rawBody })).toMatchObject({ status, body: { code } });
   });
 
-  it('that are not declared as JSON are refused', async () => {
+  it.each([
+    ['POST', '/user'],
+    ['POST', '/user/u@test/verification'],
+    ['PUT', '/provider/p@test/timeslots/t@test'],
+    ['DELETE', '/provider/p@test/timeslots/t@test'],
+    ['DELETE', '/provider/p@test/staff/u@test'],
+    ['DELETE', '/provider/p@test/appointments'],
+  ])('that are not declared as JSON are refused by %s %s', async (method, address) => {
     for (const contentType of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml']) {
-      expect(await crm.post('/user', undefined, { rawBody: '{}', headers: { 'content-type': contentType } })).toMatchObject({
+      expect(await crm.send(method, address, undefined, { rawBody: '{}', headers: { 'content-type': contentType } })).toMatchObject({
         status: 415,
         body: { code: 'request.unsupported_media_type' },
       });

@@ -48,6 +48,12 @@ describe('accounts (interface 4.6)', () => {
     expect(await crm.post('/account', account)).toMatchObject({ status: 201, body: { account: { branch } } });
   });
 
+  it.each(['a', 'a@', '@a', 'a@b@c', ' @a'])('have no reference like %j', async (accountReference) => {
+    const account = { ownerReference: await createOwner(), accountReference, branch: 'misc' };
+    const detail = `Unable to parse account reference. Was ${accountReference}`;
+    expect(await crm.post('/account', account)).toMatchObject({ status: 404, body: { code: 'account.reference_unparsable', detail } });
+  });
+
   it('are checked in the order reference, branch, owner, with the messages of interface 7', async () => {
     const wrong = { accountReference: 'unparsable', branch: 'butcher', ownerReference: 'nobody@test' };
     const refused = (fields: object) => crm.post<{ detail: string; code: string }>('/account', { ...wrong, ...fields });

@@ -76,6 +76,15 @@ describe('timeslots (interface 4.1)', () => {
     expect((await crm.get<Timeslot[]>(ofResource(resource), { query: { from: '2031-03-03T12:00', to: '2031-03-03T14:00' } })).body).toEqual([]);
   });
 
+  it.each([
+    ['1900-01-01T00:00', '1899-12-31T23:00:00Z'],
+    ['9998-12-31T23:59-14:00', '9999-01-01T13:59:00Z'],
+  ])('may start at %s, the end of the years that there are, in the provider’s time zone', async (start, presented) => {
+    const end = start.replace('T00:00', 'T12:00').replace('-14:00', '-14:59');
+    const answer = await crm.post<Timeslot[]>(timeslots(), { timeslots: [newTimeslot(practice, { start, end, raster: 1 })] });
+    expect(answer).toMatchObject({ status: 201, body: [{ start: presented }] });
+  });
+
   it('need both ends of the period', async () => {
     const refused = await crm.get<Problem>(ofResource('r'));
     expect(refused).toMatchObject({ status: 400, body: { code: 'request.invalid' } });

@@ -4391,8 +4391,7 @@ export const RemovedParticipation: MessageFns<RemovedParticipation> = {
  *
  * Every request carries the crm_id of the authenticated CRM; what belongs to another CRM or provider is answered as if it did not
  * exist. Local date-times are texts, YYYY-MM-DDThh:mm with optional seconds and optional Z or offset, in the provider's time zone when they have
- * none. NOT_FOUND (provider.not_found) comes from every operation. A text is INVALID_ARGUMENT (timeslot.invalid) with a JSON pointer
- * to each field at fault.
+ * none. INVALID_ARGUMENT comes with a JSON pointer to each field at fault.
  *
  * What creates (here and below), and UpdateParticipation, may come with the metadata idempotency-key: the same request with the same key
  * again has no second effect for 72 hours, and is answered as the first was, with the resources as they are by then; NOT_FOUND when they
@@ -4402,8 +4401,9 @@ export const RemovedParticipation: MessageFns<RemovedParticipation> = {
 export type TimeslotServiceService = typeof TimeslotServiceService;
 export const TimeslotServiceService = {
   /**
-   * Creates all or none. A reference that exists: the same content answers the existing record, other content is FAILED_PRECONDITION
-   * (timeslot.reference_taken).
+   * Creates all or none. A reference that exists: the same content answers the existing record, other content is refused.
+   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found, timeslot.not_found when a repeated request finds none of its
+   * timeslots left), FAILED_PRECONDITION (timeslot.reference_taken).
    */
   createTimeslots: {
     path: "/scheduling.calendar.v1.TimeslotService/CreateTimeslots" as const,
@@ -4416,7 +4416,10 @@ export const TimeslotServiceService = {
       Buffer.from(CreateTimeslotsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CreateTimeslotsResponse => CreateTimeslotsResponse.decode(value),
   },
-  /** The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. */
+  /**
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window.
+   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   */
   listTimeslots: {
     path: "/scheduling.calendar.v1.TimeslotService/ListTimeslots" as const,
     requestStream: false as const,
@@ -4428,8 +4431,8 @@ export const TimeslotServiceService = {
     responseDeserialize: (value: Buffer): ListTimeslotsResponse => ListTimeslotsResponse.decode(value),
   },
   /**
-   * Changes the fields that are given. NOT_FOUND (timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) when the new
-   * window or raster would orphan an appointment that is not cancelled.
+   * Changes the fields that are given. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found, timeslot.not_found),
+   * FAILED_PRECONDITION (timeslot.has_appointments) when the new window or raster would orphan an appointment that is not cancelled.
    */
   updateTimeslot: {
     path: "/scheduling.calendar.v1.TimeslotService/UpdateTimeslot" as const,
@@ -4442,7 +4445,10 @@ export const TimeslotServiceService = {
       Buffer.from(UpdateTimeslotResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UpdateTimeslotResponse => UpdateTimeslotResponse.decode(value),
   },
-  /** NOT_FOUND (timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) while an appointment in it is not cancelled. */
+  /**
+   * NOT_FOUND (provider.not_found, timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) while an appointment in it is not
+   * cancelled.
+   */
   deleteTimeslot: {
     path: "/scheduling.calendar.v1.TimeslotService/DeleteTimeslot" as const,
     requestStream: false as const,
@@ -4458,25 +4464,33 @@ export const TimeslotServiceService = {
 
 export interface TimeslotServiceServer extends UntypedServiceImplementation {
   /**
-   * Creates all or none. A reference that exists: the same content answers the existing record, other content is FAILED_PRECONDITION
-   * (timeslot.reference_taken).
+   * Creates all or none. A reference that exists: the same content answers the existing record, other content is refused.
+   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found, timeslot.not_found when a repeated request finds none of its
+   * timeslots left), FAILED_PRECONDITION (timeslot.reference_taken).
    */
   createTimeslots: handleUnaryCall<CreateTimeslotsRequest, CreateTimeslotsResponse>;
-  /** The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. */
+  /**
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window.
+   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   */
   listTimeslots: handleUnaryCall<ListTimeslotsRequest, ListTimeslotsResponse>;
   /**
-   * Changes the fields that are given. NOT_FOUND (timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) when the new
-   * window or raster would orphan an appointment that is not cancelled.
+   * Changes the fields that are given. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found, timeslot.not_found),
+   * FAILED_PRECONDITION (timeslot.has_appointments) when the new window or raster would orphan an appointment that is not cancelled.
    */
   updateTimeslot: handleUnaryCall<UpdateTimeslotRequest, UpdateTimeslotResponse>;
-  /** NOT_FOUND (timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) while an appointment in it is not cancelled. */
+  /**
+   * NOT_FOUND (provider.not_found, timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) while an appointment in it is not
+   * cancelled.
+   */
   deleteTimeslot: handleUnaryCall<DeleteTimeslotRequest, DeleteTimeslotResponse>;
 }
 
 export interface TimeslotServiceClient extends Client {
   /**
-   * Creates all or none. A reference that exists: the same content answers the existing record, other content is FAILED_PRECONDITION
-   * (timeslot.reference_taken).
+   * Creates all or none. A reference that exists: the same content answers the existing record, other content is refused.
+   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found, timeslot.not_found when a repeated request finds none of its
+   * timeslots left), FAILED_PRECONDITION (timeslot.reference_taken).
    */
   createTimeslots(
     request: CreateTimeslotsRequest,
@@ -4493,7 +4507,10 @@ export interface TimeslotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CreateTimeslotsResponse) => void,
   ): ClientUnaryCall;
-  /** The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. */
+  /**
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window.
+   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   */
   listTimeslots(
     request: ListTimeslotsRequest,
     callback: (error: ServiceError | null, response: ListTimeslotsResponse) => void,
@@ -4510,8 +4527,8 @@ export interface TimeslotServiceClient extends Client {
     callback: (error: ServiceError | null, response: ListTimeslotsResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Changes the fields that are given. NOT_FOUND (timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) when the new
-   * window or raster would orphan an appointment that is not cancelled.
+   * Changes the fields that are given. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found, timeslot.not_found),
+   * FAILED_PRECONDITION (timeslot.has_appointments) when the new window or raster would orphan an appointment that is not cancelled.
    */
   updateTimeslot(
     request: UpdateTimeslotRequest,
@@ -4528,7 +4545,10 @@ export interface TimeslotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UpdateTimeslotResponse) => void,
   ): ClientUnaryCall;
-  /** NOT_FOUND (timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) while an appointment in it is not cancelled. */
+  /**
+   * NOT_FOUND (provider.not_found, timeslot.not_found), FAILED_PRECONDITION (timeslot.has_appointments) while an appointment in it is not
+   * cancelled.
+   */
   deleteTimeslot(
     request: DeleteTimeslotRequest,
     callback: (error: ServiceError | null, response: DeleteTimeslotResponse) => void,
@@ -4560,7 +4580,8 @@ export type AppointmentServiceService = typeof AppointmentServiceService;
 export const AppointmentServiceService = {
   /**
    * Creates one appointment with the participations embedded in the request; sends no mail. The embedded ones are never refused for
-   * capacity. A reference that exists: the same content answers the existing record (created = false), other content is
+   * capacity. A reference that exists: the same content answers the existing record (created = false), other content is refused.
+   * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found, appointment.not_found when a repeated request finds it deleted),
    * FAILED_PRECONDITION (appointment.reference_taken, participation.reference_taken).
    */
   createAppointment: {
@@ -4574,7 +4595,10 @@ export const AppointmentServiceService = {
       Buffer.from(CreateAppointmentResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CreateAppointmentResponse => CreateAppointmentResponse.decode(value),
   },
-  /** Creates all appointments of a series or none; sends no mail. INVALID_ARGUMENT (series.too_long) past 1000, (series.empty) for none. */
+  /**
+   * Creates all appointments of a series or none; sends no mail. INVALID_ARGUMENT (appointment.invalid, series.too_long past 1000
+   * appointments, series.empty for none), NOT_FOUND (provider.not_found, series.not_found when a repeated request finds none of them left).
+   */
   createSeries: {
     path: "/scheduling.calendar.v1.AppointmentService/CreateSeries" as const,
     requestStream: false as const,
@@ -4585,7 +4609,10 @@ export const AppointmentServiceService = {
       Buffer.from(CreateSeriesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CreateSeriesResponse => CreateSeriesResponse.decode(value),
   },
-  /** Streams a provider's appointments by start and id, some dozens a message, active and cancelled. */
+  /**
+   * Streams a provider's appointments by start and id, some dozens a message, active and cancelled.
+   * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found).
+   */
   listAppointments: {
     path: "/scheduling.calendar.v1.AppointmentService/ListAppointments" as const,
     requestStream: false as const,
@@ -4599,7 +4626,7 @@ export const AppointmentServiceService = {
   },
   /**
    * Cancels an appointment and all its participations; a mail goes to those that were reserved, requested or booked. Again: no
-   * change, no mail. NOT_FOUND (appointment.not_found).
+   * change, no mail. NOT_FOUND (provider.not_found, appointment.not_found).
    */
   cancelAppointment: {
     path: "/scheduling.calendar.v1.AppointmentService/CancelAppointment" as const,
@@ -4613,8 +4640,8 @@ export const AppointmentServiceService = {
     responseDeserialize: (value: Buffer): CancelAppointmentResponse => CancelAppointmentResponse.decode(value),
   },
   /**
-   * Deletes one appointment or all of a series with their participations; nobody is informed. NOT_FOUND (appointment.not_found,
-   * series.not_found).
+   * Deletes one appointment or all of a series with their participations; nobody is informed. INVALID_ARGUMENT (appointment.invalid) when
+   * it names neither, NOT_FOUND (provider.not_found, appointment.not_found, series.not_found).
    */
   deleteAppointments: {
     path: "/scheduling.calendar.v1.AppointmentService/DeleteAppointments" as const,
@@ -4632,22 +4659,29 @@ export const AppointmentServiceService = {
 export interface AppointmentServiceServer extends UntypedServiceImplementation {
   /**
    * Creates one appointment with the participations embedded in the request; sends no mail. The embedded ones are never refused for
-   * capacity. A reference that exists: the same content answers the existing record (created = false), other content is
+   * capacity. A reference that exists: the same content answers the existing record (created = false), other content is refused.
+   * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found, appointment.not_found when a repeated request finds it deleted),
    * FAILED_PRECONDITION (appointment.reference_taken, participation.reference_taken).
    */
   createAppointment: handleUnaryCall<CreateAppointmentRequest, CreateAppointmentResponse>;
-  /** Creates all appointments of a series or none; sends no mail. INVALID_ARGUMENT (series.too_long) past 1000, (series.empty) for none. */
+  /**
+   * Creates all appointments of a series or none; sends no mail. INVALID_ARGUMENT (appointment.invalid, series.too_long past 1000
+   * appointments, series.empty for none), NOT_FOUND (provider.not_found, series.not_found when a repeated request finds none of them left).
+   */
   createSeries: handleUnaryCall<CreateSeriesRequest, CreateSeriesResponse>;
-  /** Streams a provider's appointments by start and id, some dozens a message, active and cancelled. */
+  /**
+   * Streams a provider's appointments by start and id, some dozens a message, active and cancelled.
+   * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found).
+   */
   listAppointments: handleServerStreamingCall<ListAppointmentsRequest, ListAppointmentsResponse>;
   /**
    * Cancels an appointment and all its participations; a mail goes to those that were reserved, requested or booked. Again: no
-   * change, no mail. NOT_FOUND (appointment.not_found).
+   * change, no mail. NOT_FOUND (provider.not_found, appointment.not_found).
    */
   cancelAppointment: handleUnaryCall<CancelAppointmentRequest, CancelAppointmentResponse>;
   /**
-   * Deletes one appointment or all of a series with their participations; nobody is informed. NOT_FOUND (appointment.not_found,
-   * series.not_found).
+   * Deletes one appointment or all of a series with their participations; nobody is informed. INVALID_ARGUMENT (appointment.invalid) when
+   * it names neither, NOT_FOUND (provider.not_found, appointment.not_found, series.not_found).
    */
   deleteAppointments: handleUnaryCall<DeleteAppointmentsRequest, DeleteAppointmentsResponse>;
 }
@@ -4655,7 +4689,8 @@ export interface AppointmentServiceServer extends UntypedServiceImplementation {
 export interface AppointmentServiceClient extends Client {
   /**
    * Creates one appointment with the participations embedded in the request; sends no mail. The embedded ones are never refused for
-   * capacity. A reference that exists: the same content answers the existing record (created = false), other content is
+   * capacity. A reference that exists: the same content answers the existing record (created = false), other content is refused.
+   * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found, appointment.not_found when a repeated request finds it deleted),
    * FAILED_PRECONDITION (appointment.reference_taken, participation.reference_taken).
    */
   createAppointment(
@@ -4673,7 +4708,10 @@ export interface AppointmentServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CreateAppointmentResponse) => void,
   ): ClientUnaryCall;
-  /** Creates all appointments of a series or none; sends no mail. INVALID_ARGUMENT (series.too_long) past 1000, (series.empty) for none. */
+  /**
+   * Creates all appointments of a series or none; sends no mail. INVALID_ARGUMENT (appointment.invalid, series.too_long past 1000
+   * appointments, series.empty for none), NOT_FOUND (provider.not_found, series.not_found when a repeated request finds none of them left).
+   */
   createSeries(
     request: CreateSeriesRequest,
     callback: (error: ServiceError | null, response: CreateSeriesResponse) => void,
@@ -4689,7 +4727,10 @@ export interface AppointmentServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CreateSeriesResponse) => void,
   ): ClientUnaryCall;
-  /** Streams a provider's appointments by start and id, some dozens a message, active and cancelled. */
+  /**
+   * Streams a provider's appointments by start and id, some dozens a message, active and cancelled.
+   * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found).
+   */
   listAppointments(
     request: ListAppointmentsRequest,
     options?: Partial<CallOptions>,
@@ -4701,7 +4742,7 @@ export interface AppointmentServiceClient extends Client {
   ): ClientReadableStream<ListAppointmentsResponse>;
   /**
    * Cancels an appointment and all its participations; a mail goes to those that were reserved, requested or booked. Again: no
-   * change, no mail. NOT_FOUND (appointment.not_found).
+   * change, no mail. NOT_FOUND (provider.not_found, appointment.not_found).
    */
   cancelAppointment(
     request: CancelAppointmentRequest,
@@ -4719,8 +4760,8 @@ export interface AppointmentServiceClient extends Client {
     callback: (error: ServiceError | null, response: CancelAppointmentResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Deletes one appointment or all of a series with their participations; nobody is informed. NOT_FOUND (appointment.not_found,
-   * series.not_found).
+   * Deletes one appointment or all of a series with their participations; nobody is informed. INVALID_ARGUMENT (appointment.invalid) when
+   * it names neither, NOT_FOUND (provider.not_found, appointment.not_found, series.not_found).
    */
   deleteAppointments(
     request: DeleteAppointmentsRequest,
@@ -4753,9 +4794,10 @@ export type ParticipationServiceService = typeof ParticipationServiceService;
 export const ParticipationServiceService = {
   /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
-   * part of the write. NOT_FOUND (appointment.not_found, customer.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, appointment.cancelled, participation.move_not_allowed), FAILED_PRECONDITION
-   * (participation.reference_taken).
+   * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED
+   * or REQUESTED), NOT_FOUND (provider.not_found, appointment.not_found, customer.not_found, participation.not_found when it is gone
+   * meanwhile), FAILED_PRECONDITION (participation.capacity_exhausted, participation.reference_taken, participation.move_not_allowed,
+   * appointment.cancelled).
    */
   createParticipation: {
     path: "/scheduling.calendar.v1.ParticipationService/CreateParticipation" as const,
@@ -4769,9 +4811,9 @@ export const ParticipationServiceService = {
     responseDeserialize: (value: Buffer): CreateParticipationResponse => CreateParticipationResponse.decode(value),
   },
   /**
-   * Moves a participation to another state. NOT_FOUND (participation.not_found), INVALID_ARGUMENT (participation.state_unsupported) for
-   * RESERVED and REQUESTED, FAILED_PRECONDITION (participation.move_not_allowed, participation.capacity_exhausted,
-   * appointment.cancelled).
+   * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
+   * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled).
    */
   updateParticipation: {
     path: "/scheduling.calendar.v1.ParticipationService/UpdateParticipation" as const,
@@ -4802,15 +4844,16 @@ export const ParticipationServiceService = {
 export interface ParticipationServiceServer extends UntypedServiceImplementation {
   /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
-   * part of the write. NOT_FOUND (appointment.not_found, customer.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, appointment.cancelled, participation.move_not_allowed), FAILED_PRECONDITION
-   * (participation.reference_taken).
+   * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED
+   * or REQUESTED), NOT_FOUND (provider.not_found, appointment.not_found, customer.not_found, participation.not_found when it is gone
+   * meanwhile), FAILED_PRECONDITION (participation.capacity_exhausted, participation.reference_taken, participation.move_not_allowed,
+   * appointment.cancelled).
    */
   createParticipation: handleUnaryCall<CreateParticipationRequest, CreateParticipationResponse>;
   /**
-   * Moves a participation to another state. NOT_FOUND (participation.not_found), INVALID_ARGUMENT (participation.state_unsupported) for
-   * RESERVED and REQUESTED, FAILED_PRECONDITION (participation.move_not_allowed, participation.capacity_exhausted,
-   * appointment.cancelled).
+   * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
+   * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled).
    */
   updateParticipation: handleUnaryCall<UpdateParticipationRequest, UpdateParticipationResponse>;
   /** Everything a mail about one version of a participation needs. NOT_FOUND (participation.not_found) once it is gone. */
@@ -4820,9 +4863,10 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
 export interface ParticipationServiceClient extends Client {
   /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
-   * part of the write. NOT_FOUND (appointment.not_found, customer.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, appointment.cancelled, participation.move_not_allowed), FAILED_PRECONDITION
-   * (participation.reference_taken).
+   * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED
+   * or REQUESTED), NOT_FOUND (provider.not_found, appointment.not_found, customer.not_found, participation.not_found when it is gone
+   * meanwhile), FAILED_PRECONDITION (participation.capacity_exhausted, participation.reference_taken, participation.move_not_allowed,
+   * appointment.cancelled).
    */
   createParticipation(
     request: CreateParticipationRequest,
@@ -4840,9 +4884,9 @@ export interface ParticipationServiceClient extends Client {
     callback: (error: ServiceError | null, response: CreateParticipationResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Moves a participation to another state. NOT_FOUND (participation.not_found), INVALID_ARGUMENT (participation.state_unsupported) for
-   * RESERVED and REQUESTED, FAILED_PRECONDITION (participation.move_not_allowed, participation.capacity_exhausted,
-   * appointment.cancelled).
+   * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
+   * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled).
    */
   updateParticipation(
     request: UpdateParticipationRequest,

@@ -1631,7 +1631,7 @@ export const ReplayErasuresResponse: MessageFns<ReplayErasuresResponse> = {
  * The contact data of the people who book. A customer belongs to one provider of one CRM.
  *
  * Every request carries the crm_id of the authenticated CRM; what belongs to another CRM or provider is answered as if it did not
- * exist. NOT_FOUND (provider.not_found) comes from the operations that write.
+ * exist.
  *
  * CreateCustomer may come with the metadata idempotency-key: the same request with the same key again has no second effect for 72 hours,
  * and is answered as the first was, with the resources as they are by then; NOT_FOUND when they are gone. FAILED_PRECONDITION
@@ -1651,8 +1651,8 @@ export const CustomerServiceService = {
     responseDeserialize: (value: Buffer): GetCustomerResponse => GetCustomerResponse.decode(value),
   },
   /**
-   * Creates a customer. A known reference answers the existing customer unchanged (created = false).
-   * INVALID_ARGUMENT (customer.invalid) with the fields at fault.
+   * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
+   * customer.not_found when a repeated request finds it deleted).
    */
   createCustomer: {
     path: "/scheduling.customer.v1.CustomerService/CreateCustomer" as const,
@@ -1702,8 +1702,8 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
   /** Finds a customer by reference or id. NOT_FOUND (customer.not_found). */
   getCustomer: handleUnaryCall<GetCustomerRequest, GetCustomerResponse>;
   /**
-   * Creates a customer. A known reference answers the existing customer unchanged (created = false).
-   * INVALID_ARGUMENT (customer.invalid) with the fields at fault.
+   * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
+   * customer.not_found when a repeated request finds it deleted).
    */
   createCustomer: handleUnaryCall<CreateCustomerRequest, CreateCustomerResponse>;
   /**
@@ -1737,8 +1737,8 @@ export interface CustomerServiceClient extends Client {
     callback: (error: ServiceError | null, response: GetCustomerResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Creates a customer. A known reference answers the existing customer unchanged (created = false).
-   * INVALID_ARGUMENT (customer.invalid) with the fields at fault.
+   * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
+   * customer.not_found when a repeated request finds it deleted).
    */
   createCustomer(
     request: CreateCustomerRequest,
@@ -1833,8 +1833,8 @@ export const ErasureServiceService = {
   },
   /**
    * For the time after a restore: has every erasure that was asked for since the backup repeated by all services, this one too. Knows them from
-   * its own records and from the events that NATS still holds. Again: the same. UNAVAILABLE (broker.unavailable) while NATS is away; then
-   * nothing has changed.
+   * its own records and from the events that NATS still holds. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE
+   * (broker.unavailable) while NATS is away; then nothing has changed.
    */
   replayErasures: {
     path: "/scheduling.customer.v1.ErasureService/ReplayErasures" as const,
@@ -1856,8 +1856,8 @@ export interface ErasureServiceServer extends UntypedServiceImplementation {
   listErasures: handleUnaryCall<ListErasuresRequest, ListErasuresResponse>;
   /**
    * For the time after a restore: has every erasure that was asked for since the backup repeated by all services, this one too. Knows them from
-   * its own records and from the events that NATS still holds. Again: the same. UNAVAILABLE (broker.unavailable) while NATS is away; then
-   * nothing has changed.
+   * its own records and from the events that NATS still holds. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE
+   * (broker.unavailable) while NATS is away; then nothing has changed.
    */
   replayErasures: handleUnaryCall<ReplayErasuresRequest, ReplayErasuresResponse>;
 }
@@ -1897,8 +1897,8 @@ export interface ErasureServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * For the time after a restore: has every erasure that was asked for since the backup repeated by all services, this one too. Knows them from
-   * its own records and from the events that NATS still holds. Again: the same. UNAVAILABLE (broker.unavailable) while NATS is away; then
-   * nothing has changed.
+   * its own records and from the events that NATS still holds. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE
+   * (broker.unavailable) while NATS is away; then nothing has changed.
    */
   replayErasures(
     request: ReplayErasuresRequest,

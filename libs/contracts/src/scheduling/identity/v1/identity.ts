@@ -4610,7 +4610,7 @@ export const IdentityServiceService = {
    * 3. the e-mail belongs to an invited user of the same CRM without reference: this user gets the reference, its
    *    verification is invalidated and a verification mail is sent;
    * 4. otherwise a new user.
-   * FAILED_PRECONDITION (user.username_taken, user.email_taken), INVALID_ARGUMENT (user.invalid) with the fields at fault.
+   * FAILED_PRECONDITION (user.username_taken, user.email_taken).
    */
   createUser: {
     path: "/scheduling.identity.v1.IdentityService/CreateUser" as const,
@@ -4648,8 +4648,8 @@ export const IdentityServiceService = {
     responseDeserialize: (value: Buffer): RequestVerificationResponse => RequestVerificationResponse.decode(value),
   },
   /**
-   * Creates an account. A known reference answers the existing account unchanged. Checked in this order: reference format
-   * (account.reference_unparsable), branch (branch.unknown), owner (account.owner_not_found), each NOT_FOUND.
+   * Creates an account. A known reference answers the existing account unchanged. Branch and owner are checked in this
+   * order. NOT_FOUND (branch.unknown, account.owner_not_found).
    */
   createAccount: {
     path: "/scheduling.identity.v1.IdentityService/CreateAccount" as const,
@@ -4708,7 +4708,8 @@ export const IdentityServiceService = {
   },
   /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.
-   * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken, user.email_taken).
+   * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken,
+   * user.email_taken).
    */
   addStaff: {
     path: "/scheduling.identity.v1.IdentityService/AddStaff" as const,
@@ -4783,7 +4784,7 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    * 3. the e-mail belongs to an invited user of the same CRM without reference: this user gets the reference, its
    *    verification is invalidated and a verification mail is sent;
    * 4. otherwise a new user.
-   * FAILED_PRECONDITION (user.username_taken, user.email_taken), INVALID_ARGUMENT (user.invalid) with the fields at fault.
+   * FAILED_PRECONDITION (user.username_taken, user.email_taken).
    */
   createUser: handleUnaryCall<CreateUserRequest, CreateUserResponse>;
   /** NOT_FOUND (user.not_found). */
@@ -4795,8 +4796,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    */
   requestVerification: handleUnaryCall<RequestVerificationRequest, RequestVerificationResponse>;
   /**
-   * Creates an account. A known reference answers the existing account unchanged. Checked in this order: reference format
-   * (account.reference_unparsable), branch (branch.unknown), owner (account.owner_not_found), each NOT_FOUND.
+   * Creates an account. A known reference answers the existing account unchanged. Branch and owner are checked in this
+   * order. NOT_FOUND (branch.unknown, account.owner_not_found).
    */
   createAccount: handleUnaryCall<CreateAccountRequest, CreateAccountResponse>;
   /** NOT_FOUND (account.not_found). */
@@ -4812,7 +4813,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   listStaff: handleUnaryCall<ListStaffRequest, ListStaffResponse>;
   /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.
-   * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken, user.email_taken).
+   * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken,
+   * user.email_taken).
    */
   addStaff: handleUnaryCall<AddStaffRequest, AddStaffResponse>;
   /** Takes a user's access away. NOT_FOUND (provider.not_found, staff.not_found), FAILED_PRECONDITION (staff.owner). */
@@ -4868,7 +4870,7 @@ export interface IdentityServiceClient extends Client {
    * 3. the e-mail belongs to an invited user of the same CRM without reference: this user gets the reference, its
    *    verification is invalidated and a verification mail is sent;
    * 4. otherwise a new user.
-   * FAILED_PRECONDITION (user.username_taken, user.email_taken), INVALID_ARGUMENT (user.invalid) with the fields at fault.
+   * FAILED_PRECONDITION (user.username_taken, user.email_taken).
    */
   createUser(
     request: CreateUserRequest,
@@ -4922,8 +4924,8 @@ export interface IdentityServiceClient extends Client {
     callback: (error: ServiceError | null, response: RequestVerificationResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Creates an account. A known reference answers the existing account unchanged. Checked in this order: reference format
-   * (account.reference_unparsable), branch (branch.unknown), owner (account.owner_not_found), each NOT_FOUND.
+   * Creates an account. A known reference answers the existing account unchanged. Branch and owner are checked in this
+   * order. NOT_FOUND (branch.unknown, account.owner_not_found).
    */
   createAccount(
     request: CreateAccountRequest,
@@ -5009,7 +5011,8 @@ export interface IdentityServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.
-   * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken, user.email_taken).
+   * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken,
+   * user.email_taken).
    */
   addStaff(
     request: AddStaffRequest,

@@ -389,7 +389,7 @@ export const ListMailsResponse: MessageFns<ListMailsResponse> = {
 /** What became of the mails. For operators, not for the gateway; nothing in it is personal. */
 export type MailServiceService = typeof MailServiceService;
 export const MailServiceService = {
-  /** The mails in one state, newest first, at most 500. */
+  /** The mails in one state, newest first, at most 500. INVALID_ARGUMENT (mail.state_unknown). */
   listMails: {
     path: "/scheduling.notification.v1.MailService/ListMails" as const,
     requestStream: false as const,
@@ -402,12 +402,12 @@ export const MailServiceService = {
 } as const;
 
 export interface MailServiceServer extends UntypedServiceImplementation {
-  /** The mails in one state, newest first, at most 500. */
+  /** The mails in one state, newest first, at most 500. INVALID_ARGUMENT (mail.state_unknown). */
   listMails: handleUnaryCall<ListMailsRequest, ListMailsResponse>;
 }
 
 export interface MailServiceClient extends Client {
-  /** The mails in one state, newest first, at most 500. */
+  /** The mails in one state, newest first, at most 500. INVALID_ARGUMENT (mail.state_unknown). */
   listMails(
     request: ListMailsRequest,
     callback: (error: ServiceError | null, response: ListMailsResponse) => void,

@@ -11,7 +11,7 @@ export interface ProviderReference {
 }
 
 /** The provider with this reference; one that calendar has not met yet is asked for. Rejects with `provider.not_found`. */
-export async function findProvider(dependencies: CalendarDependencies, key: ProviderReference): Promise<ProviderRow> {
+export async function requireProvider(dependencies: CalendarDependencies, key: ProviderReference): Promise<ProviderRow> {
   const known = await dependencies.database.kysely
     .selectFrom('provider')
     .selectAll()

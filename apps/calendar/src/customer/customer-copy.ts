@@ -1,5 +1,5 @@
 import type { Customer } from '@scheduling/contracts/customer/v1';
-import { DomainError } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
@@ -17,7 +17,7 @@ export async function fetchCustomer({ database, customers }: CalendarDependencie
     key: { $case: 'reference', value: { providerReference: key.providerReference, customerReference: key.customerReference } },
   });
   await storeCustomer(database.kysely, key.crmId, customer!);
-  if (await isErased(database.kysely, key.crmId, customer!.id)) throw customerNotFound();
+  if (await isErased(database.kysely, key.crmId, customer!.id)) throw new DomainError('customer.not_found');
 }
 
 /** Calendar lets go of a person first; the customer service may have the record a moment longer. */
@@ -30,10 +30,6 @@ async function isErased(db: Kysely<CalendarSchema>, crmId: string, id: string): 
     .where('erased_at', 'is not', null)
     .executeTakeFirst();
   return erased !== undefined;
-}
-
-function customerNotFound(): DomainError {
-  return DomainError.notFound('customer.not_found', 'There is no customer with this reference.');
 }
 
 /**

@@ -1,0 +1,9 @@
+import type { ErrorTable } from './error-table.ts';
+
+/** Of customers and their erasure. */
+export const customerErrors = {
+  'customer.not_found': { category: 'not_found', text: 'There is no customer with this reference.' },
+  'customer.reference_taken': { category: 'conflict', text: 'Another customer of this provider has this reference.' },
+  'erasure.not_found': { category: 'not_found', text: 'No notice is due for this erasure.' },
+  'erasure.since_missing': { category: 'invalid', text: 'Since when erasures are to be repeated is missing.' },
+} as const satisfies ErrorTable;

@@ -1,0 +1,31 @@
+import type { ErrorTable } from './error-table.ts';
+
+/** Of users, accounts, providers, staff, CRMs and their keys. Texts that interface 7 fixes stay to the letter. */
+export const identityErrors = {
+  'key.missing': { category: 'unauthenticated', text: 'The X-SERVICE-CLIENT-ID header is missing.' },
+  'key.invalid': { category: 'unauthenticated', text: 'The API key is unknown, expired or revoked.' },
+  'key.invalid_expiry': { category: 'invalid', text: 'The expiry of a key must be in the future.' },
+  'key.not_found': { category: 'not_found', text: 'There is no key with this prefix.' },
+  'crm.forbidden': { category: 'forbidden', text: 'The API key does not belong to this CRM.' },
+  'crm.invalid': { category: 'invalid', text: 'The CRM is not valid.' },
+  'crm.exists': { category: 'conflict', text: 'There is a CRM with this crmId already.' },
+  'crm.not_found': { category: 'not_found', text: 'There is no CRM with this crmId.' },
+  'user.not_found': { category: 'not_found', text: 'There is no user with this reference.' },
+  'user.email_taken': { category: 'conflict', text: 'User with given email already exists.' },
+  'user.username_taken': { category: 'conflict', text: 'User with given username already exists.' },
+  'user.email_verified': { category: 'conflict', text: 'The e-mail address of this user is verified already.' },
+  'user.email_derived': { category: 'conflict', text: 'The e-mail address of this user is a derived one. Nothing is ever sent to it.' },
+  'verification.not_found': { category: 'not_found', text: 'This verification link is not known, or a newer one has replaced it.' },
+  'verification.used': { category: 'not_found', text: 'This verification link has been used already.' },
+  'verification.expired': { category: 'not_found', text: 'This verification link has expired.' },
+  'verification.limited': { category: 'limited', text: 'At most one verification mail a minute and five in 24 hours are sent to a user.' },
+  'branch.unknown': { category: 'not_found', text: 'Unable to find specified branch.' },
+  'account.not_found': { category: 'not_found', text: 'There is no account with this reference.' },
+  'account.owner_not_found': { category: 'not_found', text: 'no user found for ownerReference' },
+  'provider.not_found': { category: 'not_found', text: 'There is no provider with this reference.' },
+  'provider.owner_not_found': { category: 'not_found', text: 'no user found for ownerReference' },
+  'provider.account_not_found': { category: 'not_found', text: 'no account found for accountReference' },
+  'provider.time_zone_unknown': { category: 'invalid', text: 'There is no time zone with this name.' },
+  'staff.not_found': { category: 'not_found', text: 'No staff of this provider has this reference.' },
+  'staff.owner': { category: 'conflict', text: 'The owner of a provider cannot be removed from its staff.' },
+} as const satisfies ErrorTable;

@@ -1,0 +1,6 @@
+import type { ErrorTable } from './error-table.ts';
+
+/** Of mails. */
+export const notificationErrors = {
+  'mail.state_unknown': { category: 'invalid', text: 'There is no such state of a mail.' },
+} as const satisfies ErrorTable;

@@ -1,0 +1,12 @@
+import type { ErrorTable } from './error-table.ts';
+
+/** Of what every service is built on: the other libraries make these. */
+export const platformErrors = {
+  'idempotency_key.in_flight': { category: 'conflict', text: 'A request with this Idempotency-Key is being worked on.' },
+  'idempotency_key.reused': { category: 'unprocessable', text: 'This Idempotency-Key was used for a request with other content.' },
+  'text.invalid': { category: 'invalid', text: 'A text holds a character that cannot be stored.' },
+  'service.unavailable': { category: 'unavailable', text: 'The service is temporarily unavailable. Please try again.' },
+  'database.unavailable': { category: 'unavailable', text: 'The database does not answer.' },
+  'broker.unavailable': { category: 'unavailable', text: 'NATS does not answer.' },
+  'dead_letter.not_found': { category: 'not_found', text: 'There is no such dead letter.' },
+} as const satisfies ErrorTable;

@@ -1,0 +1,34 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { calendarErrors } from '../src/calendar-errors.ts';
+import { customerErrors } from '../src/customer-errors.ts';
+import { errorCodes } from '../src/error-codes.ts';
+import { identityErrors } from '../src/identity-errors.ts';
+import { notificationErrors } from '../src/notification-errors.ts';
+import { platformErrors } from '../src/platform-errors.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** The code that can refuse: without the tables themselves, and without the routes' lists of what their operations may answer. */
+function refusingCode(): string {
+  const files = globSync(['apps/*/src/**/*.ts', 'libs/*/src/**/*.ts'], { cwd: root }).filter(
+    (file) => !/^libs\/(?:errors|contracts)\/|\.test\.ts$|^apps\/gateway\/src\/(?:routes\/|schemas\.ts)/.test(file),
+  );
+  expect(files.length).toBeGreaterThan(100);
+  return files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n');
+}
+
+it('no code is in the tables that nothing is refused with', () => {
+  const text = refusingCode();
+  expect(Object.keys(errorCodes).filter((code) => !text.includes(`'${code}'`))).toEqual([]);
+});
+
+it('no code is in two tables', () => {
+  const tables = [identityErrors, calendarErrors, customerErrors, notificationErrors, platformErrors];
+  expect(Object.keys(errorCodes)).toHaveLength(tables.reduce((sum, table) => sum + Object.keys(table).length, 0));
+});
+
+it('every code has the form <entity>.<reason>', () => {
+  expect(Object.keys(errorCodes).filter((code) => !/^[a-z_]+\.[a-z_]+$/.test(code))).toEqual([]);
+});
