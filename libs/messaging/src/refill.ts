@@ -65,21 +65,24 @@ export async function notePosition(tx: Transaction<MessagingSchema>, { created }
     .execute();
 }
 
-/** The next events that the stream lost, by id. What was sent after the loss is in the stream that is there now. */
-export function selectLostEvents(db: Kysely<MessagingSchema>, limit: number): Promise<Selectable<OutboxTable>[]> {
+/** An event behind the second position, and whether the stream lost it: what was sent after the loss is in the stream that is there now. */
+export type RefillRow = Selectable<OutboxTable> & { lost: boolean };
+
+/** By id alone, so that the primary key finds them however many there are and whatever the planner knows of the table. */
+export function selectRefillRows(db: Kysely<MessagingSchema>, limit: number): Promise<RefillRow[]> {
+  const retention = sql`make_interval(secs => ${retentionMs / 1_000})`;
   return db
     .selectFrom('outbox')
     .selectAll()
+    .select(sql<boolean>`coalesce(sent_at <= (SELECT refill_until FROM outbox_position) AND sent_at > now() - ${retention}, false)`.as('lost'))
     .where('id', '>', sql<string>`(SELECT refill_after FROM outbox_position)`)
-    .where('sent_at', '<=', sql<Date>`(SELECT refill_until FROM outbox_position)`)
-    .where('sent_at', '>', sql<Date>`now() - make_interval(secs => ${retentionMs / 1_000})`)
     .orderBy('id')
     .limit(limit)
     .execute();
 }
 
 /** Everything up to this event is in the stream again. */
-export async function advanceRefill(tx: Transaction<MessagingSchema>, refillAfter: string): Promise<void> {
+export async function advanceRefill(tx: Kysely<MessagingSchema>, refillAfter: string): Promise<void> {
   await tx.updateTable('outbox_position').set({ refill_after: refillAfter }).execute();
 }
 

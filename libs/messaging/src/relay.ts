@@ -2,7 +2,7 @@ import { type Broker, eventHeaders, type JetStream, streamName } from '@scheduli
 import { createLeadership, type Database, type Leadership } from '@scheduling/postgres';
 import { type Logger, type Metrics, startLoop } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { advanceRefill, consumersHaveCaughtUp, detectLoss, finishRefill, notePosition, selectLostEvents, type SentEvent } from './refill.ts';
+import { advanceRefill, consumersHaveCaughtUp, detectLoss, finishRefill, notePosition, selectRefillRows, type SentEvent } from './refill.ts';
 import { measureRelay } from './relay-metrics.ts';
 import type { MessagingSchema, OutboxTable } from './schema.ts';
 
@@ -100,15 +100,21 @@ async function refill(relay: Relay, stream: JetStream, limit: number): Promise<n
   if (!relay.refilling) return 0;
   const isOverdue = performance.now() - relay.refilledMs >= slowestRefillMs;
   if (!isOverdue && !(await consumersHaveCaughtUp(stream.manager, relay.service))) return 0;
-  const rows = await selectLostEvents(relay.db, limit);
-  if (rows.length === 0) {
+  const rows = await selectRefillRows(relay.db, limit);
+  const last = rows.at(-1);
+  if (last === undefined) {
     await finishRefill(relay.db, relay.logger);
     relay.refilling = false;
     return 0;
   }
-  const { sent, failure } = await publishAll(relay, stream, rows, { repeated: true });
+  const lost = rows.filter((row) => row.lost);
+  if (lost.length === 0) {
+    await advanceRefill(relay.db, last.id);
+    return rows.length;
+  }
+  const { sent, failure } = await publishAll(relay, stream, lost, { repeated: true });
   if (failure) throw failure.reason;
-  await noteSent(relay, stream, sent, (tx) => advanceRefill(tx, rows.at(-1)!.id));
+  await noteSent(relay, stream, sent, (tx) => advanceRefill(tx, last.id));
   relay.refilledMs = performance.now();
   return rows.length;
 }
