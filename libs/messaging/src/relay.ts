@@ -31,12 +31,16 @@ interface Relay {
   refilling: boolean;
   /** When the last of it was published, on the clock of {@link performance}. */
   refilledMs: number;
+  /** When the position was last compared with the stream, on the same clock. */
+  comparedMs: number;
 }
 
 const batchSize = 200;
 /** Commits wake the relay, in its own process directly and in others over NATS. This finds what a wake-up that was lost has left. */
 const defaultPollMs = 2_000;
 const refillPollMs = 100;
+/** Less than a poll, so that an idle relay compares with each; a commit without an event, as most consumers have, does not make it compare. */
+const compareMs = 1_000;
 /** However far behind consumers are, one batch a second is published again: a service that is down for hours must not keep it from ending. */
 const slowestRefillMs = 1_000;
 /** Any number, as long as nothing else in the service's database takes the same advisory lock. */
@@ -52,7 +56,7 @@ export function startRelay<Schema extends MessagingSchema>(options: RelayOptions
   const db = database.kysely as unknown as Kysely<MessagingSchema>;
   const leadership = createLeadership(database.pool, relayLock);
   const count = metrics ? measureRelay(db, metrics) : () => undefined;
-  const relay: Relay = { service, db, broker, logger, leadership, count, stream: undefined, refilling: false, refilledMs: 0 };
+  const relay: Relay = { service, db, broker, logger, leadership, count, stream: undefined, refilling: false, refilledMs: 0, comparedMs: Number.NEGATIVE_INFINITY };
   const loop = startLoop({
     name: 'the outbox relay',
     logger,
@@ -87,6 +91,7 @@ async function relayEvents(relay: Relay, limit: number, signal: AbortSignal): Pr
 
 async function publishUnsent(relay: Relay, stream: JetStream, limit: number): Promise<number> {
   const rows = await relay.db.selectFrom('outbox').selectAll().where('sent_at', 'is', null).orderBy('id').limit(limit).execute();
+  if (rows.length === 0 && performance.now() - relay.comparedMs < compareMs) return 0;
   const { sent, failure } = await publishAll(relay, stream, rows, { repeated: false });
   await noteSent(relay, stream, sent, async (tx) => {
     await tx.updateTable('outbox').set({ sent_at: sql<Date>`clock_timestamp()` }).where('id', 'in', sent.map(({ id }) => id)).execute();
@@ -130,6 +135,7 @@ async function noteSent(
   // First: once the position has moved on, an earlier loss cannot be detected any more.
   const { lost, refilling } = await detectLoss(relay.db, manager, info, relay.logger);
   relay.refilling = refilling;
+  relay.comparedMs = performance.now();
   if (lost || sent.length === 0) return;
   await relay.db.transaction().execute(async (tx) => {
     await effect(tx);
