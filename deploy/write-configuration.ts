@@ -1,6 +1,6 @@
 /** Brings the configuration table of docs/operations.md up to date with every service's `config.ts`: node deploy/write-configuration.ts */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configurationTable } from './test/configuration-table.ts';
-import { operationsDocument, withTable } from './test/operations-document.ts';
+import { configurationSection, operationsDocument } from './test/operations-document.ts';
 
-writeFileSync(operationsDocument, withTable(readFileSync(operationsDocument, 'utf8'), await configurationTable()));
+writeFileSync(operationsDocument, configurationSection.replace(readFileSync(operationsDocument, 'utf8'), await configurationTable()));

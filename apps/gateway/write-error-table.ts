@@ -1,5 +1,5 @@
 /** Brings the table of codes in docs/interface.md up to date with the codes of the services and the routes: node apps/gateway/write-error-table.ts */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { errorTable, interfaceDocument, withTable } from './test/error-table.ts';
+import { errorTable, errorTableSection, interfaceDocument } from './test/error-table.ts';
 
-writeFileSync(interfaceDocument, withTable(readFileSync(interfaceDocument, 'utf8'), await errorTable()));
+writeFileSync(interfaceDocument, errorTableSection.replace(readFileSync(interfaceDocument, 'utf8'), await errorTable()));

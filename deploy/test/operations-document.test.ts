@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { configurationTable } from './configuration-table.ts';
 import { deployFolder, repositoryRoot } from './kustomizations.ts';
-import { operationsDocument, tableOf } from './operations-document.ts';
+import { configurationSection, operationsDocument } from './operations-document.ts';
 
 const document = readFileSync(operationsDocument, 'utf8');
 
@@ -19,7 +19,7 @@ interface Alerts {
 }
 
 it('docs/operations.md shows the variables as every config.ts has them (else: node deploy/write-configuration.ts)', async () => {
-  expect(tableOf(document)).toBe(await configurationTable());
+  expect(configurationSection.read(document)).toBe(await configurationTable());
 });
 
 it('docs/operations.md has a section for every alert', () => {

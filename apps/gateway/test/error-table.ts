@@ -1,3 +1,4 @@
+import { generatedSection } from '@scheduling/testing';
 import { join } from 'node:path';
 import { type ProblemCode, statusOf, textOf } from '../src/problem.ts';
 import { requestErrors } from '../src/request-errors.ts';
@@ -5,7 +6,7 @@ import { codesByOperation, createAppUnderTest, type Document } from './app-under
 
 export const interfaceDocument = join(import.meta.dirname, '../../../docs/interface.md');
 
-const [begin, end] = ['<!-- made by apps/gateway/write-error-table.ts -->\n', '\n<!-- end -->'];
+export const errorTableSection = generatedSection('<!-- made by apps/gateway/write-error-table.ts -->\n');
 
 /** The codes that clients can get, in Markdown: those that the API document lists for an operation, and the gateway's own. */
 export async function errorTable(): Promise<string> {
@@ -16,21 +17,4 @@ export async function errorTable(): Promise<string> {
     .toSorted((a, b) => statusOf(a) - statusOf(b) || (a < b ? -1 : 1))
     .map((code) => `| ${statusOf(code)} | \`${code}\` | ${textOf(code)} |`);
   return ['| Status | Code | Meaning |', '|---|---|---|', ...rows].join('\n');
-}
-
-/** What stands between the two markers. */
-export function tableOf(document: string): string {
-  const [from, to] = placeOf(document);
-  return document.slice(from, to);
-}
-
-export function withTable(document: string, table: string): string {
-  const [from, to] = placeOf(document);
-  return document.slice(0, from) + table + document.slice(to);
-}
-
-function placeOf(document: string): [from: number, to: number] {
-  const [from, to] = [document.indexOf(begin) + begin.length, document.indexOf(end)];
-  if (from < begin.length || to < from) throw new Error('docs/interface.md has lost the markers of its table of codes');
-  return [from, to];
 }

@@ -3,6 +3,7 @@ export { chooseServers } from './choose-servers.ts';
 export { createTestDatabase } from './database.ts';
 export { describeSchema } from './describe-schema.ts';
 export { eventually } from './eventually.ts';
+export { generatedSection } from './generated-section.ts';
 export { testLogger } from './logger.ts';
 export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts';
 export { startTestNats } from './nats.ts';
