@@ -48,7 +48,7 @@ export interface ConsumersOptions<Schema extends MessagingSchema> {
   logger: Logger;
   /** An event that fails, and was delivered this often by then, is poison and goes to the dead letters; 10 when not given. */
   maxAttempts?: number;
-  /** How long a consumer waits for events before it asks for them again, in milliseconds; 5 s when not given. */
+  /** How long a consumer waits for events before it asks for them again, in milliseconds; 30 s when not given. */
   fetchMs?: number;
   /** Where the events are counted. */
   metrics?: Metrics;
@@ -59,7 +59,11 @@ interface Consuming<Schema extends MessagingSchema> extends ConsumersOptions<Sch
 }
 
 const maxInFlight = 20;
-const defaultFetchMs = 5_000;
+const defaultFetchMs = 30_000;
+/** A fetch that may have found a stuck consumer is repeated with this length. */
+const suspiciousFetchMs = 5_000;
+/** A request that NATS lost without a word is given up after two of these. */
+const heartbeatMs = 2_500;
 /** Longer than a handler and its effect may take; a process that was killed keeps its messages from the others for this long. */
 const ackWaitMs = 15_000;
 const maxDelayMs = 30_000;
@@ -93,15 +97,21 @@ function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema
   const name = consumerName(options.service, each.definition);
   let consumer: Consumer | undefined;
   let silentAt: number | undefined;
+  let connection = new AbortController();
+  // The client would go on with the fetch, but when NATS does not answer at once, only after the time that a fetch takes.
+  options.broker.onReconnect(() => connection.abort());
   return startLoop({
     name: `the consumer ${name}`,
     logger: options.logger,
     everyMs: 0,
     run: async (_limit, signal) => {
+      connection = new AbortController();
+      const ended = AbortSignal.any([signal, connection.signal]);
       try {
         consumer ??= await ensureConsumer(options.broker, name, each.definition.subject, signal);
-        const handled = await consumeBatch(options, each, name, consumer, signal);
-        silentAt = handled > 0 || signal.aborted ? undefined : await replaceWhenStuck(options, consumer, silentAt, signal);
+        const fetchMs = Math.min(options.fetchMs ?? defaultFetchMs, silentAt === undefined ? Number.POSITIVE_INFINITY : suspiciousFetchMs);
+        const handled = await consumeBatch(options, each, name, consumer, fetchMs, ended);
+        silentAt = handled > 0 || ended.aborted ? undefined : await replaceWhenStuck(options, consumer, silentAt, signal);
         return handled;
       } catch (error) {
         consumer = undefined;
@@ -139,10 +149,12 @@ async function consumeBatch<Schema extends MessagingSchema>(
   each: Subscription<Schema>,
   name: string,
   consumer: Consumer,
+  fetchMs: number,
   signal: AbortSignal,
 ): Promise<number> {
-  const messages = await consumer.fetch({ max_messages: maxInFlight, expires: options.fetchMs ?? defaultFetchMs });
+  const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchMs, idle_heartbeat: Math.min(heartbeatMs, fetchMs / 2) });
   const stop = (): void => messages.stop();
+  if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
   /** The last piece of work about each thing. */
   const running = new Map<string, Promise<void>>();

@@ -36,7 +36,7 @@ describe('an event', () => {
   const deadLetters = () => database.kysely.selectFrom('dead_letter').selectAll().execute();
 
   /** Consumes with the given handler and returns the versions whose effect was committed. */
-  function consume(handle: (version: number) => void = () => undefined, url = nats.url): number[] {
+  function consume(handle: (version: number) => void = () => undefined, url = nats.url, fetchMs = 1_000): number[] {
     const committed: number[] = [];
     stack.use(
       startConsumers<MessagingSchema>({
@@ -45,7 +45,7 @@ describe('an event', () => {
         broker: broker(url),
         logger,
         maxAttempts: 3,
-        fetchMs: 1_000,
+        fetchMs,
         subscriptions: [
           subscription(events.customerChanged, async ({ version }) => {
             handle(version);
@@ -233,6 +233,27 @@ describe('an event', () => {
     expect(handled).toEqual([1, 2]);
   });
 
+  it('is delivered soon after a reconnect, however long a fetch takes, also when NATS does not answer at first', async () => {
+    const anHour = 3_600_000;
+    let disconnect: (() => void) | undefined;
+    let swallowed = 0;
+    const proxyUrl = await startProxy(stack, nats.url, async (request, { forward, close }) => {
+      const isReconnected = disconnect !== undefined && disconnect !== close;
+      disconnect = close;
+      if (isReconnected) swallowed = 1;
+      if (swallowed > 0 && request.includes('$JS.API.CONSUMER.INFO')) swallowed -= 1;
+      else forward();
+    });
+    const committed = consume(undefined, proxyUrl, anHour);
+    const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
+    const consumer = () => manager.consumers.info('scheduling', 'test-customer-customer-changed');
+    await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
+    disconnect!();
+    relay();
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+  });
+
   it('carries the id of the request that caused it', async () => {
     await runWithContext({ requestId: 'request-1' }, () => append(1));
     const row = await database.kysely.selectFrom('outbox').select('request_id').executeTakeFirstOrThrow();
@@ -279,6 +300,8 @@ interface ProxiedConnection {
   forward: () => void;
   /** Sends this to the client in the place of the server. */
   answer: (response: string) => void;
+  /** Drops the connection; one function for each. */
+  close: () => void;
 }
 
 /** A TCP proxy for the server at `url` that leaves it to `onRequest` what becomes of each piece that a client sends. Returns its own URL. */
@@ -290,9 +313,10 @@ async function startProxy(
   const { hostname, port } = new URL(url);
   const proxy = createServer((client) => {
     const server = connect(Number(port), hostname);
+    const close = (): void => void client.destroy();
     const handleRequests = async (): Promise<void> => {
       for await (const chunk of client) {
-        await onRequest(String(chunk), { forward: () => server.write(chunk as Buffer), answer: (response) => client.write(response) });
+        await onRequest(String(chunk), { forward: () => server.write(chunk as Buffer), answer: (response) => client.write(response), close });
       }
     };
     server.pipe(client);
