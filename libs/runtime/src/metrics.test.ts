@@ -13,5 +13,5 @@ it('measures the delay of the event loop with few wake-ups, so that an idle proc
     },
     { timeout: 10_000, interval: 500 },
   );
-  expect(shortestSeconds).toBeGreaterThan(0.03);
+  expect(shortestSeconds).toBeGreaterThan(0.08);
 });
