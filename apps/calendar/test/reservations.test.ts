@@ -118,4 +118,12 @@ describe('a reservation', () => {
     await vi.waitFor(async () => expect(await reserved.execute()).toHaveLength(0), { timeout: 5_000, interval: 100 });
     for (const appointment of appointments) expect(await seatsOf(calendar, appointment)).toBe(0);
   });
+
+  it('is swept in time, too, when it ends while the sweeper rests', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const { participation } = await reserve(appointmentReference);
+    await using _replica = await replicaAt('172 seconds', { RESERVATION_SWEEPER: 'on' });
+    const endsInMs = Math.max(0, participation.expiresAt!.getTime() - 172_000 - Date.now());
+    await vi.waitFor(async () => expect(await seatsOf(calendar, appointmentReference)).toBe(0), { timeout: endsInMs + 5_000, interval: 100 });
+  });
 });

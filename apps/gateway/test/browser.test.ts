@@ -53,6 +53,13 @@ describe('a browser', () => {
     expect(policy).toContain("default-src 'none'");
     expect(linksOf(body)).toEqual(['/booking/']);
   });
+
+  it('gets every page with the same head but for its title, and with the same policy', async () => {
+    const pages = [await ask('/', browser), await ask('/no/where', browser), await ask('/verify-email?token=unknown', browser)];
+    const heads = pages.map(({ body }) => /<head>.*<\/head>/s.exec(body)![0].replace(/<title>.+<\/title>/, ''));
+    expect(new Set(heads).size).toBe(1);
+    expect(new Set(pages.map(({ policy }) => policy)).size).toBe(1);
+  });
 });
 
 describe('an API client', () => {

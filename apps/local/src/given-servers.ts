@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspectStream } from '@scheduling/events';
-import { createTransport } from 'nodemailer';
+import { reasonOf } from '@scheduling/runtime';
+import { verifyMailServer } from '@scheduling/runtime/mail-server';
 import { Client } from 'pg';
 import { databaseVariable, type Settings, UsageError } from './config.ts';
 import type { DatabaseService } from './service-table.ts';
@@ -15,7 +16,7 @@ export async function checkGivenServers({ databases, nats, smtp }: Settings['giv
   const [missing, ...warnings] = await Promise.all([
     checkDatabases(databases),
     nats && check('NATS_URL', new URL(nats).host, inspectStream(nats), ': events are stored and delivered once it works.'),
-    smtp && check('SMTP_URL', new URL(smtp).host, verifyMailServer(smtp), ': mails are stored and sent once it works.'),
+    smtp && check('SMTP_URL', new URL(smtp).host, verifyMailServer(smtp, timeoutMs), ': mails are stored and sent once it works.'),
   ]);
   if (missing.length > 0) throw new UsageError(missing.join('\n'));
   return warnings.filter((warning) => warning !== undefined);
@@ -47,20 +48,4 @@ async function query(url: string): Promise<void> {
     // Not waited for: a connection that never came about does not end, either.
     void client.end();
   }
-}
-
-/** Connects and logs in. */
-async function verifyMailServer(url: string): Promise<void> {
-  const transport = createTransport({ url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs });
-  try {
-    await transport.verify();
-  } finally {
-    transport.close();
-  }
-}
-
-/** Of an attempt at several addresses, all of the reasons. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
 }

@@ -45,12 +45,17 @@ interface Installation {
 const user = 'scheduling';
 const startTimeoutMs = 30_000;
 const stopTimeoutMs = 5_000;
-/** Backends of a postmaster that was killed notice it and leave; until then the new one refuses the data. */
-const takeoverAttempts = 50;
+/**
+ * A new server refuses the data while the postmaster of an old one still has its pid, which it keeps until its parent collects it, and until the
+ * last backend has noticed that its postmaster is gone. On a busy machine both take seconds.
+ */
+const takeoverMs = 60_000;
+const takeoverPollMs = 200;
+const isHeldByOldServer = /lock file "postmaster\.pid" already exists|pre-existing shared memory block/;
 
 /**
  * Starts Postgres on 127.0.0.1 and returns when it answers queries. The first start makes the cluster; later ones find its data again, also
- * after a crash. A server that an earlier, killed command left behind on the same folder is stopped first.
+ * after a crash. A server that an earlier, killed command left behind on the same folder is stopped first; its end is waited for, up to 60 s.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const dataDir = resolve(options.dataDir);
@@ -63,13 +68,14 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   };
   await mkdir(dataDir, { recursive: true });
   await stopLeftover(installation);
-  await ensureCluster(installation, options.log ?? (() => {}));
+  const log = options.log ?? (() => {});
+  await ensureCluster(installation, log);
 
   const password = (await readFile(installation.passwordFile, 'utf8')).trim();
   const port = options.port ?? (await freePort());
   const url = (database: string): string => `postgres://${user}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
   const serverArgs = serverArguments(installation.clusterDir, port, options.durable ?? true);
-  const child = await launch(installation, serverArgs, url('postgres'), options.onSpawn);
+  const child = await launch(installation, serverArgs, url('postgres'), log, options.onSpawn);
   // SIGINT is Postgres' "fast" stop: sessions are ended, data is written, nothing needs recovery.
   const stop = (): Promise<void> => child.stop('SIGINT', stopTimeoutMs);
   return {
@@ -84,11 +90,17 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
 }
 
 async function stopLeftover({ clusterDir }: Installation): Promise<void> {
-  const lines = (await readFile(join(clusterDir, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
-  const pid = Number(lines[0]);
-  if (!Number.isInteger(pid) || pid <= 0 || !(await processIsAlive(pid))) return;
+  const pid = await readLockFile(clusterDir);
+  if (pid === undefined || !(await processIsAlive(pid))) return;
   const command = (await processCommand(pid)) ?? '';
   if (command.includes('postgres') && command.includes(clusterDir)) await stopProcess(pid, 'SIGINT', stopTimeoutMs);
+}
+
+/** The pid of the postmaster that has, or had, this cluster. Undefined when none has, or it was shut down. */
+async function readLockFile(clusterDir: string): Promise<number | undefined> {
+  const text = await readFile(join(clusterDir, 'postmaster.pid'), 'utf8').catch(() => '');
+  const pid = Number(text.split('\n')[0]);
+  return Number.isInteger(pid) && pid > 0 ? pid : undefined;
 }
 
 async function ensureCluster(installation: Installation, log: (message: string) => void): Promise<void> {
@@ -150,18 +162,28 @@ function serverArguments(clusterDir: string, port: number, durable: boolean): st
   return ['-D', clusterDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-async function launch(installation: Installation, serverArgs: string[], adminUrl: string, onSpawn: OnSpawn | undefined): Promise<Child> {
+async function launch(
+  installation: Installation,
+  serverArgs: string[],
+  adminUrl: string,
+  log: (message: string) => void,
+  onSpawn: OnSpawn | undefined,
+): Promise<Child> {
   const { account, binaries, clusterDir, logFile } = installation;
   const [command, ...args] = asCommand(account, binaries.postgres, serverArgs);
-  for (let attempt = 1; ; attempt += 1) {
-    const { uid, gid } = account;
+  const { uid, gid } = account;
+  const deadline = performance.now() + takeoverMs;
+  for (let isWaiting = false; ; isWaiting = true) {
     const child = await spawnChild({ command, args, cwd: clusterDir, environment: programEnvironment(), logFile, uid, gid, onSpawn });
     try {
       await waitUntilReady(child, () => answersQueries(adminUrl), startTimeoutMs);
       return child;
     } catch (error) {
-      if (attempt === takeoverAttempts || !/pre-existing shared memory block/.test(String(error))) throw error;
-      await delay(100);
+      // The message has the end of the log, where earlier attempts are, too.
+      const reason = String(error).match(/FATAL: .*/g)?.at(-1) ?? '';
+      if (!isHeldByOldServer.test(reason) || performance.now() > deadline) throw error;
+      if (!isWaiting) log(`waiting for the previous Postgres to end (process ${await readLockFile(clusterDir)})`);
+      await delay(takeoverPollMs);
     }
   }
 }

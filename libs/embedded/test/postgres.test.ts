@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { isReachable, type PostgresServer, processIsAlive, startPostgres, waitUntil } from '../src/index.ts';
 
 let dataDir: string;
@@ -59,6 +61,25 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     const next = await start(crashed.port);
     expect(await query(next.url('postgres'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     expect(await sleeping).toBe('ended');
+  });
+
+  it('waits for an old server that has ended, but still has its pid because its parent does not collect it', async () => {
+    const code = `import { startPostgres } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url))};
+      const server = await startPostgres({ dataDir: ${JSON.stringify(dataDir)}, durable: false });
+      console.log(server.pid);`;
+    const parent = spawn(process.execPath, ['--input-type=module', '--eval', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void parent.kill('SIGKILL'));
+    const [pid] = await once(parent.stdout, 'data');
+    parent.kill('SIGSTOP');
+    process.kill(Number(pid), 'SIGKILL');
+    const said: string[] = [];
+    const starting = startPostgres({ dataDir, durable: false, log: (message) => said.push(message) });
+    const isSettled = starting.then((server) => servers.push(server)).catch(() => undefined);
+    await Promise.race([isSettled, waitUntil(() => said.length > 0, { what: 'the message', timeoutMs: 30_000 })]);
+    parent.kill('SIGKILL');
+    const next = await starting;
+    expect(said).toEqual([`waiting for the previous Postgres to end (process ${Number(pid)})`]);
+    expect(await query(next.url('postgres'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
   it('does not stop a stranger whose pid stands in a stale lock file', async () => {

@@ -1,4 +1,4 @@
-import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
+import { AckPolicy, type Consumer, type ConsumerConfig, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
 import { type Broker, type EventDefinition, isRepeated, streamName } from '@scheduling/events';
@@ -48,6 +48,8 @@ export interface ConsumersOptions<Schema extends MessagingSchema> {
   logger: Logger;
   /** An event that fails, and was delivered this often by then, is poison and goes to the dead letters; 10 when not given. */
   maxAttempts?: number;
+  /** How long a consumer waits for events before it asks for them again, in milliseconds; 30 s when not given. */
+  fetchMs?: number;
   /** Where the events are counted. */
   metrics?: Metrics;
 }
@@ -57,7 +59,11 @@ interface Consuming<Schema extends MessagingSchema> extends ConsumersOptions<Sch
 }
 
 const maxInFlight = 20;
-const fetchExpiresMs = 5_000;
+const defaultFetchMs = 30_000;
+/** A fetch that may have found a stuck consumer is repeated with this length. */
+const suspiciousFetchMs = 5_000;
+/** A request that NATS lost without a word is given up after two of these. */
+const heartbeatMs = 2_500;
 /** Longer than a handler and its effect may take; a process that was killed keeps its messages from the others for this long. */
 const ackWaitMs = 15_000;
 const maxDelayMs = 30_000;
@@ -90,14 +96,23 @@ export function consumerName(service: string, definition: EventDefinition<unknow
 function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema>, each: Subscription<Schema>): AsyncDisposable {
   const name = consumerName(options.service, each.definition);
   let consumer: Consumer | undefined;
+  let silentAt: number | undefined;
+  let connection = new AbortController();
+  // The client would go on with the fetch, but when NATS does not answer at once, only after the time that a fetch takes.
+  options.broker.onReconnect(() => connection.abort());
   return startLoop({
     name: `the consumer ${name}`,
     logger: options.logger,
     everyMs: 0,
     run: async (_limit, signal) => {
+      connection = new AbortController();
+      const ended = AbortSignal.any([signal, connection.signal]);
       try {
         consumer ??= await ensureConsumer(options.broker, name, each.definition.subject, signal);
-        return await consumeBatch(options, each, name, consumer, signal);
+        const fetchMs = Math.min(options.fetchMs ?? defaultFetchMs, silentAt === undefined ? Number.POSITIVE_INFINITY : suspiciousFetchMs);
+        const handled = await consumeBatch(options, each, name, consumer, fetchMs, ended);
+        silentAt = handled > 0 || ended.aborted ? undefined : await replaceWhenStuck(options, consumer, silentAt, signal);
+        return handled;
       } catch (error) {
         consumer = undefined;
         throw error;
@@ -112,17 +127,20 @@ async function ensureConsumer(broker: Broker, name: string, subject: string, sig
     await manager.consumers.info(streamName, name);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== JetStreamApiCodes.ConsumerNotFound) throw error;
-    await manager.consumers.add(streamName, {
-      durable_name: name,
-      filter_subject: subject,
-      ack_policy: AckPolicy.Explicit,
-      deliver_policy: DeliverPolicy.All,
-      ack_wait: nanos(ackWaitMs),
-      max_deliver: -1,
-      max_ack_pending: 1_000,
-    });
+    await manager.consumers.add(streamName, { ...consumerSettings(name, subject), deliver_policy: DeliverPolicy.All });
   }
   return client.consumers.get(streamName, name);
+}
+
+function consumerSettings(name: string, subject: string): Partial<ConsumerConfig> {
+  return {
+    durable_name: name,
+    filter_subject: subject,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(ackWaitMs),
+    max_deliver: -1,
+    max_ack_pending: 1_000,
+  };
 }
 
 /** Takes what is there, or waits for something to come; every batch is a new request, so a consumer that fell silent is asked again. Returns how many things it was about. */
@@ -131,10 +149,12 @@ async function consumeBatch<Schema extends MessagingSchema>(
   each: Subscription<Schema>,
   name: string,
   consumer: Consumer,
+  fetchMs: number,
   signal: AbortSignal,
 ): Promise<number> {
-  const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchExpiresMs });
+  const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchMs, idle_heartbeat: Math.min(heartbeatMs, fetchMs / 2) });
   const stop = (): void => messages.stop();
+  if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
   /** The last piece of work about each thing. */
   const running = new Map<string, Promise<void>>();
@@ -148,7 +168,6 @@ async function consumeBatch<Schema extends MessagingSchema>(
     signal.removeEventListener('abort', stop);
     await Promise.all(running.values());
   }
-  if (running.size === 0 && !signal.aborted) await restartWhenSilent(consumer);
   return running.size;
 }
 
@@ -161,12 +180,29 @@ function subjectOf<Schema>({ definition, subjectOf: of }: Subscription<Schema>, 
   return `message ${message.seq}`;
 }
 
-/** Messages wait, none is in delivery, and yet a whole fetch brought nothing: the consumer is stuck, so it is deleted and made again. */
-async function restartWhenSilent(consumer: Consumer): Promise<void> {
-  const info = await consumer.info();
-  if (info.num_pending === 0 || info.num_ack_pending > 0 || info.num_waiting > 0) return;
+/**
+ * Checks a consumer after a fetch that brought nothing. One with waiting messages, none of them in delivery, that has delivered nothing since the
+ * check before (`silentAt`) is stuck, and is replaced by one that starts after the last acknowledged message. A single check does not prove that:
+ * messages may have arrived after the fetch. Returns the sequence number of the last message delivered if messages wait, for the next check.
+ */
+async function replaceWhenStuck<Schema extends MessagingSchema>(
+  { broker, logger }: ConsumersOptions<Schema>,
+  consumer: Consumer,
+  silentAt: number | undefined,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { name, config, num_pending: waiting, num_ack_pending: inDelivery, delivered, ack_floor: acknowledged } = await consumer.info();
+  if (waiting === 0 || inDelivery > 0) return undefined;
+  if (delivered.stream_seq !== silentAt) return delivered.stream_seq;
+  const { manager } = await broker.jetStream(signal);
   await consumer.delete();
-  throw new Error(`${info.num_pending} messages wait and none came: the consumer is made again`);
+  await manager.consumers.add(streamName, {
+    ...consumerSettings(name, config.filter_subject!),
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: acknowledged.stream_seq + 1,
+  });
+  logger.warn({ consumer: name, waiting }, 'the consumer delivered nothing although messages wait, and was replaced');
+  return undefined;
 }
 
 async function processMessage<Schema extends MessagingSchema>(

@@ -4,6 +4,8 @@ import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
 
@@ -25,7 +27,7 @@ describe('an event', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const broker = () => stack.use(connectBroker({ url: nats.url, name: 'test', logger }));
+  const broker = (url = nats.url) => stack.use(connectBroker({ url, name: 'test', logger }));
   const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker(), logger }));
   const append = (...versions: number[]) =>
     database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map(event)));
@@ -34,15 +36,16 @@ describe('an event', () => {
   const deadLetters = () => database.kysely.selectFrom('dead_letter').selectAll().execute();
 
   /** Consumes with the given handler and returns the versions whose effect was committed. */
-  function consume(handle: (version: number) => void = () => undefined): number[] {
+  function consume(handle: (version: number) => void = () => undefined, url = nats.url, fetchMs = 1_000): number[] {
     const committed: number[] = [];
     stack.use(
       startConsumers<MessagingSchema>({
         service: 'test',
         database,
-        broker: broker(),
+        broker: broker(url),
         logger,
         maxAttempts: 3,
+        fetchMs,
         subscriptions: [
           subscription(events.customerChanged, async ({ version }) => {
             handle(version);
@@ -185,6 +188,72 @@ describe('an event', () => {
     expect(order).toEqual(['b1', 'a1', 'a2']);
   });
 
+  it('that arrives between an empty fetch and the check of the consumer leaves the consumer as it is', async () => {
+    let whenChecked: (() => Promise<unknown>) | undefined;
+    const proxyUrl = await startProxy(stack, nats.url, async (request, { forward }) => {
+      if (request.includes('$JS.API.CONSUMER.INFO')) {
+        const publish = whenChecked;
+        whenChecked = undefined;
+        await publish?.();
+      }
+      forward();
+    });
+    const committed = consume(undefined, proxyUrl);
+    const { client, manager } = await broker().jetStream(AbortSignal.timeout(5_000));
+    const consumer = () => manager.consumers.info('scheduling', 'test-customer-customer-changed');
+    await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
+    const { created } = await consumer();
+    // From here on, the next request for the state of the consumer is the check after an empty fetch.
+    whenChecked = () => client.publish(events.customerChanged.subject, events.customerChanged.encode(event(1)));
+    await eventually(() => expect(committed).toEqual([1]));
+    expect((await consumer()).created).toBe(created);
+  });
+
+  it('is delivered by a new consumer when the old one stopped delivering, and those before it are not delivered again', async () => {
+    let isSilent = false;
+    const proxyUrl = await startProxy(stack, nats.url, async (request, { forward, answer }) => {
+      if (request.includes('$JS.API.CONSUMER.DELETE')) isSilent = false;
+      const inbox = /CONSUMER\.MSG\.NEXT\S+ (\S+)/.exec(request)?.[1];
+      if (!isSilent || inbox === undefined) return forward();
+      const subscription = request.split(`SUB ${inbox} `)[1]?.split('\r\n')[0];
+      const status = 'NATS/1.0 408 Request Timeout\r\nNats-Pending-Messages: 20\r\nNats-Pending-Bytes: 0\r\n\r\n';
+      answer(`HMSG ${inbox} ${subscription} ${status.length} ${status.length}\r\n${status}\r\n`);
+    });
+    const handled: number[] = [];
+    const committed = consume((version) => handled.push(version), proxyUrl);
+    relay();
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+    const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
+    const consumer = () => manager.consumers.info('scheduling', 'test-customer-customer-changed');
+    isSilent = true;
+    await eventually(async () => expect(await consumer()).toMatchObject({ num_waiting: 0, ack_floor: { stream_seq: 1 } }));
+    await append(2);
+    await eventually(() => expect(committed).toEqual([1, 2]));
+    expect(handled).toEqual([1, 2]);
+  });
+
+  it('is delivered soon after a reconnect, however long a fetch takes, also when NATS does not answer at first', async () => {
+    const anHour = 3_600_000;
+    let disconnect: (() => void) | undefined;
+    let swallowed = 0;
+    const proxyUrl = await startProxy(stack, nats.url, async (request, { forward, close }) => {
+      const isReconnected = disconnect !== undefined && disconnect !== close;
+      disconnect = close;
+      if (isReconnected) swallowed = 1;
+      if (swallowed > 0 && request.includes('$JS.API.CONSUMER.INFO')) swallowed -= 1;
+      else forward();
+    });
+    const committed = consume(undefined, proxyUrl, anHour);
+    const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
+    const consumer = () => manager.consumers.info('scheduling', 'test-customer-customer-changed');
+    await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
+    disconnect!();
+    relay();
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+  });
+
   it('carries the id of the request that caused it', async () => {
     await runWithContext({ requestId: 'request-1' }, () => append(1));
     const row = await database.kysely.selectFrom('outbox').select('request_id').executeTakeFirstOrThrow();
@@ -225,3 +294,37 @@ describe('an event', () => {
     await eventually(() => expect(committed).toEqual([1, 2]));
   });
 });
+
+interface ProxiedConnection {
+  /** Sends the request on to the server. */
+  forward: () => void;
+  /** Sends this to the client in the place of the server. */
+  answer: (response: string) => void;
+  /** Drops the connection; one function for each. */
+  close: () => void;
+}
+
+/** A TCP proxy for the server at `url` that leaves it to `onRequest` what becomes of each piece that a client sends. Returns its own URL. */
+async function startProxy(
+  stack: AsyncDisposableStack,
+  url: string,
+  onRequest: (request: string, connection: ProxiedConnection) => Promise<void>,
+): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const proxy = createServer((client) => {
+    const server = connect(Number(port), hostname);
+    const close = (): void => void client.destroy();
+    const handleRequests = async (): Promise<void> => {
+      for await (const chunk of client) {
+        await onRequest(String(chunk), { forward: () => server.write(chunk as Buffer), answer: (response) => client.write(response), close });
+      }
+    };
+    server.pipe(client);
+    server.on('error', () => client.destroy());
+    void handleRequests().finally(() => server.destroy()).catch(() => undefined);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  stack.defer(() => void proxy.close());
+  return `nats://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}

@@ -4,8 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import type { TlsFiles } from '@scheduling/rpc';
+import { reasonOf } from '@scheduling/runtime';
 import type { System } from '../config.ts';
-import { fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
+import { fault, type Finding, notChecked, ok, warning } from './finding.ts';
 
 const timeoutMs = 3_000;
 const dayMs = 24 * 60 * 60_000;

@@ -1,10 +1,11 @@
 import { DatabaseServiceService, type GetDatabaseStateResponse } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
 import { createClient } from '@scheduling/rpc';
+import { reasonOf } from '@scheduling/runtime';
 import { callOptions } from '../call-options.ts';
 import { addressVariable, type Service, services, type System } from '../config.ts';
 import { checkClock } from './check-clock.ts';
-import { describeSeconds, fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
+import { describeSeconds, fault, type Finding, notChecked, ok, warning } from './finding.ts';
 
 const outboxToleranceSeconds = 60;
 

@@ -1,6 +1,7 @@
-import { createTransport } from 'nodemailer';
+import { reasonOf } from '@scheduling/runtime';
+import { verifyMailServer } from '@scheduling/runtime/mail-server';
 import type { System } from '../config.ts';
-import { fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
+import { fault, type Finding, notChecked, ok, warning } from './finding.ts';
 
 const check = 'mail server';
 const timeoutMs = 5_000;
@@ -24,14 +25,4 @@ export async function checkMailServer({ smtp }: System): Promise<Finding> {
   if (offersTls) return ok(check, `${host} ${login}, STARTTLS is offered`);
   if (loopback.has(hostname)) return ok(check, `${host} ${login}, without TLS on this machine`);
   return warning(check, `${host} ${login}, and offers no TLS`, 'mails and the password cross the network unencrypted: use smtps:// or a server with STARTTLS');
-}
-
-/** Connects and logs in; rejects when the server does not let it. */
-export async function verifyMailServer(url: string, timeoutMs: number, options: { requireTLS?: boolean } = {}): Promise<void> {
-  const transport = createTransport({ url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs, ...options });
-  try {
-    await transport.verify();
-  } finally {
-    transport.close();
-  }
 }

@@ -1,7 +1,8 @@
 import { checkHealth } from '@scheduling/rpc';
+import { reasonOf } from '@scheduling/runtime';
 import { addressVariable, type Service, services, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
-import { fault, type Finding, notChecked, ok, reasonOf } from './finding.ts';
+import { fault, type Finding, notChecked, ok } from './finding.ts';
 
 const timeoutMs = 3_000;
 

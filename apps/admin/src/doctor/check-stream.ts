@@ -1,10 +1,11 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
 import { type ConsumerReport, inspectStream, type StreamReport, streamSettings } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
+import { reasonOf } from '@scheduling/runtime';
 import { addressVariable, type ConsumingService, consumingServices, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
 import { checkClock } from './check-clock.ts';
-import { ageOf, fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
+import { ageOf, fault, type Finding, notChecked, ok, warning } from './finding.ts';
 
 const lagToleranceMs = 60_000;
 const hourMs = 3_600_000;

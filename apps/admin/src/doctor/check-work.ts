@@ -2,9 +2,10 @@ import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { createClient } from '@scheduling/rpc';
+import { reasonOf } from '@scheduling/runtime';
 import { addressVariable, consumingServices, type Service, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
-import { ageOf, fault, type Finding, notChecked, ok, reasonOf, warning } from './finding.ts';
+import { ageOf, fault, type Finding, notChecked, ok, warning } from './finding.ts';
 
 const mailToleranceMs = 10 * 60_000;
 const dayMs = 24 * 60 * 60_000;

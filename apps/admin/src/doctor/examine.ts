@@ -1,3 +1,4 @@
+import { reasonOf } from '@scheduling/runtime';
 import type { System } from '../config.ts';
 import { checkCertificates } from './check-certificates.ts';
 import { checkDatabases } from './check-databases.ts';
@@ -5,7 +6,7 @@ import { checkMailServer } from './check-mail-server.ts';
 import { checkServices } from './check-services.ts';
 import { checkStream } from './check-stream.ts';
 import { checkWork } from './check-work.ts';
-import { fault, type Finding, reasonOf } from './finding.ts';
+import { fault, type Finding } from './finding.ts';
 
 /** Every single wait is shorter; an incident is no time for a doctor who hangs. */
 const timeoutMs = 20_000;

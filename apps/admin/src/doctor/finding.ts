@@ -26,12 +26,6 @@ export function notChecked(check: string, missing: string): Finding {
   return { check, level: 'not checked', seen: `${missing} is not set` };
 }
 
-/** The message of a failed attempt to reach something; of one that tried several addresses, all of them. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
-}
-
 export function ageOf(time: Date, now: Date): string {
   return describeSeconds(Math.max(0, (now.getTime() - time.getTime()) / 1_000));
 }

@@ -22,6 +22,7 @@ export function startErasureDriver(dependencies: CustomerDependencies, logger: L
     everyMs,
     batch: batchSize,
     run: async (limit) => {
+      if (!(await isAnythingDue(dependencies))) return 0;
       const blanked = await blankOldNotices(dependencies, limit);
       const overdue = await takeOverdue(dependencies, limit);
       for (const erasure of overdue.filter(({ state }) => state === 'checking')) {
@@ -34,6 +35,21 @@ export function startErasureDriver(dependencies: CustomerDependencies, logger: L
   });
 }
 
+/** One query, because it is almost always the only one. A transaction would also wake all that waits for commits. */
+async function isAnythingDue({ database }: CustomerDependencies): Promise<boolean> {
+  const due = await database.kysely
+    .selectFrom('erasure')
+    .select('id')
+    .where(isNoticeExpired)
+    .unionAll((query) => query.selectFrom('erasure').select('id').where(isOverdue))
+    .limit(1)
+    .executeTakeFirst();
+  return due !== undefined;
+}
+
+const isNoticeExpired = sql<boolean>`notice IS NOT NULL AND requested_at < now() - make_interval(mins => ${noticeMinutes})`;
+const isOverdue = sql<boolean>`state <> 'complete' AND published_at < now() - make_interval(secs => ${patienceSeconds})`;
+
 async function blankOldNotices({ database }: CustomerDependencies, limit: number): Promise<number> {
   const { numUpdatedRows } = await database.kysely
     .updateTable('erasure')
@@ -42,8 +58,7 @@ async function blankOldNotices({ database }: CustomerDependencies, limit: number
       query
         .selectFrom('erasure')
         .select('id')
-        .where('notice', 'is not', null)
-        .where('requested_at', '<', sql<Date>`now() - make_interval(mins => ${noticeMinutes})`)
+        .where(isNoticeExpired)
         .limit(limit)
         .forUpdate()
         .skipLocked(),
@@ -58,8 +73,7 @@ async function takeOverdue({ database }: CustomerDependencies, limit: number): P
     const overdue = await tx
       .selectFrom('erasure')
       .selectAll()
-      .where('state', '<>', 'complete')
-      .where('published_at', '<', sql<Date>`now() - make_interval(secs => ${patienceSeconds})`)
+      .where(isOverdue)
       .orderBy('published_at')
       .limit(limit)
       .forUpdate()

@@ -1,7 +1,8 @@
 import { spokenLanguages } from '@scheduling/runtime';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { closedPage, confirmPage, contentSecurityPolicy, failurePage } from './email-verification-page.ts';
+import { contentSecurityPolicy } from '../html-page.ts';
+import { closedPage, confirmPage, failurePage } from './email-verification-page.ts';
 
 const verification = { email: 'anna@example.com', userName: 'Anna Beispiel', crmName: 'Studio-Verwaltung' };
 const outcomes = ['confirmed', 'used', 'expired'] as const;

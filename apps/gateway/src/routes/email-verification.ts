@@ -3,8 +3,9 @@ import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { type SpokenLanguage, spokenLanguage } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
+import { sendPage } from '../html-page.ts';
 import { toRefusal } from '../problem.ts';
-import { closedPage, confirmPage, contentSecurityPolicy, failurePage, type LinkOutcome, type VerificationFacts } from './email-verification-page.ts';
+import { closedPage, confirmPage, failurePage, type LinkOutcome, type VerificationFacts } from './email-verification-page.ts';
 
 /** Only a form with a token is ever posted here. */
 const formLimitBytes = 4_096;
@@ -81,14 +82,6 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (status >= 500) request.log.warn({ err: error }, 'the verification page could not be shown');
   const page = failurePage(status >= 500 ? 'unavailable' : 'unknown', pageLanguage(undefined, request));
   return sendPage(reply.headers(headers), status, page);
-}
-
-function sendPage(reply: FastifyReply, status: number, html: string): FastifyReply {
-  return reply
-    .code(status)
-    .type('text/html; charset=utf-8')
-    .headers({ 'content-security-policy': contentSecurityPolicy, 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' })
-    .send(html);
 }
 
 /** The person's language when it is known, else the first of the browser's that the service speaks. */

@@ -1,0 +1,27 @@
+import { createDatabase } from '@scheduling/postgres';
+import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { expect, it } from 'vitest';
+import type { CustomerDependencies } from '../src/customer/customer.ts';
+import { migrateCustomerDatabase } from '../src/db/migrate.ts';
+import type { CustomerSchema } from '../src/db/schema.ts';
+import { startErasureDriver } from '../src/erasure/drive-erasures.ts';
+
+const logger = testLogger('erasure-driver-test');
+
+it('commits nothing while no erasure is due, and publishes again one that is', async () => {
+  const url = await createTestDatabase();
+  await migrateCustomerDatabase(url, logger);
+  await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });
+  let connections = 0;
+  let commits = 0;
+  database.pool.on('acquire', () => (connections += 1));
+  database.onCommit(() => (commits += 1));
+  // No erasure reaches the step that calls other services.
+  await using _driver = startErasureDriver({ database } as CustomerDependencies, logger);
+  await eventually(() => expect(connections).toBeGreaterThanOrEqual(3));
+  expect(commits).toBe(0);
+
+  const overdue = { crm_id: 'one', customer_id: crypto.randomUUID(), ignore_future_appointments: true, state: 'requested' as const, published_at: new Date(0) };
+  await database.kysely.insertInto('erasure').values(overdue).execute();
+  await eventually(async () => expect(await database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(1));
+});
