@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { flag, given, line, oneOf, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, instant, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, instant, nullable, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.3. */
@@ -47,14 +47,10 @@ export function participationRoutes({ participations }: Clients): FastifyPluginA
 /** As it is on its own and in an appointment (interface 2.6). */
 export function presentParticipation(participation: Participation) {
   return {
-    reference: participation.reference,
-    email: participation.email ?? null,
-    mobile: participation.mobile ?? null,
-    name: participation.name,
-    note: participation.note ?? null,
+    ...participation,
     state: presentEnum(ParticipationState, participation.state),
     messages: participation.messages.length > 0 ? participation.messages : null,
-    ...(participation.expiresAt !== undefined && { expiresAt: presentInstant(participation.expiresAt) }),
+    expiresAt: participation.expiresAt && presentInstant(participation.expiresAt),
   };
 }
 
@@ -81,8 +77,8 @@ export const participation = Type.Object(
     name: Type.String(),
     note: nullableString(),
     state: oneOf(participationStates),
-    messages: Type.Unsafe<string[] | null>({
-      type: ['array', 'null'],
+    messages: nullable<string[]>({
+      type: 'array',
       items: { type: 'string' },
       description: 'Messages sent with the participation, oldest first.',
     }),
