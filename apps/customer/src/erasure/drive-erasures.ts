@@ -43,7 +43,7 @@ async function blankOldNotices({ database }: CustomerDependencies, limit: number
         .selectFrom('erasure')
         .select('id')
         .where('notice', 'is not', null)
-        .where('requested_at', '<', sql<Date>`now() - make_interval(mins => ${noticeMinutes})`)
+        .where('requestedAt', '<', sql<Date>`now() - make_interval(mins => ${noticeMinutes})`)
         .limit(limit)
         .forUpdate()
         .skipLocked(),
@@ -59,8 +59,8 @@ async function takeOverdue({ database }: CustomerDependencies, limit: number): P
       .selectFrom('erasure')
       .selectAll()
       .where('state', '<>', 'complete')
-      .where('published_at', '<', sql<Date>`now() - make_interval(secs => ${patienceSeconds})`)
-      .orderBy('published_at')
+      .where('publishedAt', '<', sql<Date>`now() - make_interval(secs => ${patienceSeconds})`)
+      .orderBy('publishedAt')
       .limit(limit)
       .forUpdate()
       .skipLocked()
@@ -68,17 +68,12 @@ async function takeOverdue({ database }: CustomerDependencies, limit: number): P
     if (overdue.length === 0) return [];
     await tx
       .updateTable('erasure')
-      .set({ published_at: sql<Date>`now()` })
+      .set({ publishedAt: sql<Date>`now()` })
       .where('id', '=', sql<string>`ANY(${overdue.map(({ id }) => id)})`)
       .execute();
     const requests = overdue
       .filter(({ state }) => state === 'requested')
-      .map((erasure) => ({
-        crmId: erasure.crm_id,
-        customerId: erasure.customer_id,
-        erasureId: erasure.id,
-        notify: erasure.notice !== null,
-      }));
+      .map(({ crmId, customerId, id: erasureId, notice }) => ({ crmId, customerId, erasureId, notify: notice !== null }));
     await appendEvent(tx, events.customerErasureRequested, ...requests);
     return overdue;
   });

@@ -3,7 +3,7 @@ import { type Participation, ParticipationState } from '@scheduling/contracts/ca
 import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { flag, given, line, oneOf, optionalText, pathReference } from '../fields.ts';
+import { flag, givenFields, line, oneOf, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, instant, nullable, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
@@ -16,14 +16,9 @@ export function participationRoutes({ participations }: Clients): FastifyPluginA
       const { participation, created } = await participations.createParticipation({
         crmId: params.crmId,
         providerReference: params.providerRef,
-        reference: body.reference,
-        appointmentReference: body.appointmentReference,
-        customerReference: body.customerReference,
+        ...givenFields(createParticipationSchema.body, body),
+        ...givenFields(createParticipationSchema.querystring, query),
         state: ParticipationState[body.state],
-        message: given(body.message),
-        ignoreCapacity: query.ignoreCapacity,
-        onDuplicateRaise: query.onDuplicateRaise,
-        sendMails: query.sendMails,
       });
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, participation: presentParticipation(participation!) });
     });
@@ -34,10 +29,9 @@ export function participationRoutes({ participations }: Clients): FastifyPluginA
         crmId: params.crmId,
         providerReference: params.providerRef,
         participationReference: params.participationRef,
+        ...givenFields(updateParticipationSchema.body, body),
+        ...givenFields(updateParticipationSchema.querystring, query),
         state: ParticipationState[body.state],
-        message: given(body.message),
-        ignoreCapacity: query.ignoreCapacity,
-        sendMails: query.sendMails,
       });
       return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
     });

@@ -31,10 +31,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): Fasti
         crmId: params.crmId,
         providerReference: params.providerRef,
         resourceReference: params.resourceRef,
-        from: query.from,
-        to: query.to,
-        limit: query.limit,
-        cursor: query.cursor,
+        ...givenFields(listTimeslotsSchema.querystring, query),
       });
       if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
       return found.map(presentTimeslot);
@@ -46,11 +43,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): Fasti
         crmId: params.crmId,
         providerReference: params.providerRef,
         timeslotReference: params.timeslotRef,
-        start: body.start,
-        end: body.end,
-        raster: body.raster,
-        defaultCapacity: body.defaultCapacity,
-        defaultAcceptBookings: body.defaultAcceptBookings,
+        ...givenFields(updateTimeslotSchema.body, body),
         state: body.state && TimeslotState[body.state],
       });
       return { 'api-info': apiInfoValue, timeslot: presentTimeslot(timeslot!) };
