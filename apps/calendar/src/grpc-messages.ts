@@ -9,7 +9,7 @@ import {
   TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
-import { enumName, type EnumName } from '@scheduling/rpc';
+import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
 import type { AppointmentRecord } from './appointment/appointment.ts';
 import type { RemovedParticipation } from './customer/remove-customer.ts';
 import type { Location } from './db/schema.ts';
@@ -18,13 +18,9 @@ import type { TimeslotRecord } from './timeslot/timeslot.ts';
 
 export function toTimeslotMessage({ row, appointments }: TimeslotRecord): Timeslot {
   return {
-    reference: row.reference,
-    resourceReference: row.resource_reference,
-    start: row.starts_at,
-    end: row.ends_at,
-    raster: row.raster,
-    defaultCapacity: row.default_capacity,
-    defaultAcceptBookings: row.default_accept_bookings,
+    ...row,
+    start: row.startsAt,
+    end: row.endsAt,
     address: toLocationMessage(row.address),
     state: TimeslotState[row.state],
     appointments: appointments.map(toAppointmentMessage),
@@ -33,45 +29,25 @@ export function toTimeslotMessage({ row, appointments }: TimeslotRecord): Timesl
 
 export function toAppointmentMessage({ row, participations }: AppointmentRecord): Appointment {
   return {
-    reference: row.reference,
-    acceptBookings: row.accept_bookings,
+    ...withoutNulls(row),
     address: toLocationMessage(row.address),
-    archived: row.archived,
-    capacity: row.capacity,
-    contactReference: row.contact_reference ?? undefined,
-    description: row.description ?? undefined,
-    start: row.starts_at,
-    end: row.ends_at,
-    notes: row.notes ?? undefined,
+    start: row.startsAt,
+    end: row.endsAt,
     participations: participations.map(toParticipationMessage),
-    price: row.price_value === null ? undefined : { value: Number(row.price_value), currency: row.price_currency ?? '' },
-    productReference: row.product_reference,
-    resourceReference: row.resource_reference,
-    seriesId: row.series_id ?? undefined,
+    price: row.priceValue === null ? undefined : { value: Number(row.priceValue), currency: row.priceCurrency ?? '' },
     state: AppointmentState[row.state],
   };
 }
 
 export function toParticipationMessage(record: ParticipationRecord): Participation {
-  return {
-    reference: record.reference,
-    email: record.email ?? undefined,
-    mobile: record.mobile ?? undefined,
-    name: record.name,
-    note: record.note ?? undefined,
-    state: ParticipationState[record.state],
-    messages: record.messages,
-    expiresAt: record.reserved_until ?? undefined,
-  };
+  return { ...withoutNulls(record), state: ParticipationState[record.state], expiresAt: record.reservedUntil ?? undefined };
 }
 
 export function toRemovedParticipationMessage(record: RemovedParticipation): RemovedParticipationMessage {
   return {
-    participationId: record.participation_id,
-    version: record.version,
-    description: record.description ?? undefined,
-    start: record.starts_at,
-    end: record.ends_at,
+    ...withoutNulls(record),
+    start: record.startsAt,
+    end: record.endsAt,
     address: toLocationMessage(record.address),
   };
 }

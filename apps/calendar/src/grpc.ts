@@ -8,7 +8,7 @@ import {
   TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
-import { type HostedService, hostService } from '@scheduling/rpc';
+import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -115,15 +115,8 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
       return { participation: toParticipationMessage(await dependencies.bookings.countRefusal(request.crmId, work)) };
     },
     getParticipationNotice: async (request) => {
-      const { participation, appointment, providerId, message, language, customerId } = await getParticipationNotice(dependencies, request);
-      return {
-        participation: toParticipationMessage(participation),
-        appointment: toAppointmentMessage(appointment),
-        providerId,
-        message: message ?? undefined,
-        language: language ?? undefined,
-        customerId: customerId ?? undefined,
-      };
+      const { participation, appointment, ...notice } = await getParticipationNotice(dependencies, request);
+      return { ...withoutNulls(notice), participation: toParticipationMessage(participation), appointment: toAppointmentMessage(appointment) };
     },
   });
 }

@@ -261,7 +261,7 @@ export async function seatsOf({ database }: CalendarUnderTest, appointmentRefere
   const { taken } = await database.kysely
     .selectFrom('appointment')
     .select('taken')
-    .where('crm_id', '=', owned.crmId)
+    .where('crmId', '=', owned.crmId)
     .where('reference', '=', appointmentReference)
     .executeTakeFirstOrThrow();
   return taken;

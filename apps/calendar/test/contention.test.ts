@@ -113,8 +113,8 @@ async function playCaller(index: number, appointments: string[], random: () => n
 async function endReservation(reference: string): Promise<boolean> {
   const { numUpdatedRows } = await calendar.database.kysely
     .updateTable('participation')
-    .set({ reserved_until: sql<Date>`scheduling_now()` })
-    .where('crm_id', '=', owned.crmId)
+    .set({ reservedUntil: sql<Date>`scheduling_now()` })
+    .where('crmId', '=', owned.crmId)
     .where('reference', '=', reference)
     .where('state', '=', 'RESERVED')
     .executeTakeFirst();

@@ -191,7 +191,7 @@ describe('a repeated booking', () => {
     const [key, request] = [randomUUID(), await newBooking('one', { state: RESERVED })];
     const reserve = () => withKey(key, () => calendar.participations.createParticipation(request));
     await reserve();
-    await calendar.database.kysely.updateTable('participation').set({ reserved_until: new Date(0) }).where('reference', '=', request.reference).execute();
+    await calendar.database.kysely.updateTable('participation').set({ reservedUntil: new Date(0) }).where('reference', '=', request.reference).execute();
     expect(await refusal(reserve())).toMatchObject({ category: 'not_found', code: 'participation.not_found' });
     await eventually(async () => expect(await seatsOf(calendar, request.appointmentReference)).toBe(0));
   });
@@ -241,11 +241,11 @@ describe('what is gone when the request is repeated', () => {
     await withKey('key of the erased', () => calendar.participations.createParticipation(request));
     await withKey('key of the other', () => calendar.participations.createParticipation(other));
     const find = (reference: string) =>
-      calendar.database.kysely.selectFrom('participation').select(['id', 'customer_id']).where('reference', '=', reference).executeTakeFirstOrThrow();
+      calendar.database.kysely.selectFrom('participation').select(['id', 'customerId']).where('reference', '=', reference).executeTakeFirstOrThrow();
     const [erased, staying] = [await find(request.reference), await find(other.reference)];
-    await calendar.removals.removeCustomer({ crmId: 'one', customerId: erased.customer_id!, ignoreFutureAppointments: true });
-    const keys = await calendar.database.kysely.selectFrom('idempotency_key').select('resource_ids').execute();
-    const kept = keys.flatMap(({ resource_ids: ids }) => ids);
+    await calendar.removals.removeCustomer({ crmId: 'one', customerId: erased.customerId!, ignoreFutureAppointments: true });
+    const keys = await calendar.database.kysely.selectFrom('idempotencyKey').select('resourceIds').execute();
+    const kept = keys.flatMap(({ resourceIds: ids }) => ids);
     expect(kept).toContain(staying.id);
     expect(kept).not.toContain(erased.id);
   });

@@ -112,7 +112,7 @@ describe('a reservation', () => {
     await using _second = await replicaAt('180 seconds', { RESERVATION_SWEEPER: 'on' });
     const reserved = calendar.database.kysely
       .selectFrom('participation')
-      .innerJoin('appointment', 'appointment.id', 'participation.appointment_id')
+      .innerJoin('appointment', 'appointment.id', 'participation.appointmentId')
       .select('participation.id')
       .where('appointment.reference', 'in', appointments);
     await vi.waitFor(async () => expect(await reserved.execute()).toHaveLength(0), { timeout: 5_000, interval: 100 });

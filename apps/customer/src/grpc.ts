@@ -1,7 +1,7 @@
 import { type Customer, CustomerServiceService, type Erasure, ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Broker } from '@scheduling/events';
-import { type HostedService, hostService } from '@scheduling/rpc';
+import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { createCustomer } from './customer/create-customer.ts';
 import type { CustomerDependencies, CustomerRow } from './customer/customer.ts';
 import { getCustomerById, getCustomerByReference } from './customer/get-customer.ts';
@@ -45,26 +45,9 @@ export function hostErasureService(dependencies: CustomerDependencies, broker: B
 }
 
 function toErasureMessage(row: ListedErasure): Erasure {
-  return {
-    crmId: row.crm_id,
-    erasureId: row.id,
-    requestedAt: row.requested_at,
-    completedAt: row.completed_at ?? undefined,
-    awaiting: row.awaiting,
-  };
+  return { ...withoutNulls(row), erasureId: row.id };
 }
 
 function toMessage(row: CustomerRow): Customer {
-  return {
-    id: row.id,
-    providerId: row.provider_id,
-    customerReference: row.reference,
-    providerReference: row.provider_reference,
-    userName: row.user_name,
-    email: row.email ?? undefined,
-    mobile: row.mobile ?? undefined,
-    note: row.note ?? undefined,
-    language: row.language ?? undefined,
-    version: row.version,
-  };
+  return { ...withoutNulls(row), customerReference: row.reference };
 }

@@ -21,7 +21,7 @@ it('commits nothing while no erasure is due, and publishes again one that is', a
   await eventually(() => expect(connections).toBeGreaterThanOrEqual(3));
   expect(commits).toBe(0);
 
-  const overdue = { crm_id: 'one', customer_id: crypto.randomUUID(), ignore_future_appointments: true, state: 'requested' as const, published_at: new Date(0) };
+  const overdue = { crmId: 'one', customerId: crypto.randomUUID(), ignoreFutureAppointments: true, state: 'requested' as const, publishedAt: new Date(0) };
   await database.kysely.insertInto('erasure').values(overdue).execute();
   await eventually(async () => expect(await database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(1));
 });

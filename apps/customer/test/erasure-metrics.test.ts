@@ -21,10 +21,10 @@ it('shows how many erasures are open, and for how long the oldest', async () => 
   };
   expect(await read()).toEqual({ open: 0, seconds: 0 });
   const begun = (secondsAgo: number, state: 'requested' | 'complete') => ({
-    crm_id: 'crm',
-    customer_id: randomUUID(),
-    ignore_future_appointments: true,
-    requested_at: new Date(Date.now() - secondsAgo * 1_000),
+    crmId: 'crm',
+    customerId: randomUUID(),
+    ignoreFutureAppointments: true,
+    requestedAt: new Date(Date.now() - secondsAgo * 1_000),
     state,
   });
   await database.kysely.insertInto('erasure').values([begun(900, 'complete'), begun(90, 'requested'), begun(5, 'requested')]).execute();

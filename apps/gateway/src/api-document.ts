@@ -8,12 +8,16 @@ interface Operation {
   responses: Record<string, { headers?: Json }>;
 }
 
-/** Two kinds of a body, which the validator tells apart by a field, are `anyOf` for the reader. */
-export function showAlternative(schema: FastifySchema): FastifySchema {
-  const body = schema?.body as Json | undefined;
-  if (body?.['if'] === undefined) return schema;
-  const { type: _type, if: _condition, then: withField, else: withoutField, ...rest } = body;
-  return { ...schema, body: { ...rest, anyOf: [withoutField, withField] } };
+/** Two kinds of a body or an answer, which the validator or the serializer tells apart by a condition, are `anyOf` for the reader. */
+export function showAlternatives(schema: FastifySchema): FastifySchema {
+  const responses = Object.entries((schema?.response ?? {}) as Json).map(([status, response]) => [status, showAlternative(response as Json)]);
+  return { ...schema, ...(schema?.body !== undefined && { body: showAlternative(schema.body as Json) }), response: Object.fromEntries(responses) };
+}
+
+function showAlternative(schema: Json): Json {
+  if (schema['if'] === undefined) return schema;
+  const { type: _type, if: _condition, then: consequent, else: otherwise, ...rest } = schema;
+  return { ...rest, anyOf: [otherwise, consequent] };
 }
 
 /** Adds to the document that is generated from the schemas of the routes what those do not say. */
@@ -36,6 +40,8 @@ function nameComponents(node: unknown, schemas: Json): unknown {
   if (typeof node !== 'object' || node === null) return node;
   const replaced = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, isData(key) ? value : nameComponents(value, schemas)]));
   const { title, format, documentedEnum } = replaced;
+  // For the serializer only: a client that reads it would take the field for one that may be missing.
+  if (replaced['default'] === null) delete replaced['default'];
   // Rules of this gateway about control characters, unknown to the registry of formats.
   if (format === 'line' || format === 'text') delete replaced['format'];
   if (documentedEnum !== undefined) {

@@ -1,5 +1,6 @@
+import { Type } from 'typebox';
 import { describe, expect, it } from 'vitest';
-import { clearing, formats, given } from './fields.ts';
+import { clearing, formats, given, givenFields, line, optionalLine } from './fields.ts';
 
 describe('a local date-time', () => {
   it.each(['2030-01-01T00:00', '2028-02-29T23:59:59', '2030-01-01T10:00Z', '2030-01-01T10:00:00+14:00', '1900-01-01T00:00'])('may be %s', (value) => {
@@ -32,4 +33,10 @@ describe('an optional value', () => {
   it('that is null clears, and that is absent keeps', () => {
     expect([clearing(null), clearing(''), clearing(undefined), clearing('x')]).toEqual(['', '', undefined, 'x']);
   });
+});
+
+it('takes the given fields of a body, and none that its schema does not name', () => {
+  const schema = Type.Object({ reference: line(), note: Type.Optional(optionalLine()), phone: Type.Optional(optionalLine()), count: Type.Integer() });
+  const body = { reference: 'r', note: '', phone: null, count: 0, crmId: 'another' };
+  expect(givenFields(schema, body)).toEqual({ reference: 'r', note: undefined, phone: undefined, count: 0 });
 });

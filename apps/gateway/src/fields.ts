@@ -128,6 +128,14 @@ export function given<T>(value: T | null | undefined): T | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
+/** The fields of an object that were {@link given}. Takes only those that the schema names, so that clients cannot set other fields of a message. */
+export function givenFields<Properties extends TProperties>(schema: { properties: Properties }, object: Static<TObject<Properties>>): GivenFields<Static<TObject<Properties>>> {
+  const values = object as Record<string, unknown>;
+  return Object.fromEntries(Object.keys(schema.properties).map((name) => [name, given(values[name])])) as GivenFields<Static<TObject<Properties>>>;
+}
+
+type GivenFields<Fields> = { [Name in keyof Fields]: null extends Fields[Name] ? NonNullable<Fields[Name]> | undefined : Fields[Name] };
+
 /** On an update null clears a text, which is an empty text between the services, and an absent one keeps its value. */
 export function clearing(value: string | null | undefined): string | undefined {
   return value === null ? '' : value;

@@ -1,13 +1,13 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
-import { completeDocument, showAlternative } from './api-document.ts';
+import { completeDocument, showAlternatives } from './api-document.ts';
 
 /** The API document at `/openapi.json`, made from the very schemas that validate, and a page to read and try it at `/docs`. */
 export async function serveDocumentation(app: FastifyInstance, publicUrl: string): Promise<void> {
   await app.register(swagger, {
     openapi: describeApi(publicUrl),
-    transform: ({ schema, url }) => ({ schema: showAlternative(schema), url }),
+    transform: ({ schema, url }) => ({ schema: showAlternatives(schema), url }),
     transformObject: (document) => {
       if ('swaggerObject' in document) return document.swaggerObject;
       return completeDocument(document.openapiObject);

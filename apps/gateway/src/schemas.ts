@@ -1,5 +1,5 @@
 import { enumName, type EnumName } from '@scheduling/rpc';
-import { type TArray, type TSchema, type TUnsafe, Type } from 'typebox';
+import { type TArray, type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
 import { type Problem, type ProblemCode, statusOf, textOf, toProblem } from './problem.ts';
 
 /** What the answers of several resources are made of. A schema with a title becomes a component of the API document. */
@@ -26,8 +26,16 @@ function exampleOf(schema: TSchema): unknown {
 
 type Wrapped<Name extends string, Schema extends TSchema> = { 'api-info': typeof apiInfo } & Record<Name, Schema>;
 
-export function nullableString(options: { description?: string } = {}): TUnsafe<string | null> {
-  return Type.Unsafe<string | null>({ type: ['string', 'null'], ...options });
+/**
+ * A field that is always present, and null if the message of the service has no value: the serializer sends the default. The API document
+ * does not show it, because a client never has to apply it.
+ */
+export function nullable<Value>(schema: { type: string | string[]; [keyword: string]: unknown }): TOptional<TUnsafe<Value | null | undefined>> {
+  return Type.Unsafe({ ...schema, type: [schema.type, 'null'].flat(), default: null }) as TOptional<TUnsafe<Value | null | undefined>>;
+}
+
+export function nullableString(options: { description?: string; enum?: readonly (string | null)[] } = {}) {
+  return nullable<string>({ type: 'string', ...options });
 }
 
 /** An instant as it is returned, `YYYY-MM-DDThh:mm:ssZ`. */

@@ -57,6 +57,12 @@ describe('the API document', () => {
     }
   });
 
+  it('requires the nullable fields of an answer, without the default by which the serializer completes them', () => {
+    const { schemas } = document.components;
+    expect(schemas['User']).toMatchObject({ required: expect.arrayContaining(['firstName']), properties: { firstName: { type: ['string', 'null'] } } });
+    expect(gateway.document.includes('"default":null')).toBe(false);
+  });
+
   it('has an example for every body, and the schema accepts it', () => {
     const ajv = new Ajv2020({ strict: false, formats: Object.fromEntries(Object.entries(formats).map(([name, { passes }]) => [name, passes])) });
     ajv.addSchema(document, 'document');

@@ -22,6 +22,7 @@ export interface Document {
   servers: { url: string }[];
   security: unknown;
   paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown> };
 }
 
 /** The HTTP surface without a port, and without services behind it. */

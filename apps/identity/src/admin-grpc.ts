@@ -1,5 +1,5 @@
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
-import { type HostedService, hostService } from '@scheduling/rpc';
+import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { createKey } from './api-key/create-key.ts';
 import { listKeys } from './api-key/list-keys.ts';
 import { revokeKey } from './api-key/revoke-key.ts';
@@ -7,7 +7,7 @@ import { createCrm } from './crm/create-crm.ts';
 import { listCrms } from './crm/get-crm.ts';
 import { updateCrm } from './crm/update-crm.ts';
 import type { IdentityDependencies } from './dependencies.ts';
-import { toApiKeyMessage, toCrmMessage } from './messages.ts';
+import { toCrmMessage } from './messages.ts';
 
 /** What operators do. Protobuf to use cases and back. */
 export function hostAdminService(dependencies: IdentityDependencies): HostedService {
@@ -17,9 +17,9 @@ export function hostAdminService(dependencies: IdentityDependencies): HostedServ
     listCrms: async () => ({ crms: (await listCrms(dependencies)).map(toCrmMessage) }),
     createKey: async (request) => {
       const { key, row } = await createKey(dependencies, request);
-      return { key, apiKey: toApiKeyMessage(row) };
+      return { key, apiKey: withoutNulls(row) };
     },
-    listKeys: async ({ crmId }) => ({ apiKeys: (await listKeys(dependencies, crmId)).map(toApiKeyMessage) }),
-    revokeKey: async ({ prefix }) => ({ apiKey: toApiKeyMessage(await revokeKey(dependencies, prefix)) }),
+    listKeys: async ({ crmId }) => ({ apiKeys: (await listKeys(dependencies, crmId)).map(withoutNulls) }),
+    revokeKey: async ({ prefix }) => ({ apiKey: withoutNulls(await revokeKey(dependencies, prefix)) }),
   });
 }

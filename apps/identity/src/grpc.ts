@@ -1,11 +1,11 @@
 import { type AddStaffRequest, type GetProviderRequest, IdentityServiceService, VerificationState } from '@scheduling/contracts/identity/v1';
-import { type HostedService, hostService } from '@scheduling/rpc';
+import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { createAccount } from './account/create-account.ts';
 import { getAccount } from './account/get-account.ts';
 import { authenticateKey } from './api-key/authenticate-key.ts';
 import { getCrm } from './crm/get-crm.ts';
 import type { IdentityDependencies } from './dependencies.ts';
-import { toAccountMessage, toCrmMessage, toProviderMessage, toUserMessage } from './messages.ts';
+import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
 import type { ProviderKey } from './provider/provider.ts';
@@ -44,9 +44,9 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
     getAccount: async (request) => ({ account: toAccountMessage(await getAccount(dependencies, request)) }),
     createProvider: async (request) => {
       const { provider, created } = await createProvider(dependencies, request);
-      return { provider: toProviderMessage(provider), created };
+      return { provider: withoutNulls(provider), created };
     },
-    getProvider: async (request) => ({ provider: toProviderMessage(await getProvider(dependencies, providerKeyOf(request))) }),
+    getProvider: async (request) => ({ provider: withoutNulls(await getProvider(dependencies, providerKeyOf(request))) }),
     listStaff: async (request) => ({ users: (await listStaff(dependencies, request)).map(toUserMessage) }),
     addStaff: async (request) => {
       const { user, added } = await addStaff(dependencies, { ...request, member: memberOf(request) });

@@ -110,7 +110,7 @@ describe('an API key', () => {
     expect(apiKey?.prefix).toBe(key.slice(0, 12));
     const answer = await service.identity.authenticateKey({ keyHash: hashOf(key) });
     expect(answer).toMatchObject({ crm: { crmId: 'keys', name: 'Keys' }, keyPrefix: apiKey?.prefix, expiresAt: undefined });
-    const row = await service.database.kysely.selectFrom('api_key').selectAll().where('prefix', '=', apiKey!.prefix).executeTakeFirstOrThrow();
+    const row = await service.database.kysely.selectFrom('apiKey').selectAll().where('prefix', '=', apiKey!.prefix).executeTakeFirstOrThrow();
     expect(JSON.stringify(row)).not.toContain(key.slice(12));
   });
 
@@ -130,7 +130,7 @@ describe('an API key', () => {
     const { key, apiKey } = await service.admin.createKey({ crmId: 'keys', expiresAt: new Date(Date.now() + 60_000) });
     const { expiresAt } = await service.identity.authenticateKey({ keyHash: hashOf(key) });
     expect(expiresAt).toEqual(apiKey?.expiresAt);
-    await service.database.kysely.updateTable('api_key').set({ expires_at: sql`now()` }).where('prefix', '=', apiKey!.prefix).execute();
+    await service.database.kysely.updateTable('apiKey').set({ expiresAt: sql`now()` }).where('prefix', '=', apiKey!.prefix).execute();
     expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf(key) }))).toMatchObject(refused);
   });
 
@@ -181,8 +181,8 @@ describe('an API key', () => {
 
   async function setLastUse(prefix: string, ago: string): Promise<void> {
     await service.database.kysely
-      .updateTable('api_key')
-      .set({ last_used_at: sql`now() - ${ago}::interval` })
+      .updateTable('apiKey')
+      .set({ lastUsedAt: sql`now() - ${ago}::interval` })
       .where('prefix', '=', prefix)
       .execute();
   }

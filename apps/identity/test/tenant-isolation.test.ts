@@ -97,7 +97,7 @@ async function createForeign(): Promise<Names> {
     accountReference: 'foreign-account@crm',
     name: 'Foreign',
   });
-  const verification = await service.database.kysely.selectFrom('email_verification').select('id').executeTakeFirstOrThrow();
+  const verification = await service.database.kysely.selectFrom('emailVerification').select('id').executeTakeFirstOrThrow();
   return {
     user: 'foreign@crm',
     account: 'foreign-account@crm',

@@ -157,15 +157,15 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   }
 
   async function countUsers(name: string): Promise<number> {
-    const rows = await service.database.kysely.selectFrom('app_user').select('id').where('username_key', 'like', `${name}%`).execute();
+    const rows = await service.database.kysely.selectFrom('appUser').select('id').where('usernameKey', 'like', `${name}%`).execute();
     return rows.length;
   }
 
   async function expectConsistent(name: string, answers: Answer[]): Promise<void> {
-    const users = await service.database.kysely.selectFrom('app_user').selectAll().where('username_key', 'like', `${name}%`).execute();
-    expect(new Set(users.map((user) => user.email_key)).size).toBe(users.length);
-    expect(new Set(users.map((user) => user.username_key)).size).toBe(users.length);
-    expect(new Set(users.map((user) => `${user.crm_id} ${user.reference}`)).size).toBe(users.length);
+    const users = await service.database.kysely.selectFrom('appUser').selectAll().where('usernameKey', 'like', `${name}%`).execute();
+    expect(new Set(users.map((user) => user.emailKey)).size).toBe(users.length);
+    expect(new Set(users.map((user) => user.usernameKey)).size).toBe(users.length);
+    expect(new Set(users.map((user) => `${user.crmId} ${user.reference}`)).size).toBe(users.length);
     expect(successes(answers).filter(({ created }) => created)).toHaveLength(users.length);
     expect(answers.filter((answer) => !agrees(answer, users))).toEqual([]);
   }
@@ -174,9 +174,9 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
 /** The answer is the stored user with this reference; or a refusal, because another user has the name. */
 function agrees(answer: Answer, users: UserRow[]): boolean {
   const { request } = answer;
-  const stored = users.find((user) => user.crm_id === request.crmId && user.reference === request.reference);
+  const stored = users.find((user) => user.crmId === request.crmId && user.reference === request.reference);
   if ('refused' in answer) {
-    const holder = users.find((user) => user.username_key === request.username.toLowerCase());
+    const holder = users.find((user) => user.usernameKey === request.username.toLowerCase());
     return holder !== undefined && holder.id !== stored?.id;
   }
   const { user } = answer.response;

@@ -17,7 +17,7 @@ const usernameTaken = { category: 'conflict', code: 'user.username_taken', messa
 const emailTaken = { category: 'conflict', code: 'user.email_taken', message: 'User with given email already exists.' };
 
 const storedUser = (id: string) =>
-  service.database.kysely.selectFrom('app_user').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  service.database.kysely.selectFrom('appUser').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 
 describe('rule 1: the reference is known', () => {
   it('updates phone, mobile, last and first name, and nothing else', async () => {
@@ -74,7 +74,7 @@ describe('rule 2: the e-mail belongs to somebody else', () => {
     const { user: second } = await service.identity.createUser(request('one', 'info-b', 'INFO@rule2.example'));
     expect(created).toBe(true);
     expect([first?.email, second?.email]).toEqual(['info1@rule2.example', 'INFO2@rule2.example']);
-    expect((await storedUser(first!.id)).email_generated).toBe(true);
+    expect((await storedUser(first!.id)).emailGenerated).toBe(true);
   });
 
   it('skips a derived address that somebody has', async () => {
@@ -95,20 +95,20 @@ describe('rule 2: the e-mail belongs to somebody else', () => {
 
   it('ends in user.email_taken when no derived address is free', async () => {
     await createUser(service, 'one', 'full');
-    const { crm_id, language } = await storedUser((await service.identity.getUser({ crmId: 'one', reference: 'full@crm' })).user!.id);
+    const { crmId, language } = await storedUser((await service.identity.getUser({ crmId: 'one', reference: 'full@crm' })).user!.id);
     const names = Array.from({ length: 1_000 }, (_, index) => `full${index + 1}@one.example`);
     await service.database.kysely
-      .insertInto('app_user')
+      .insertInto('appUser')
       .values(
         names.map((name) => ({
-          crm_id,
+          crmId,
           reference: name,
           email: name,
-          email_key: name,
-          email_generated: true,
+          emailKey: name,
+          emailGenerated: true,
           username: name,
-          username_key: name,
-          last_name: name,
+          usernameKey: name,
+          lastName: name,
           language,
         })),
       )
@@ -126,7 +126,7 @@ describe('rule 2: the e-mail belongs to somebody else', () => {
 describe('rule 3: the e-mail belongs to an invited person', () => {
   it('gives the person the reference and the contact data, and has the address confirmed again', async () => {
     const { user: invited } = await invite(service, 'one', 'guest');
-    await service.database.kysely.updateTable('app_user').set({ email_verified_at: new Date() }).where('id', '=', invited!.id).execute();
+    await service.database.kysely.updateTable('appUser').set({ emailVerifiedAt: new Date() }).where('id', '=', invited!.id).execute();
     const { user, created } = await service.identity.createUser({
       crmId: 'one',
       reference: 'guest@crm',
@@ -137,11 +137,11 @@ describe('rule 3: the e-mail belongs to an invited person', () => {
     });
     expect(created).toBe(false);
     expect(user).toEqual({ ...invited, reference: 'guest@crm', lastName: 'Guest', phone: '1' });
-    expect((await storedUser(invited!.id)).email_verified_at).toBeNull();
+    expect((await storedUser(invited!.id)).emailVerifiedAt).toBeNull();
     const verification = await service.database.kysely
-      .selectFrom('email_verification')
+      .selectFrom('emailVerification')
       .selectAll()
-      .where('user_id', '=', invited!.id)
+      .where('userId', '=', invited!.id)
       .executeTakeFirstOrThrow();
     expect(await recordedEvents(service.database, events.emailVerificationRequested)).toEqual([
       { crmId: 'one', verificationId: verification.id },
@@ -189,13 +189,13 @@ describe('rule 4: a new user', () => {
 
 describe('the database', () => {
   it.each([
-    ['app_user_reference_key', { email_key: 'x', username_key: 'x' }],
-    ['app_user_email_key', { reference: 'x', username_key: 'x' }],
-    ['app_user_username_key', { reference: 'x', email_key: 'x' }],
+    ['app_user_reference_key', { emailKey: 'x', usernameKey: 'x' }],
+    ['app_user_email_key', { reference: 'x', usernameKey: 'x' }],
+    ['app_user_username_key', { reference: 'x', emailKey: 'x' }],
   ])('guarantees by %s what the locks arrange', async (constraint, changes) => {
     const reference = `guarded-${constraint}`;
     const { id: _, ...row } = await storedUser((await createUser(service, 'one', reference)).id);
-    const second = service.database.kysely.insertInto('app_user').values({ ...row, ...changes }).execute();
+    const second = service.database.kysely.insertInto('appUser').values({ ...row, ...changes }).execute();
     await expect(second).rejects.toMatchObject({ code: '23505', constraint });
   });
 });

@@ -28,8 +28,8 @@ describe('the verification of an address', () => {
 
   const issue = async () => (await service.identity.issueVerificationToken(key)).token;
   const verifiedAt = async () =>
-    (await service.database.kysely.selectFrom('app_user').select('email_verified_at').where('id', '=', user.id).executeTakeFirstOrThrow())
-      .email_verified_at;
+    (await service.database.kysely.selectFrom('appUser').select('emailVerifiedAt').where('id', '=', user.id).executeTakeFirstOrThrow())
+      .emailVerifiedAt;
   const notFound = { category: 'not_found', code: 'verification.not_found' };
 
   it('goes from a token over a look at it to the confirmation, once', async () => {
@@ -57,11 +57,11 @@ describe('the verification of an address', () => {
   it('stores the hash of a token only', async () => {
     const token = await issue();
     const row = await service.database.kysely
-      .selectFrom('email_verification')
+      .selectFrom('emailVerification')
       .selectAll()
       .where('id', '=', key.verificationId)
       .executeTakeFirstOrThrow();
-    expect(row.token_hash).toHaveLength(32);
+    expect(row.tokenHash).toHaveLength(32);
     expect(JSON.stringify(row)).not.toContain(token);
   });
 
@@ -71,7 +71,7 @@ describe('the verification of an address', () => {
       service.database.kysely,
     );
     expect(rows[0]?.hours).toBeCloseTo(24, 1);
-    await service.database.kysely.updateTable('email_verification').set({ expires_at: sql`now()` }).where('id', '=', key.verificationId).execute();
+    await service.database.kysely.updateTable('emailVerification').set({ expiresAt: sql`now()` }).where('id', '=', key.verificationId).execute();
     const expired = { category: 'not_found', code: 'verification.expired' };
     expect(await service.identity.getVerification({ token })).toMatchObject({ state: VerificationState.EXPIRED, crmName: 'One & Co' });
     expect(await refusal(service.identity.confirmVerification({ token }))).toMatchObject(expired);
@@ -124,9 +124,9 @@ describe('a verification that is requested again', () => {
   const countRequests = async () => (await recordedEvents(service.database, events.emailVerificationRequested)).length;
   const letPass = (interval: string) =>
     service.database.kysely
-      .updateTable('email_verification')
-      .set({ requested_at: sql`ARRAY(SELECT requested - ${interval}::interval FROM unnest(requested_at) AS requested)` })
-      .where('user_id', '=', user.id)
+      .updateTable('emailVerification')
+      .set({ requestedAt: sql`ARRAY(SELECT requested - ${interval}::interval FROM unnest(requested_at) AS requested)` })
+      .where('userId', '=', user.id)
       .execute();
   const limited = { category: 'limited', code: 'verification.limited' };
 
@@ -142,7 +142,7 @@ describe('a verification that is requested again', () => {
   it('makes the link of the earlier mail unknown, also one that expired', async () => {
     await request();
     const earlier = await issueLast();
-    await service.database.kysely.updateTable('email_verification').set({ expires_at: sql`now()` }).where('user_id', '=', user.id).execute();
+    await service.database.kysely.updateTable('emailVerification').set({ expiresAt: sql`now()` }).where('userId', '=', user.id).execute();
     await letPass('1 minute');
     await request();
     expect(await refusal(service.identity.getVerification({ token: earlier }))).toMatchObject({ code: 'verification.not_found' });
@@ -210,7 +210,7 @@ describe('a verification that is requested again', () => {
       const racing = { crmId: 'one', reference: reference! };
       await service.identity.requestVerification(racing);
       const token = await issueLast();
-      await service.database.kysely.updateTable('email_verification').set({ requested_at: [] }).where('user_id', '=', id).execute();
+      await service.database.kysely.updateTable('emailVerification').set({ requestedAt: [] }).where('userId', '=', id).execute();
       const [confirmed, requested] = await Promise.allSettled([
         service.identity.confirmVerification({ token }),
         service.otherReplica.requestVerification(racing),

@@ -1,7 +1,7 @@
 import { type Mail, MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Database } from '@scheduling/postgres';
-import { type HostedService, hostService } from '@scheduling/rpc';
+import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import type { NotificationSchema } from './db/schema.ts';
 import { type ListedMail, listMails } from './mail/list-mails.ts';
 
@@ -31,16 +31,5 @@ function fromMessage(state: MailState): ListedMail['state'] {
 const states = { pending: MailState.PENDING, sent: MailState.SENT, failed: MailState.FAILED } as const;
 
 function toMessage(row: ListedMail): Mail {
-  return {
-    crmId: row.crm_id,
-    id: row.id,
-    template: row.template,
-    state: states[row.state],
-    attempts: row.attempts,
-    lastError: row.last_error ?? undefined,
-    createdAt: row.created_at,
-    finishedAt: row.finished_at ?? undefined,
-    aboutId: row.about_id,
-    requestId: row.request_id,
-  };
+  return { ...withoutNulls(row), state: states[row.state] };
 }

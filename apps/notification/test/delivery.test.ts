@@ -91,7 +91,7 @@ describe('a mail that is refused', () => {
     smtp.trouble = () => ({ at, code });
     await storeAll([`gone-${code}@refused.example`]);
     await untilFinished();
-    expect(await rows()).toMatchObject([{ state: 'failed', attempts: 1, last_error: reason, content: null, recipient: null, lease: null }]);
+    expect(await rows()).toMatchObject([{ state: 'failed', attempts: 1, lastError: reason, content: null, recipient: null, lease: null }]);
     expect(smtp.mails).toEqual([]);
   });
 });
@@ -101,7 +101,7 @@ describe('a server without TLS', () => {
     await storeAll(['secret@example.com']);
     {
       await using _delivery = deliver({}, `${smtp.url}?requireTLS=true`);
-      await eventually(async () => expect(await pending()).toMatchObject([{ attempts: 0, last_error: expect.stringContaining('STARTTLS') }]));
+      await eventually(async () => expect(await pending()).toMatchObject([{ attempts: 0, lastError: expect.stringContaining('STARTTLS') }]));
     }
     expect(smtp.mails).toEqual([]);
     await using _delivery = deliver();
@@ -124,7 +124,7 @@ describe('a server that hangs', () => {
     await eventually(() => expect(smtp.mails.length).toBe(5));
     await storeAll(addresses(50, 'fast.example'), { crmId: 'fast' });
     await eventually(() => expect(smtp.mails.filter(({ recipients }) => recipients[0]!.endsWith('@fast.example'))).toHaveLength(50));
-    expect((await pending()).filter(({ crm_id: crmId }) => crmId === 'slow')).toHaveLength(8);
+    expect((await pending()).filter(({ crmId }) => crmId === 'slow')).toHaveLength(8);
     released.resolve();
     await untilFinished();
     expect(smtp.mails).toHaveLength(58);
@@ -144,7 +144,7 @@ describe('a server that hangs', () => {
     await delivery[Symbol.asyncDispose]();
     // It does not wait for the answer: every process stops within 10 s.
     expect(performance.now() - startMs).toBeLessThan(10_000);
-    expect(await pending()).toMatchObject([{ lease: null, attempts: 0, last_error: 'stopped' }]);
+    expect(await pending()).toMatchObject([{ lease: null, attempts: 0, lastError: 'stopped' }]);
     await using _next = deliver();
     await untilFinished();
     expect(copiesFor('patient@example.com')).toHaveLength(1);
@@ -169,7 +169,7 @@ describe('a server that dies behind the text', () => {
     await storeAll(['always@example.com']);
     await untilFinished();
     expect(copiesFor('always@example.com')).toHaveLength(2);
-    expect(await rows()).toMatchObject([{ state: 'failed', attempts: 2, last_error: expect.stringContaining('uncertain twice') }]);
+    expect(await rows()).toMatchObject([{ state: 'failed', attempts: 2, lastError: expect.stringContaining('uncertain twice') }]);
   });
 });
 
@@ -182,7 +182,7 @@ describe('a server that is down under load', () => {
     await eventually(() => expect(smtp.mails.length).toBeGreaterThan(50));
     await smtp.stop();
     await storeAll(addresses(50, 'four.example'), { crmId: 'four' });
-    await eventually(async () => expect((await pending()).some(({ last_error: error }) => error?.includes('ESOCKET'))).toBe(true));
+    await eventually(async () => expect((await pending()).some(({ lastError: error }) => error?.includes('ESOCKET'))).toBe(true));
     expect((await rows()).filter(({ state }) => state === 'failed')).toEqual([]);
     await smtp.start();
     await untilFinished();
@@ -241,7 +241,7 @@ describe('a lease', () => {
       return mail!;
     });
     await recordOutcome(database, first!, { outcome: 'give-up', reason: 'late' });
-    expect(await pending()).toMatchObject([{ lease: second.lease, last_error: null }]);
+    expect(await pending()).toMatchObject([{ lease: second.lease, lastError: null }]);
     await recordOutcome(database, second, { outcome: 'sent' });
     expect(await rows()).toMatchObject([{ state: 'sent', content: null, recipient: null }]);
   });

@@ -67,7 +67,7 @@ const request = ({ customerId }: Person, erasureId: string) =>
   stack.database.transaction((tx) => appendEvent(tx, events.customerErasureRequested, { crmId, customerId, erasureId, notify: false }));
 
 const mailsTo = ({ email }: Person) => stack.smtp.mails.filter(({ recipients }) => recipients.includes(email));
-const rowsOf = ({ customerId }: Person) => stack.database.kysely.selectFrom('mail').selectAll().where('customer_id', '=', customerId).execute();
+const rowsOf = ({ customerId }: Person) => stack.database.kysely.selectFrom('mail').selectAll().where('customerId', '=', customerId).execute();
 async function confirmations(): Promise<string[]> {
   const rows = await stack.database.kysely.selectFrom('outbox').select('payload').where('subject', '=', events.notificationErasureConfirmed.subject).execute();
   return rows.map(({ payload }) => CustomerErasureConfirmed.decode(payload).erasureId);
@@ -122,8 +122,8 @@ describe('a customer who is deleted from future appointments', () => {
     await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'pending' }]));
     expect(await confirmed()).toBe(before);
     const [waiting] = await rowsOf(person);
-    expect(waiting!.expires_at!.getTime() - waiting!.created_at.getTime()).toBeLessThanOrEqual(600_000);
-    await stack.database.kysely.updateTable('mail').set({ expires_at: new Date() }).where('id', '=', waiting!.id).execute();
+    expect(waiting!.expiresAt!.getTime() - waiting!.createdAt.getTime()).toBeLessThanOrEqual(600_000);
+    await stack.database.kysely.updateTable('mail').set({ expiresAt: new Date() }).where('id', '=', waiting!.id).execute();
     await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ state: 'failed', content: null, recipient: null }]));
     expect(await confirmed()).toBe(before + 1);
     expect(mailsTo(person)).toEqual([]);

@@ -46,12 +46,12 @@ const mailsAbout = (text: string) => stack.smtp.mails.filter(({ parsed }) => par
 const arrival = (text: string, count = 1) => eventually(() => expect(mailsAbout(text)).toHaveLength(count));
 
 const newestMail = () =>
-  stack.database.kysely.selectFrom('mail').selectAll().orderBy('created_at', 'desc').limit(1).executeTakeFirstOrThrow();
+  stack.database.kysely.selectFrom('mail').selectAll().orderBy('createdAt', 'desc').limit(1).executeTakeFirstOrThrow();
 
 /** The stream forgets the ids of its messages after two minutes, so an old event that comes again looks like this. */
 async function repeat(eventId: string, subject: string, payload: Uint8Array): Promise<void> {
-  const letter = { consumer: 'test', event_id: eventId, subject, payload, request_id: 'repeated', error: 'none', attempts: 1 };
-  await stack.database.kysely.insertInto('dead_letter').values(letter).execute();
+  const letter = { consumer: 'test', eventId, subject, payload, requestId: 'repeated', error: 'none', attempts: 1 };
+  await stack.database.kysely.insertInto('deadLetter').values(letter).execute();
   await stack.deadLetters.retryDeadLetter({ consumer: 'test', eventId });
 }
 
@@ -64,20 +64,20 @@ describe('an event that comes again', () => {
     const mail = await newestMail();
     const data = {
       crmId,
-      participationId: mail.about_id,
+      participationId: mail.aboutId,
       version: 1,
       cause: ParticipationChangeCause.CREATED,
       fromState: ParticipationState.UNSPECIFIED,
       toState: ParticipationState.BOOKED,
       notify: true,
     };
-    await repeat(mail.event_id, events.participationChanged.subject, events.participationChanged.encode(data));
+    await repeat(mail.eventId, events.participationChanged.subject, events.participationChanged.encode(data));
     await forgetInbox();
-    await repeat(mail.event_id, events.participationChanged.subject, events.participationChanged.encode(data));
+    await repeat(mail.eventId, events.participationChanged.subject, events.participationChanged.encode(data));
     await book('marker');
     await arrival('about marker');
-    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('event_id', '=', mail.event_id).execute()).toHaveLength(1));
-    expect(await stack.database.kysely.selectFrom('mail').select('id').where('about_id', '=', mail.about_id).execute()).toHaveLength(1);
+    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', mail.eventId).execute()).toHaveLength(1));
+    expect(await stack.database.kysely.selectFrom('mail').select('id').where('aboutId', '=', mail.aboutId).execute()).toHaveLength(1);
     expect(mailsAbout('about again')).toHaveLength(1);
   });
 
@@ -89,11 +89,11 @@ describe('an event that comes again', () => {
     const mail = await newestMail();
     await forgetInbox();
     await repeat(
-      mail.event_id,
+      mail.eventId,
       events.emailVerificationRequested.subject,
-      events.emailVerificationRequested.encode({ crmId, verificationId: mail.about_id }),
+      events.emailVerificationRequested.encode({ crmId, verificationId: mail.aboutId }),
     );
-    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('event_id', '=', mail.event_id).execute()).toHaveLength(1));
+    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', mail.eventId).execute()).toHaveLength(1));
     const token = /token=([\w-]+)/.exec(mailsAbout('verify-email')[0]!.parsed.text!)![1]!;
     await expect(stack.identity.getVerification({ token })).resolves.toMatchObject({ email: person.email });
     expect(mailsAbout('verify-email')).toHaveLength(1);
@@ -114,8 +114,8 @@ describe('an event that comes too late', () => {
     };
     const eventId = '01990000-0000-7000-8000-0000000000fe';
     await repeat(eventId, events.participationChanged.subject, events.participationChanged.encode(data));
-    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('event_id', '=', eventId).execute()).toHaveLength(1));
-    expect(await stack.database.kysely.selectFrom('mail').selectAll().where('event_id', '=', eventId).execute()).toEqual([]);
+    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', eventId).execute()).toHaveLength(1));
+    expect(await stack.database.kysely.selectFrom('mail').selectAll().where('eventId', '=', eventId).execute()).toEqual([]);
   });
 });
 

@@ -30,7 +30,7 @@ async function store(crmId: string, dueSecondsAgo: number): Promise<void> {
   const content = { from: to, to, language: 'en', subject: 'A mail', text: 'A text', html: '', calendars: [] };
   await database.transaction((tx) => storeMail(tx, { crmId, eventId, aboutId, version: 1, template: 'booking-confirmed', content }));
   const dueAt = new Date(Date.now() - dueSecondsAgo * 1_000);
-  await database.kysely.updateTable('mail').set({ due_at: dueAt }).where('event_id', '=', eventId).execute();
+  await database.kysely.updateTable('mail').set({ dueAt }).where('eventId', '=', eventId).execute();
 }
 
 it('shows how many mails wait, and which CRM’s is overdue most', async () => {
@@ -40,7 +40,7 @@ it('shows how many mails wait, and which CRM’s is overdue most', async () => {
   for (const [crmId, dueSecondsAgo] of [['two', 10], ['two', 300], ['three', 60]] as const) await store(crmId, dueSecondsAgo);
   expect(await value('mails_pending')).toBe(4);
   expect(await value('mail_oldest_due_seconds')).toBeGreaterThanOrEqual(299);
-  await database.kysely.updateTable('mail').set({ state: 'sent', content: null, recipient: null }).where('crm_id', '=', 'two').execute();
+  await database.kysely.updateTable('mail').set({ state: 'sent', content: null, recipient: null }).where('crmId', '=', 'two').execute();
   const afterwards = await value('mail_oldest_due_seconds');
   expect(afterwards).toBeGreaterThanOrEqual(59);
   expect(afterwards).toBeLessThan(299);

@@ -129,7 +129,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     const { name, describe } = this.#kind;
     const attributes = Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
     const span: SpanOptions = { kind: 'CLIENT', attributes, parent: row.traceparent ?? undefined };
-    const delivering = runWithContext({ requestId: row.request_id }, () => inSpan(`send ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
+    const delivering = runWithContext({ requestId: row.requestId }, () => inSpan(`send ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
       this.#inFlight.delete(row.id);
       this.#running.delete(delivering);
       this.wake();
@@ -143,7 +143,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     this.#noteServer(result);
     span.set({ [`scheduling.${name}.outcome`]: result.outcome });
     onOutcome(result.outcome);
-    const facts: object = { ...describe(row), crmId: row.crm_id, ...result };
+    const facts: object = { ...describe(row), crmId: row.crmId, ...result };
     if (result.outcome === 'sent') this.#logger.info(facts, `${name} sent`);
     else this.#logger.warn(facts, `${name} not sent`);
     await this.#record(row, result);
@@ -151,7 +151,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   }
 
   #attempt(row: Row): Promise<Result> {
-    const remainingMs = row.expires_at === null ? Number.POSITIVE_INFINITY : row.expires_at.getTime() - Date.now();
+    const remainingMs = row.expiresAt === null ? Number.POSITIVE_INFINITY : row.expiresAt.getTime() - Date.now();
     const limit = AbortSignal.timeout(Math.max(0, Math.min(this.#timings.attemptMs, remainingMs)));
     return this.#kind.attempt(row, AbortSignal.any([limit, this.#stopping.signal]), this.#stopping.signal);
   }

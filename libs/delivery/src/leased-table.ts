@@ -15,13 +15,13 @@ export interface LeasedTable {
 }
 
 export interface LeasedColumns {
-  crm_id: string;
+  crmId: string;
   id: string;
   /** Fencing token of the process that holds the row until `due_at`. */
   lease: string | null;
   /** From then on the row is not delivered any more. */
-  expires_at: Date | null;
-  request_id: string;
+  expiresAt: Date | null;
+  requestId: string;
   traceparent: string | null;
 }
 
@@ -45,10 +45,10 @@ export interface DeliveryLimits {
 export async function leaseDueRows<Row extends LeasedRow>(
   db: Kysely<unknown>,
   { name, lane, host, isBlocked = sql<boolean>`false` }: LeasedTable,
-  { limits, free, leaseMs, inFlight }: { limits: DeliveryLimits; free: number; leaseMs: number; inFlight: Iterable<Pick<LeasedRow, 'crm_id' | 'lane' | 'host'>> },
+  { limits, free, leaseMs, inFlight }: { limits: DeliveryLimits; free: number; leaseMs: number; inFlight: Iterable<Pick<LeasedRow, 'crmId' | 'lane' | 'host'>> },
 ): Promise<Row[]> {
   const busy = [...inFlight];
-  const crms = JSON.stringify(countBy(busy, (row) => row.crm_id));
+  const crms = JSON.stringify(countBy(busy, (row) => row.crmId));
   const hosts = countBy(busy, (row) => row.host);
   const fullHosts = Object.keys(hosts).filter((each) => hosts[each]! >= limits.perHost);
   const lanes = busy.map((row) => row.lane);

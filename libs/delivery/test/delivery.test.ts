@@ -9,14 +9,14 @@ import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type
 
 /** A kind that is not mail: a parcel is posted to the address of a shop, one after the other. */
 interface ParcelTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
   shop: string;
   state: Generated<'pending' | 'sent'>;
-  due_at: Generated<Date>;
+  dueAt: Generated<Date>;
   lease: string | null;
-  expires_at: Date | null;
-  request_id: string;
+  expiresAt: Date | null;
+  requestId: string;
   traceparent: string | null;
 }
 
@@ -81,9 +81,9 @@ const kind: DeliveryKind<ParcelRow, Outcome> = {
     const status = await fetch(`${url}/${shop}`, { method: 'POST', signal }).then((response) => response.status, () => 0);
     return status === 204 ? { outcome: 'sent' } : { outcome: 'retry', afterMs: 50 };
   },
-  record: async ({ crm_id: crmId, id, lease }, outcome) => {
-    const changes = outcome.outcome === 'sent' ? { state: 'sent' as const } : { due_at: dueAfter(outcome.afterMs) };
-    await database.kysely.updateTable('parcel').set({ lease: null, ...changes }).where('crm_id', '=', crmId).where('id', '=', id).where('lease', '=', lease).execute();
+  record: async ({ crmId, id, lease }, outcome) => {
+    const changes = outcome.outcome === 'sent' ? { state: 'sent' as const } : { dueAt: dueAfter(outcome.afterMs) };
+    await database.kysely.updateTable('parcel').set({ lease: null, ...changes }).where('crmId', '=', crmId).where('id', '=', id).where('lease', '=', lease).execute();
   },
   describe: ({ id }) => ({ id }),
   onOutcome: () => undefined,
@@ -91,7 +91,7 @@ const kind: DeliveryKind<ParcelRow, Outcome> = {
 
 const deliver = () => startDelivery({ kind, database, connections: 10, timings, logger });
 const store = (crmId: string, ...shops: string[]) =>
-  database.transaction((tx) => tx.insertInto('parcel').values(shops.map((shop) => ({ crm_id: crmId, shop, request_id: 'request' }))).execute());
+  database.transaction((tx) => tx.insertInto('parcel').values(shops.map((shop) => ({ crmId, shop, requestId: 'request' }))).execute());
 const pending = () => database.kysely.selectFrom('parcel').selectAll().where('state', '=', 'pending').execute();
 
 it('begins with a commit, and tries again without waiting for the next poll', async () => {

@@ -56,7 +56,7 @@ function measureDeadLetters({ db, metrics }: ConsumerMetricsOptions): void {
   const help = `Dead letters of this service; capped at ${maxCounted}`;
   measureAtScrape(metrics, { scheduling_dead_letters: { help } }, async () => {
     const { count } = await db
-      .selectFrom((from) => from.selectFrom('dead_letter').select('event_id').limit(maxCounted).as('some'))
+      .selectFrom((from) => from.selectFrom('deadLetter').select('eventId').limit(maxCounted).as('some'))
       .select((select) => select.fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow();
     return { scheduling_dead_letters: [{ value: count }] };

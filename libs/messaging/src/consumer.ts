@@ -240,7 +240,7 @@ async function applyOnce<Schema extends MessagingSchema>(
   return options.database.transaction(async (tx) => {
     const { numInsertedOrUpdatedRows } = await asMessaging(tx)
       .insertInto('inbox')
-      .values({ consumer, event_id: eventId })
+      .values({ consumer, eventId })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirstOrThrow();
     if (numInsertedOrUpdatedRows !== 1n) return false;
@@ -255,7 +255,7 @@ function mayBeRepeated({ headers, info }: JsMsg): boolean {
 
 async function isProcessed<Schema extends MessagingSchema>(database: Database<Schema>, consumer: string, eventId: string): Promise<boolean> {
   const db = database.kysely as unknown as Kysely<MessagingSchema>;
-  const row = await db.selectFrom('inbox').select('event_id').where('consumer', '=', consumer).where('event_id', '=', eventId).executeTakeFirst();
+  const row = await db.selectFrom('inbox').select('eventId').where('consumer', '=', consumer).where('eventId', '=', eventId).executeTakeFirst();
   return row !== undefined;
 }
 
@@ -279,21 +279,21 @@ async function fail<Schema extends MessagingSchema>(
   try {
     await database.transaction((tx) =>
       asMessaging(tx)
-        .insertInto('dead_letter')
+        .insertInto('deadLetter')
         .values({
           consumer,
-          event_id: eventIdOf(message),
+          eventId: eventIdOf(message),
           subject: message.subject,
           payload: message.data,
-          request_id: requestId,
+          requestId,
           error: textOf(error),
           attempts,
         })
         .onConflict((conflict) =>
-          conflict.columns(['consumer', 'event_id']).doUpdateSet((row) => ({
+          conflict.columns(['consumer', 'eventId']).doUpdateSet((row) => ({
             error: row.ref('excluded.error'),
             attempts: row.ref('excluded.attempts'),
-            failed_at: row.ref('excluded.failed_at'),
+            failedAt: row.ref('excluded.failedAt'),
           })),
         )
         .execute(),

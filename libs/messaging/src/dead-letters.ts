@@ -18,14 +18,13 @@ const publishMs = 1_500;
 
 /** The newest 500, newest first. */
 export async function listDeadLetters(db: Kysely<MessagingSchema>): Promise<DeadLetter[]> {
-  const rows = await db.selectFrom('dead_letter').selectAll().orderBy('failed_at', 'desc').limit(maxListed).execute();
-  return rows.map(toMessage);
+  return db.selectFrom('deadLetter').selectAll().orderBy('failedAt', 'desc').limit(maxListed).execute();
 }
 
 /** One with its data as JSON, if it can be read. Rejects with `dead_letter.not_found`. */
 export async function getDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<{ deadLetter: DeadLetter; data: string | undefined }> {
   const row = await requireDeadLetter(db, key);
-  return { deadLetter: toMessage(row), data: readData(row) };
+  return { deadLetter: row, data: readData(row) };
 }
 
 /** Publishes the event again and removes the dead letter. Rejects with `dead_letter.not_found` or `broker.unavailable`. */
@@ -44,20 +43,20 @@ async function requireDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey
   const notFound = (): DomainError => new DomainError('dead_letter.not_found');
   if (!isUuid(key.eventId)) throw notFound();
   return db
-    .selectFrom('dead_letter')
+    .selectFrom('deadLetter')
     .selectAll()
     .where('consumer', '=', key.consumer)
-    .where('event_id', '=', key.eventId)
+    .where('eventId', '=', key.eventId)
     .executeTakeFirstOrThrow(notFound);
 }
 
 /** Not one that has failed again in the meantime: a Date has milliseconds, the table has more. */
 async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow): Promise<void> {
   await db
-    .deleteFrom('dead_letter')
+    .deleteFrom('deadLetter')
     .where('consumer', '=', row.consumer)
-    .where('event_id', '=', row.event_id)
-    .where(sql<Date>`date_trunc('milliseconds', failed_at)`, '=', row.failed_at)
+    .where('eventId', '=', row.eventId)
+    .where(sql<Date>`date_trunc('milliseconds', failed_at)`, '=', row.failedAt)
     .execute();
 }
 
@@ -67,11 +66,11 @@ async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow)
  */
 async function publishAgain(broker: Broker, row: DeadLetterRow): Promise<void> {
   const headers = eventHeaders({
-    id: row.event_id,
+    id: row.eventId,
     service: row.subject.split('.')[1] ?? '',
     type: definitionOf(row)?.type ?? '',
-    time: row.failed_at,
-    requestId: row.request_id,
+    time: row.failedAt,
+    requestId: row.requestId,
     repeated: true,
   });
   try {
@@ -94,16 +93,4 @@ function readData(row: DeadLetterRow): string | undefined {
     // What cannot be read may be the reason why it lies here.
     return undefined;
   }
-}
-
-function toMessage(row: DeadLetterRow): DeadLetter {
-  return {
-    consumer: row.consumer,
-    eventId: row.event_id,
-    subject: row.subject,
-    error: row.error,
-    attempts: row.attempts,
-    failedAt: row.failed_at,
-    requestId: row.request_id,
-  };
 }

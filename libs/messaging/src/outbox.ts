@@ -18,10 +18,10 @@ export async function appendEvent<Schema extends MessagingSchema, Data>(
     .execute();
 }
 
-/** The outbox row of a fact for a SQL function that writes the change and its event at once; the payload is in base64. */
-export function outboxJson<Data>(definition: EventDefinition<Data>, data: Data): Omit<Insertable<OutboxTable>, 'payload'> & { payload: string } {
-  const row = outboxRow(definition, data);
-  return { ...row, payload: Buffer.from(row.payload).toString('base64') };
+/** The outbox row of a fact for a SQL function that writes the change and its event at once: its columns as in the table, the payload in base64. */
+export function outboxJson<Data>(definition: EventDefinition<Data>, data: Data) {
+  const { requestId, payload, ...row } = outboxRow(definition, data);
+  return { ...row, request_id: requestId, payload: Buffer.from(payload).toString('base64') };
 }
 
 /** The outbox row of a fact. */
@@ -30,7 +30,7 @@ export function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): 
     subject: definition.subject,
     type: definition.type,
     payload: definition.encode(data),
-    request_id: currentContext()?.requestId ?? newRequestId(),
+    requestId: currentContext()?.requestId ?? newRequestId(),
     traceparent: currentTraceparent() ?? null,
   };
 }

@@ -18,17 +18,17 @@ export async function detectLoss(
   info: StreamInfo,
   logger: Logger,
 ): Promise<{ lost: boolean; refilling: boolean }> {
-  const position = await db.selectFrom('outbox_position').selectAll().executeTakeFirst();
+  const position = await db.selectFrom('outboxPosition').selectAll().executeTakeFirst();
   if (position === undefined) return { lost: false, refilling: false };
-  if (await holdsPosition(manager, info, position)) return { lost: false, refilling: position.refill_after !== null };
+  if (await holdsPosition(manager, info, position)) return { lost: false, refilling: position.refillAfter !== null };
   await db
-    .updateTable('outbox_position')
+    .updateTable('outboxPosition')
     .set({
-      stream_created: info.created,
+      streamCreated: info.created,
       sequence: 0,
-      event_id: beforeAllIds,
-      refill_after: beforeAllIds,
-      refill_until: sql<Date>`clock_timestamp()`,
+      eventId: beforeAllIds,
+      refillAfter: beforeAllIds,
+      refillUntil: sql<Date>`clock_timestamp()`,
     })
     .execute();
   logger.warn('the stream lost events, publishing those of the last 7 days again');
@@ -36,12 +36,12 @@ export async function detectLoss(
 }
 
 async function holdsPosition(manager: JetStreamManager, { created, state }: StreamInfo, position: Selectable<OutboxPositionTable>): Promise<boolean> {
-  if (created !== position.stream_created || state.last_seq < position.sequence) return false;
+  if (created !== position.streamCreated || state.last_seq < position.sequence) return false;
   // An event that has aged out of the stream cannot be compared any more.
   if (position.sequence < state.first_seq) return true;
   try {
     const message = await manager.streams.getMessage(streamName, { seq: position.sequence });
-    return message?.header.get('ce-id') === position.event_id;
+    return message?.header.get('ce-id') === position.eventId;
   } catch (error) {
     if (error instanceof JetStreamApiError) return false;
     throw error;
@@ -57,9 +57,9 @@ export interface SentEvent {
 /** Remembers the last of some events. */
 export async function notePosition(tx: Transaction<MessagingSchema>, { created }: StreamInfo, sent: SentEvent[]): Promise<void> {
   const last = sent.reduce((one, other) => (other.sequence > one.sequence ? other : one));
-  const position = { stream_created: created, sequence: last.sequence, event_id: last.id };
+  const position = { streamCreated: created, sequence: last.sequence, eventId: last.id };
   await tx
-    .insertInto('outbox_position')
+    .insertInto('outboxPosition')
     .values(position)
     .onConflict((conflict) => conflict.column('id').doUpdateSet(position))
     .execute();
@@ -83,11 +83,11 @@ export function selectRefillRows(db: Kysely<MessagingSchema>, limit: number): Pr
 
 /** Everything up to this event is in the stream again. */
 export async function advanceRefill(tx: Kysely<MessagingSchema>, refillAfter: string): Promise<void> {
-  await tx.updateTable('outbox_position').set({ refill_after: refillAfter }).execute();
+  await tx.updateTable('outboxPosition').set({ refillAfter }).execute();
 }
 
 export async function finishRefill(db: Kysely<MessagingSchema>, logger: Logger): Promise<void> {
-  await db.updateTable('outbox_position').set({ refill_after: null, refill_until: null }).execute();
+  await db.updateTable('outboxPosition').set({ refillAfter: null, refillUntil: null }).execute();
   logger.info('the stream contains the events of the last 7 days again');
 }
 

@@ -45,7 +45,7 @@ export interface OutboxState {
 /** By the index on what is unsent. */
 export function readOutboxState(db: Kysely<MessagingSchema>): Promise<OutboxState> {
   return db
-    .selectFrom((from) => from.selectFrom('outbox').select('created_at').where('sent_at', 'is', null).orderBy('id').limit(maxCounted).as('unsent'))
+    .selectFrom((from) => from.selectFrom('outbox').select('createdAt').where('sentAt', 'is', null).orderBy('id').limit(maxCounted).as('unsent'))
     .select((select) => [
       select.fn.countAll<number>().as('events'),
       sql<number>`coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8`.as('seconds'),

@@ -90,11 +90,11 @@ async function relayEvents(relay: Relay, limit: number, signal: AbortSignal): Pr
 }
 
 async function publishUnsent(relay: Relay, stream: JetStream, limit: number): Promise<number> {
-  const rows = await relay.db.selectFrom('outbox').selectAll().where('sent_at', 'is', null).orderBy('id').limit(limit).execute();
+  const rows = await relay.db.selectFrom('outbox').selectAll().where('sentAt', 'is', null).orderBy('id').limit(limit).execute();
   if (rows.length === 0 && performance.now() - relay.comparedMs < compareMs) return 0;
   const { sent, failure } = await publishAll(relay, stream, rows, { repeated: false });
   await noteSent(relay, stream, sent, async (tx) => {
-    await tx.updateTable('outbox').set({ sent_at: sql<Date>`clock_timestamp()` }).where('id', 'in', sent.map(({ id }) => id)).execute();
+    await tx.updateTable('outbox').set({ sentAt: sql<Date>`clock_timestamp()` }).where('id', 'in', sent.map(({ id }) => id)).execute();
   });
   if (failure) throw failure.reason;
   return rows.length;
@@ -156,7 +156,7 @@ async function publishAll(
   { repeated }: { repeated: boolean },
 ): Promise<PublishedBatch> {
   const results = await Promise.allSettled(
-    rows.map(async ({ id, type, created_at: time, request_id: requestId, traceparent, subject, payload }) => {
+    rows.map(async ({ id, type, createdAt: time, requestId, traceparent, subject, payload }) => {
       const headers = eventHeaders({ id, service, type, time, requestId, traceparent, repeated });
       const { seq: sequence } = await stream.client.publish(subject, payload, { msgID: id, headers });
       count(subject);

@@ -26,7 +26,7 @@ async function deleteSentEvents(db: Kysely<MessagingSchema>, limit: number): Pro
   const { numDeletedRows } = await db
     .deleteFrom('outbox')
     .where('id', 'in', (query) =>
-      query.selectFrom('outbox').select('id').where('sent_at', '<', ago(retentionMs)).orderBy('sent_at').limit(limit).forUpdate().skipLocked(),
+      query.selectFrom('outbox').select('id').where('sentAt', '<', ago(retentionMs)).orderBy('sentAt').limit(limit).forUpdate().skipLocked(),
     )
     .executeTakeFirst();
   return Number(numDeletedRows);

@@ -34,7 +34,7 @@ describe('more events than one statement gets done', () => {
   const append = (version: number) =>
     database.transaction((tx) => appendEvent(tx, events.customerChanged, { crmId: 'crm', customerId: 'customer', version }));
   const published = async () => (await stream.streams.info('scheduling')).state.messages;
-  const position = () => database.kysely.selectFrom('outbox_position').selectAll().executeTakeFirstOrThrow();
+  const position = () => database.kysely.selectFrom('outboxPosition').selectAll().executeTakeFirstOrThrow();
 
   /** Events that another stream held, and the position that was noted of it. */
   async function loseStreamWith(count: number): Promise<void> {
@@ -66,7 +66,7 @@ describe('more events than one statement gets done', () => {
     expect(consumed.length).toBeLessThan(many);
     await eventually(() => expect(consumed).toHaveLength(many + 1));
     expect(await published()).toBe(many + 1);
-    await eventually(async () => expect(await position()).toMatchObject({ refill_after: null, refill_until: null }));
+    await eventually(async () => expect(await position()).toMatchObject({ refillAfter: null, refillUntil: null }));
   });
 
   it('are published again from the beginning when the stream is lost once more meanwhile', async () => {
@@ -88,7 +88,7 @@ describe('more events than one statement gets done', () => {
     await stream.consumers.delete('scheduling', 'away');
     relay();
     await eventually(async () => expect(await published()).toBe(many));
-    await eventually(async () => expect(await position()).toMatchObject({ refill_after: null }));
+    await eventually(async () => expect(await position()).toMatchObject({ refillAfter: null }));
   });
 
   it('are removed in batches when they are old', async () => {
@@ -99,7 +99,7 @@ describe('more events than one statement gets done', () => {
     stack.use(startCleanUp({ database, logger }));
     await eventually(async () => {
       expect(await database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(1);
-      expect(await database.kysely.selectFrom('inbox').select('event_id').execute()).toHaveLength(1);
+      expect(await database.kysely.selectFrom('inbox').select('eventId').execute()).toHaveLength(1);
     });
   });
 });

@@ -46,7 +46,7 @@ describe('what is measured of events', () => {
     await nats.stop();
     relay();
     await append(1, 2);
-    await database.kysely.updateTable('outbox').set({ created_at: new Date(Date.now() - 90_000) }).execute();
+    await database.kysely.updateTable('outbox').set({ createdAt: new Date(Date.now() - 90_000) }).execute();
     expect(await value('scheduling_outbox_unsent_events')).toBe(2);
     expect(await value('scheduling_outbox_oldest_unsent_seconds')).toBeGreaterThan(85);
     await eventually(async () => expect(await value('scheduling_nats_connected')).toBe(0));

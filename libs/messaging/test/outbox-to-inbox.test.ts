@@ -32,8 +32,8 @@ describe('an event', () => {
   const append = (...versions: number[]) =>
     database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map(event)));
 
-  const unsent = () => database.kysely.selectFrom('outbox').where('sent_at', 'is', null).selectAll().execute();
-  const deadLetters = () => database.kysely.selectFrom('dead_letter').selectAll().execute();
+  const unsent = () => database.kysely.selectFrom('outbox').where('sentAt', 'is', null).selectAll().execute();
+  const deadLetters = () => database.kysely.selectFrom('deadLetter').selectAll().execute();
 
   /** Consumes with the given handler and returns the versions whose effect was committed. */
   function consume(handle: (version: number) => void = () => undefined, url = nats.url, fetchMs = 1_000): number[] {
@@ -256,8 +256,8 @@ describe('an event', () => {
 
   it('carries the id of the request that caused it', async () => {
     await runWithContext({ requestId: 'request-1' }, () => append(1));
-    const row = await database.kysely.selectFrom('outbox').select('request_id').executeTakeFirstOrThrow();
-    expect(row.request_id).toBe('request-1');
+    const row = await database.kysely.selectFrom('outbox').select('requestId').executeTakeFirstOrThrow();
+    expect(row.requestId).toBe('request-1');
   });
 
   it('is published by one relay when there are several', async () => {

@@ -1,5 +1,5 @@
 import type { Logger, Metrics } from '@scheduling/runtime';
-import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import { Pool, types } from 'pg';
 import type { MigrationSet } from './migration-set.ts';
 import { measurePool } from './pool-metrics.ts';
@@ -19,7 +19,7 @@ export interface DatabaseOptions {
 
 /** One service's own database. */
 export interface Database<Schema> extends AsyncDisposable {
-  /** For reads, and for writes that are one statement. */
+  /** For reads, and for writes that are one statement. Tables and columns are in camelCase, except in the text of raw SQL. */
   kysely: Kysely<Schema>;
   /** For what needs a session of its own, such as an advisory lock. */
   pool: Pool;
@@ -59,7 +59,11 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
   // Without a listener the loss of an idle connection, as in a restart of Postgres, would end the process.
   pool.on('error', (error) => options.logger.warn({ err: error }, 'lost an idle database connection'));
 
-  const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: options.metrics ? measurePool(pool, options.metrics) : pool }) });
+  const kysely = new Kysely<Schema>({
+    dialect: new PostgresDialect({ pool: options.metrics ? measurePool(pool, options.metrics) : pool }),
+    // The keys inside a jsonb value are data.
+    plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
+  });
   let probing: Promise<void> | undefined;
   // One at a time: a server that hangs must not be given a connection for everybody who asks.
   const probe = (): Promise<void> => (probing ??= selectOne(pool).finally(() => (probing = undefined)));

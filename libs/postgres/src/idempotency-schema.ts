@@ -3,18 +3,18 @@ import type { MigrationSet } from './migration-set.ts';
 
 /** The table of the `Idempotency-Key`s, in the database of every service that the gateway asks to create something. */
 export interface IdempotencySchema {
-  idempotency_key: IdempotencyKeyTable;
+  idempotencyKey: IdempotencyKeyTable;
 }
 
 export interface IdempotencyKeyTable {
-  crm_id: string;
+  crmId: string;
   /** SHA-256 of the key, in which a caller may have put whatever it likes. */
-  key_hash: Buffer;
+  keyHash: Buffer;
   /** SHA-256 of the operation and its request. */
   fingerprint: Buffer;
-  resource_ids: string[];
+  resourceIds: string[];
   created: boolean;
-  created_at: Generated<Date>;
+  createdAt: Generated<Date>;
 }
 
 /** How long a key is held (interface 1), by the database's clock. */

@@ -80,7 +80,7 @@ async function lockKey(db: QueryExecutorProvider, crmId: string, keyHash: Buffer
 
 /** A statement of its own: it must see what was committed before the lock was granted. */
 async function findAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buffer, { fingerprint }: Idempotency): Promise<KeptAnswer | undefined> {
-  const { rows } = await sql<{ fingerprint: Buffer; resource_ids: string[]; created: boolean }>`
+  const { rows } = await sql<{ fingerprint: Buffer; resourceIds: string[]; created: boolean }>`
     SELECT fingerprint, resource_ids, created FROM idempotency_key
      WHERE crm_id = ${crmId} AND key_hash = ${keyHash} AND created_at > now() - ${keyLifetime}`.execute(db);
   const [row] = rows;
@@ -88,7 +88,7 @@ async function findAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buf
   if (!row.fingerprint.equals(fingerprint)) {
     throw new DomainError('idempotency_key.reused');
   }
-  return { resourceIds: row.resource_ids, created: row.created };
+  return { resourceIds: row.resourceIds, created: row.created };
 }
 
 /** What is there already is older than its lifetime. */

@@ -1,4 +1,5 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions } from './database.ts';
+export { emptyToNull } from './empty-to-null.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';
 export { forgetKeys, runOnce, transactOnce } from './idempotency.ts';
 export { idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';

@@ -48,6 +48,12 @@ describe('a database', () => {
     expect(await database.kysely.selectFrom('thing').selectAll().execute()).toEqual([{ name: 'kept' }]);
   });
 
+  it('has columns in camelCase, and leaves the keys of a jsonb value as they are', async () => {
+    await using database = open(url);
+    const { rows } = await sql`SELECT '{"a_key": [{"b_key": 1}]}'::jsonb AS one_value, ARRAY['{"c_key": 1}'::jsonb] AS some_values`.execute(database.kysely);
+    expect(rows).toEqual([{ oneValue: { a_key: [{ b_key: 1 }] }, someValues: [{ c_key: 1 }] }]);
+  });
+
   it('names the constraint that a write violates', async () => {
     await using database = open(url);
     const insert = () => database.kysely.insertInto('thing').values({ name: 'once' }).execute();

@@ -57,7 +57,7 @@ const newThing = (meanwhile: () => Promise<void> = () => Promise.resolve()) => (
 
 const makeThing = (meanwhile?: () => Promise<void>) => transactOnce(database, 'crm', newThing(meanwhile));
 const countThings = async () => (await database.kysely.selectFrom('thing').select('id').execute()).length;
-const keys = () => database.kysely.selectFrom('idempotency_key').selectAll().orderBy('created_at').execute();
+const keys = () => database.kysely.selectFrom('idempotencyKey').selectAll().orderBy('createdAt').execute();
 
 describe('work with a key', () => {
   it.each([
@@ -113,7 +113,7 @@ describe('work with a key', () => {
     for (const { text } of rows) expect(text).not.toContain('example.com');
     await database.transaction((tx) => forgetKeys(tx, 'another', [id, other]));
     await database.transaction((tx) => forgetKeys(tx, 'crm', [id]));
-    const left = (await keys()).flatMap(({ resource_ids: ids }) => ids);
+    const left = (await keys()).flatMap(({ resourceIds: ids }) => ids);
     expect(left).toContain(other);
     expect(left).not.toContain(id);
   });
@@ -144,7 +144,7 @@ describe('work without a key', () => {
 
 describe('the sweeper', () => {
   it('removes what is older than 72 hours, in batches and beside others, and nothing else', async () => {
-    await database.kysely.deleteFrom('idempotency_key').execute();
+    await database.kysely.deleteFrom('idempotencyKey').execute();
     await sql`
       INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created, created_at)
       SELECT 'crm', sha256(n::text::bytea), 'x', '{}', true, now() - make_interval(hours => CASE WHEN n <= 2500 THEN 72 ELSE 71 END)

@@ -5,3 +5,4 @@ export { type EnumName, enumName, enumNames } from './enum-name.ts';
 export { checkHealth } from './health.ts';
 export { type Handlers, type HostedService, hostService, type RpcServer, startRpcServer } from './server.ts';
 export { readTlsFiles, type TlsFiles } from './tls-files.ts';
+export { withoutNulls } from './without-nulls.ts';

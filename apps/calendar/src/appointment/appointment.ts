@@ -35,23 +35,15 @@ export function selectAppointments(db: Kysely<CalendarSchema>, archiveAfterDays:
 export async function withParticipations(db: Kysely<CalendarSchema>, rows: AppointmentRow[]): Promise<AppointmentRecord[]> {
   if (rows.length === 0) return [];
   const ids = rows.map((row) => row.id);
-  const participations = await listParticipations(db, rows[0]!.crm_id, ids);
+  const participations = await listParticipations(db, rows[0]!.crmId, ids);
   return rows.map((row) => ({ row, participations: participations.get(row.id)! }));
 }
 
 /** The columns that {@link AppointmentDetails} fill. */
 export function detailColumns(details: AppointmentDetails) {
-  return {
-    capacity: details.capacity,
-    accept_bookings: details.acceptBookings,
-    resource_reference: details.resourceReference,
-    product_reference: details.productReference,
-    description: details.description ?? null,
-    contact_reference: details.contactReference ?? null,
-    notes: details.notes ?? null,
-    address: details.address === undefined ? null : JSON.stringify(details.address),
-    price_value: details.price?.value ?? null,
-    price_currency: details.price?.currency ?? null,
-  };
+  const { capacity, acceptBookings, resourceReference, productReference, description = null, contactReference = null, notes = null, price } = details;
+  const address = details.address === undefined ? null : JSON.stringify(details.address);
+  const [priceValue, priceCurrency] = [price?.value ?? null, price?.currency ?? null];
+  return { capacity, acceptBookings, resourceReference, productReference, description, contactReference, notes, address, priceValue, priceCurrency };
 }
 

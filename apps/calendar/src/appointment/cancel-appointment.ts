@@ -30,13 +30,13 @@ export async function cancelAppointment(dependencies: CalendarDependencies, requ
     const { id, state } = await tx
       .selectFrom('appointment')
       .select(['id', 'state'])
-      .where('crm_id', '=', request.crmId)
-      .where('provider_id', '=', provider.id)
+      .where('crmId', '=', request.crmId)
+      .where('providerId', '=', provider.id)
       .where('reference', '=', request.appointmentReference)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(() => new DomainError('appointment.not_found'));
     if (state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, request, id);
-    const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crm_id', '=', request.crmId).where('id', '=', id).execute();
+    const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crmId', '=', request.crmId).where('id', '=', id).execute();
     const [record] = await withParticipations(tx, rows);
     return record!;
   });
@@ -52,36 +52,36 @@ async function cancelWithParticipations(
   // A reservation that is over is gone, and nobody is told of it.
   const reclaimed = await reclaimOf(tx, crmId, id);
   const cancelled = await cancelParticipations(tx, crmId, id);
-  await tx.updateTable('appointment').set({ state: 'CANCELLED', taken: 0 }).where('crm_id', '=', crmId).where('id', '=', id).execute();
+  await tx.updateTable('appointment').set({ state: 'CANCELLED', taken: 0 }).where('crmId', '=', crmId).where('id', '=', id).execute();
 
-  const told = cancelled.filter((participation) => isActive(participation.from_state));
+  const told = cancelled.filter((participation) => isActive(participation.fromState));
   if (message !== undefined && told.length > 0) {
     const texts = told.map((participation) => ({
-      crm_id: crmId,
-      participation_id: participation.id,
+      crmId,
+      participationId: participation.id,
       version: participation.version,
       text: message,
     }));
-    await tx.insertInto('participation_message').values(texts).execute();
+    await tx.insertInto('participationMessage').values(texts).execute();
   }
   const facts = cancelled.map((participation) => ({
     crmId,
     participationId: participation.id,
     version: participation.version,
     cause: ParticipationChangeCause.APPOINTMENT_CANCELLED,
-    fromState: ParticipationStateMessage[participation.from_state],
+    fromState: ParticipationStateMessage[participation.fromState],
     toState: ParticipationStateMessage.CANCELED,
-    notify: isActive(participation.from_state),
+    notify: isActive(participation.fromState),
   }));
   await appendEvent(tx, events.participationChanged, ...facts);
   bookings.expired(tx, reclaimed);
-  for (const participation of cancelled) bookings.moved(tx, crmId, participation.from_state, 'CANCELED');
+  for (const participation of cancelled) bookings.moved(tx, crmId, participation.fromState, 'CANCELED');
 }
 
 interface CancelledParticipation {
   id: string;
   version: number;
-  from_state: ParticipationState;
+  fromState: ParticipationState;
 }
 
 async function cancelParticipations(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<CancelledParticipation[]> {

@@ -56,7 +56,7 @@ const maxAttempts = 3;
  */
 export async function createAppointment(dependencies: CalendarDependencies, request: NewAppointment): Promise<CreatedAppointment> {
   const provider = await requireProvider(dependencies, request);
-  const period = readPeriod(request, provider.time_zone);
+  const period = readPeriod(request, provider.timeZone);
   const digest = digestOf(request, period);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     try {
@@ -110,7 +110,7 @@ function createOrFindAppointment(
       if (appointment === undefined) return undefined;
       if (created) for (const { state } of request.participations) bookings.moved(tx, crmId, undefined, state);
       const { row } = appointment;
-      if (!created && (row.provider_id !== provider.id || !row.content_digest.equals(digest))) throw new DomainError('appointment.reference_taken');
+      if (!created && (row.providerId !== provider.id || !row.contentDigest.equals(digest))) throw new DomainError('appointment.reference_taken');
       return { appointment, created };
     },
     keep: (answer) => answer && { resourceIds: [answer.appointment.row.id], created: answer.created },
@@ -133,14 +133,14 @@ async function insertAppointment(
   const inserted = await tx
     .insertInto('appointment')
     .values({
-      crm_id: request.crmId,
-      provider_id: provider.id,
+      crmId: request.crmId,
+      providerId: provider.id,
       reference: request.reference,
-      series_id: null,
-      starts_at: startsAt,
-      ends_at: endsAt,
+      seriesId: null,
+      startsAt,
+      endsAt,
       taken: request.participations.filter((participation) => takesSeat(participation.state)).length,
-      content_digest: digest,
+      contentDigest: digest,
       ...detailColumns(request),
     })
     .onConflict((conflict) => conflict.constraint('appointment_reference_key').doNothing())
@@ -163,10 +163,10 @@ async function insertEmbedded(
   if (participations.length === 0) return;
   const ids = participations.map(() => randomUUIDv7()).toSorted();
   const rows = participations.map((participation, index) => ({
-    crm_id: crmId,
+    crmId,
     id: ids[index]!,
-    appointment_id: appointmentId,
-    customer_id: null,
+    appointmentId,
+    customerId: null,
     reference: participation.reference,
     name: participation.name,
     email: participation.email,
@@ -174,7 +174,7 @@ async function insertEmbedded(
     note: participation.note ?? null,
     state: participation.state,
     exempt: true,
-    reserved_until:
+    reservedUntil:
       participation.state === 'RESERVED' ? sql<Date>`scheduling_now() + make_interval(secs => ${reservationSeconds})` : null,
   }));
   await tx.insertInto('participation').values(rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1))).execute();
@@ -195,7 +195,7 @@ async function findAppointment(
   archiveAfterDays: number,
   key: { crmId: string } & ({ reference: string } | { id: string }),
 ): Promise<AppointmentRecord | undefined> {
-  const query = selectAppointments(tx, archiveAfterDays).where('crm_id', '=', key.crmId);
+  const query = selectAppointments(tx, archiveAfterDays).where('crmId', '=', key.crmId);
   const rows = await ('id' in key ? query.where('id', '=', key.id) : query.where('reference', '=', key.reference)).execute();
   return (await withParticipations(tx, rows))[0];
 }

@@ -47,7 +47,7 @@ export async function createSeries(
 ): Promise<{ seriesId: string; appointments: AppointmentRecord[] }> {
   const { database, archiveAfterDays } = dependencies;
   const provider = await requireProvider(dependencies, request);
-  const slots = takeSlots(readPlan(request, provider.time_zone));
+  const slots = takeSlots(readPlan(request, provider.timeZone));
   const seriesId = randomUUIDv7();
   const rows = slots.map((slot) => toRow(request, provider.id, seriesId, slot));
   return transactOnce(database, request.crmId, {
@@ -67,10 +67,10 @@ export async function createSeries(
 
 function findSeries(tx: Transaction<CalendarSchema>, provider: ProviderRow, seriesId: string, archiveAfterDays: number): Promise<AppointmentRow[]> {
   return selectAppointments(tx, archiveAfterDays)
-    .where('crm_id', '=', provider.crm_id)
-    .where('provider_id', '=', provider.id)
-    .where('series_id', '=', seriesId)
-    .orderBy('starts_at')
+    .where('crmId', '=', provider.crmId)
+    .where('providerId', '=', provider.id)
+    .where('seriesId', '=', seriesId)
+    .orderBy('startsAt')
     .execute();
 }
 
@@ -113,15 +113,15 @@ function takeSlots(plan: SeriesPlan): Slot[] {
 function toRow(request: NewSeries, providerId: string, seriesId: string, { startsAt, endsAt }: Slot): Insertable<AppointmentTable> {
   const reference = `${randomUUIDv7()}@scheduling`;
   return {
-    crm_id: request.crmId,
-    provider_id: providerId,
+    crmId: request.crmId,
+    providerId,
     reference,
-    series_id: seriesId,
-    starts_at: toDate(startsAt),
-    ends_at: toDate(endsAt),
+    seriesId,
+    startsAt: toDate(startsAt),
+    endsAt: toDate(endsAt),
     taken: 0,
     // A generated reference is nobody's retry.
-    content_digest: contentDigest([seriesId, reference]),
+    contentDigest: contentDigest([seriesId, reference]),
     ...detailColumns(request),
   };
 }

@@ -20,7 +20,7 @@ export async function deleteAppointments(dependencies: CalendarDependencies, { t
     const targets = await selectTargets(tx, { crmId: request.crmId, providerId: provider.id, target }).forUpdate().execute();
     const ids = targets.map((appointment) => appointment.id);
     if (ids.length === 0) throw 'seriesId' in target ? new DomainError('series.not_found') : new DomainError('appointment.not_found');
-    const deleted = await tx.deleteFrom('appointment').where('crm_id', '=', request.crmId).where('id', 'in', ids).returning('taken').execute();
+    const deleted = await tx.deleteFrom('appointment').where('crmId', '=', request.crmId).where('id', 'in', ids).returning('taken').execute();
     dependencies.bookings.freed(tx, deleted.reduce((sum, { taken }) => sum + taken, 0));
   });
 }
@@ -33,8 +33,8 @@ export function selectTargets(
   return db
     .selectFrom('appointment')
     .select('id')
-    .where('crm_id', '=', crmId)
-    .where('provider_id', '=', providerId)
-    .where((is) => ('seriesId' in target ? is('series_id', '=', target.seriesId) : is('reference', '=', target.appointmentReference)))
+    .where('crmId', '=', crmId)
+    .where('providerId', '=', providerId)
+    .where((is) => ('seriesId' in target ? is('seriesId', '=', target.seriesId) : is('reference', '=', target.appointmentReference)))
     .orderBy('id');
 }

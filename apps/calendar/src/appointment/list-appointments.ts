@@ -51,7 +51,7 @@ export async function* listAppointments(
   signal: AbortSignal,
 ): AsyncGenerator<AppointmentsPart> {
   const provider = await requireProvider(dependencies, query);
-  const { filter, start } = readQuery(query, provider.id, provider.time_zone, dependencies.archiveAfterDays);
+  const { filter, start } = readQuery(query, provider.id, provider.timeZone, dependencies.archiveAfterDays);
   const db = dependencies.database.kysely;
   let after = start;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
@@ -62,7 +62,7 @@ export async function* listAppointments(
     left -= rows.length;
     const more = found.length > size;
     const last = rows.at(-1);
-    if (last !== undefined) after = { startsAt: last.starts_at, id: last.id };
+    if (last !== undefined) after = { startsAt: last.startsAt, id: last.id };
     yield {
       appointments: await withParticipations(db, rows),
       nextCursor: more && left === 0 && after !== undefined ? encodeCursor(after) : undefined,
@@ -74,16 +74,16 @@ export async function* listAppointments(
 /** One batch, by start and id, behind a position. */
 export function selectAppointmentsPart(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, limit: number) {
   let query = selectAppointments(db, filter.archiveAfterDays)
-    .where('crm_id', '=', filter.crmId)
-    .where('provider_id', '=', filter.providerId)
-    .orderBy('starts_at')
+    .where('crmId', '=', filter.crmId)
+    .where('providerId', '=', filter.providerId)
+    .orderBy('startsAt')
     .orderBy('id')
     .limit(limit);
-  if (filter.productReference !== undefined) query = query.where('product_reference', '=', filter.productReference);
-  if (filter.resourceReference !== undefined) query = query.where('resource_reference', '=', filter.resourceReference);
-  if (filter.from !== undefined) query = query.where('ends_at', '>', filter.from);
-  if (filter.to !== undefined) query = query.where('starts_at', '<', filter.to);
-  if (!filter.includeArchived) query = query.where('ends_at', '>', archivedUntil(filter.archiveAfterDays));
+  if (filter.productReference !== undefined) query = query.where('productReference', '=', filter.productReference);
+  if (filter.resourceReference !== undefined) query = query.where('resourceReference', '=', filter.resourceReference);
+  if (filter.from !== undefined) query = query.where('endsAt', '>', filter.from);
+  if (filter.to !== undefined) query = query.where('startsAt', '<', filter.to);
+  if (!filter.includeArchived) query = query.where('endsAt', '>', archivedUntil(filter.archiveAfterDays));
   if (after !== undefined) query = query.where(sql<boolean>`(starts_at, id) > (${after.startsAt}::timestamptz, ${after.id}::uuid)`);
   return query;
 }

@@ -25,9 +25,9 @@ async function isErased(db: Kysely<CalendarSchema>, crmId: string, id: string): 
   const erased = await db
     .selectFrom('customer')
     .select('id')
-    .where('crm_id', '=', crmId)
+    .where('crmId', '=', crmId)
     .where('id', '=', id)
-    .where('erased_at', 'is not', null)
+    .where('erasedAt', 'is not', null)
     .executeTakeFirst();
   return erased !== undefined;
 }
@@ -38,24 +38,24 @@ async function isErased(db: Kysely<CalendarSchema>, crmId: string, id: string): 
  */
 export async function storeCustomer(db: Kysely<CalendarSchema>, crmId: string, customer: Customer): Promise<void> {
   const row = {
-    provider_id: customer.providerId,
+    providerId: customer.providerId,
     reference: customer.customerReference,
-    user_name: customer.userName,
+    userName: customer.userName,
     email: customer.email ?? null,
     mobile: customer.mobile ?? null,
     language: customer.language ?? null,
     version: customer.version,
-    refreshed_at: sql<Date>`clock_timestamp()`,
+    refreshedAt: sql<Date>`clock_timestamp()`,
   };
   await db
     .insertInto('customer')
-    .values({ crm_id: crmId, id: customer.id, ...row })
+    .values({ crmId, id: customer.id, ...row })
     .onConflict((conflict) =>
       conflict
-        .columns(['crm_id', 'id'])
+        .columns(['crmId', 'id'])
         .doUpdateSet(row)
         .where('customer.version', '<=', row.version)
-        .where('customer.erased_at', 'is', null),
+        .where('customer.erasedAt', 'is', null),
     )
     .execute();
 }

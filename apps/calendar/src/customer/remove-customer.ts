@@ -16,8 +16,8 @@ export interface CustomerId {
 /** A participation that left its appointment, with what a last mail about it needs. */
 export type RemovedParticipation = Pick<
   Selectable<AppointmentTable>,
-  'description' | 'starts_at' | 'ends_at' | 'address'
-> & { participation_id: string; version: number };
+  'description' | 'startsAt' | 'endsAt' | 'address'
+> & { participationId: string; version: number };
 
 /** Bookings that come in between make the removal start again; after this many the service is said to be busy. */
 const maxAttempts = 8;
@@ -50,13 +50,13 @@ async function tryRemove(
   const appointments = await lockAppointments(tx, customer);
   await lockCustomer(tx, customer);
   const participations = await selectParticipationsOfCustomer(tx, customer);
-  const future = new Map(appointments.filter(({ is_future }) => is_future).map((appointment) => [appointment.id, appointment]));
+  const future = new Map(appointments.filter(({ isFuture }) => isFuture).map((appointment) => [appointment.id, appointment]));
   const locked = new Set(appointments.map(({ id }) => id));
-  if (participations.some(({ appointment_id: id }) => !locked.has(id))) return undefined;
+  if (participations.some(({ appointmentId: id }) => !locked.has(id))) return undefined;
 
-  const leaving = participations.filter(({ appointment_id: id, state, is_over }) => future.has(id) && isActive(state) && !is_over);
+  const leaving = participations.filter(({ appointmentId: id, state, isOver }) => future.has(id) && isActive(state) && !isOver);
   if (leaving.length > 0 && !ignoreFutureAppointments) {
-    throw hasFutureAppointments(leaving.map(({ appointment_id: id }) => future.get(id)!.reference));
+    throw hasFutureAppointments(leaving.map(({ appointmentId: id }) => future.get(id)!.reference));
   }
   await blankCustomer(tx, customer);
   await forgetKeys(tx, customer.crmId, participations.map(({ id }) => id));
@@ -71,14 +71,14 @@ async function tryRemove(
 function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('appointment')
-    .select(['id', 'reference', sql<boolean>`state = 'ACTIVE' AND ends_at > ${databaseNow}`.as('is_future')])
-    .where('crm_id', '=', crmId)
+    .select(['id', 'reference', sql<boolean>`state = 'ACTIVE' AND ends_at > ${databaseNow}`.as('isFuture')])
+    .where('crmId', '=', crmId)
     .where('id', 'in', (query) =>
       query
         .selectFrom('participation')
-        .select('appointment_id')
-        .where('crm_id', '=', crmId)
-        .where('customer_id', '=', customerId),
+        .select('appointmentId')
+        .where('crmId', '=', crmId)
+        .where('customerId', '=', customerId),
     )
     .orderBy('id')
     .forNoKeyUpdate()
@@ -89,18 +89,18 @@ function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }
 async function lockCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
   await tx
     .insertInto('customer')
-    .values({ crm_id: crmId, id: customerId, version: 0 })
-    .onConflict((conflict) => conflict.columns(['crm_id', 'id']).doNothing())
+    .values({ crmId, id: customerId, version: 0 })
+    .onConflict((conflict) => conflict.columns(['crmId', 'id']).doNothing())
     .execute();
-  await tx.selectFrom('customer').select('id').where('crm_id', '=', crmId).where('id', '=', customerId).forUpdate().execute();
+  await tx.selectFrom('customer').select('id').where('crmId', '=', crmId).where('id', '=', customerId).forUpdate().execute();
 }
 
 function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('participation')
-    .select(['id', 'appointment_id', 'state', 'version', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('is_over')])
-    .where('crm_id', '=', crmId)
-    .where('customer_id', '=', customerId)
+    .select(['id', 'appointmentId', 'state', 'version', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('isOver')])
+    .where('crmId', '=', crmId)
+    .where('customerId', '=', customerId)
     .execute();
 }
 
@@ -109,13 +109,13 @@ async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerI
     .updateTable('customer')
     .set({
       reference: null,
-      user_name: null,
+      userName: null,
       email: null,
       mobile: null,
       language: null,
-      erased_at: sql<Date>`coalesce(erased_at, clock_timestamp())`,
+      erasedAt: sql<Date>`coalesce(erased_at, clock_timestamp())`,
     })
-    .where('crm_id', '=', crmId)
+    .where('crmId', '=', crmId)
     .where('id', '=', customerId)
     .execute();
 }
@@ -125,13 +125,13 @@ type Leaving = Awaited<ReturnType<typeof selectParticipationsOfCustomer>>[number
 async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId, leaving: Leaving[]): Promise<void> {
   if (leaving.length === 0) return;
   await tx
-    .insertInto('removed_participation')
+    .insertInto('removedParticipation')
     .values(
       leaving.map((participation) => ({
-        crm_id: crmId,
-        customer_id: customerId,
-        participation_id: participation.id,
-        appointment_id: participation.appointment_id,
+        crmId,
+        customerId,
+        participationId: participation.id,
+        appointmentId: participation.appointmentId,
         version: participation.version + 1,
       })),
     )
@@ -141,36 +141,36 @@ async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, custo
 
 /** And their seats. */
 async function deleteParticipations(tx: Transaction<CalendarSchema>, crmId: string, leaving: Leaving[]): Promise<void> {
-  const seats = leaving.filter(({ state }) => takesSeat(state)).map(({ appointment_id: id }) => id);
+  const seats = leaving.filter(({ state }) => takesSeat(state)).map(({ appointmentId: id }) => id);
   await sql`
     UPDATE appointment SET taken = taken - freed.seats
       FROM (SELECT id, count(*) AS seats FROM unnest(${seats}::uuid[]) AS id GROUP BY id) AS freed
      WHERE appointment.crm_id = ${crmId} AND appointment.id = freed.id`.execute(tx);
   await tx
     .deleteFrom('participation')
-    .where('crm_id', '=', crmId)
+    .where('crmId', '=', crmId)
     .where(sql<boolean>`id = ANY(${leaving.map(({ id }) => id)}::uuid[])`)
     .execute();
 }
 
 function selectRemoved(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<RemovedParticipation[]> {
   return tx
-    .selectFrom('removed_participation')
+    .selectFrom('removedParticipation')
     .innerJoin('appointment', (join) =>
       join
-        .onRef('appointment.crm_id', '=', 'removed_participation.crm_id')
-        .onRef('appointment.id', '=', 'removed_participation.appointment_id'),
+        .onRef('appointment.crmId', '=', 'removedParticipation.crmId')
+        .onRef('appointment.id', '=', 'removedParticipation.appointmentId'),
     )
-    .select(['participation_id', 'version', 'description', 'starts_at', 'ends_at', 'address'])
-    .where('removed_participation.crm_id', '=', crmId)
-    .where('removed_participation.customer_id', '=', customerId)
-    .orderBy('starts_at')
+    .select(['participationId', 'version', 'description', 'startsAt', 'endsAt', 'address'])
+    .where('removedParticipation.crmId', '=', crmId)
+    .where('removedParticipation.customerId', '=', customerId)
+    .orderBy('startsAt')
     .execute();
 }
 
 /** The list of what was removed is needed until the erasure was told to everybody, and no longer. */
 export async function forgetRemovedParticipations(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
-  await tx.deleteFrom('removed_participation').where('crm_id', '=', crmId).where('customer_id', '=', customerId).execute();
+  await tx.deleteFrom('removedParticipation').where('crmId', '=', crmId).where('customerId', '=', customerId).execute();
 }
 
 function hasFutureAppointments(references: string[]): DomainError {

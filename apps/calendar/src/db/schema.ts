@@ -8,32 +8,32 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   timeslot: TimeslotTable;
   appointment: AppointmentTable;
   participation: ParticipationTable;
-  participation_message: ParticipationMessageTable;
-  removed_participation: RemovedParticipationTable;
+  participationMessage: ParticipationMessageTable;
+  removedParticipation: RemovedParticipationTable;
 }
 
 /** What calendar keeps of identity's providers. */
 export interface ProviderTable {
-  crm_id: string;
+  crmId: string;
   id: string;
   reference: string;
-  time_zone: string;
+  timeZone: string;
   version: number;
 }
 
 /** What calendar keeps of the customer service's customers. Of an erased one the id stays, so that no late copy brings the person back. */
 export interface CustomerTable {
-  crm_id: string;
+  crmId: string;
   id: string;
-  provider_id: string | null;
+  providerId: string | null;
   reference: string | null;
-  user_name: string | null;
+  userName: string | null;
   email: string | null;
   mobile: string | null;
   language: string | null;
   version: number;
-  refreshed_at: Generated<Date>;
-  erased_at: Date | null;
+  refreshedAt: Generated<Date>;
+  erasedAt: Date | null;
 }
 
 export interface PostalAddress {
@@ -51,57 +51,57 @@ export type Location = PostalAddress | string;
 type LocationColumn = ColumnType<Location | null, string | null, string | null>;
 
 export interface TimeslotTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
-  provider_id: string;
+  providerId: string;
   reference: string;
-  resource_reference: string;
-  starts_at: Date;
-  ends_at: Date;
+  resourceReference: string;
+  startsAt: Date;
+  endsAt: Date;
   /** In minutes. */
   raster: number;
-  default_capacity: number;
-  default_accept_bookings: boolean;
+  defaultCapacity: number;
+  defaultAcceptBookings: boolean;
   address: LocationColumn;
   state: 'CREATED' | 'BOOKABLE';
   /** Of what was asked for when it was created: tells a retry from another request with the same reference. */
-  content_digest: Buffer;
+  contentDigest: Buffer;
 }
 
 export type AppointmentState = 'ACTIVE' | 'CANCELLED';
 
 export interface AppointmentTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
-  provider_id: string;
+  providerId: string;
   reference: string;
-  series_id: string | null;
-  resource_reference: string;
-  product_reference: string;
-  contact_reference: string | null;
+  seriesId: string | null;
+  resourceReference: string;
+  productReference: string;
+  contactReference: string | null;
   description: string | null;
   notes: string | null;
   address: LocationColumn;
   /** numeric: pg returns it as a text, which keeps every digit. */
-  price_value: ColumnType<string | null, number | null, number | null>;
-  price_currency: string | null;
-  starts_at: Date;
-  ends_at: Date;
+  priceValue: ColumnType<string | null, number | null, number | null>;
+  priceCurrency: string | null;
+  startsAt: Date;
+  endsAt: Date;
   capacity: number;
   /** Participations that are BOOKED or RESERVED, changed only behind a lock on this row. */
   taken: number;
-  accept_bookings: boolean;
+  acceptBookings: boolean;
   state: Generated<AppointmentState>;
   /** As in {@link TimeslotTable}. */
-  content_digest: Buffer;
+  contentDigest: Buffer;
 }
 
 export interface ParticipationTable {
-  crm_id: string;
+  crmId: string;
   id: string;
-  appointment_id: string;
+  appointmentId: string;
   /** Null for one that was embedded in the creation of its appointment; that one has the contact data itself. */
-  customer_id: string | null;
+  customerId: string | null;
   reference: string;
   name: string | null;
   email: string | null;
@@ -111,23 +111,23 @@ export interface ParticipationTable {
   /** Placed deliberately: never refused for capacity. */
   exempt: boolean;
   /** Set exactly while RESERVED; from then on the row counts as gone. */
-  reserved_until: Date | null;
+  reservedUntil: Date | null;
   version: Generated<number>;
 }
 
 /** The text that a caller gave with one version of a participation. */
 export interface ParticipationMessageTable {
-  crm_id: string;
-  participation_id: string;
+  crmId: string;
+  participationId: string;
   version: number;
   text: string;
 }
 
 /** A participation that left its appointment because its customer was erased: remembered until the erasure was told to everybody. */
 export interface RemovedParticipationTable {
-  crm_id: string;
-  customer_id: string;
-  participation_id: string;
-  appointment_id: string;
+  crmId: string;
+  customerId: string;
+  participationId: string;
+  appointmentId: string;
   version: number;
 }

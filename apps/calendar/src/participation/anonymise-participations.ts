@@ -5,14 +5,14 @@ import type { CalendarSchema } from '../db/schema.ts';
 export async function anonymiseParticipations(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
   await tx
-    .deleteFrom('participation_message')
-    .where('crm_id', '=', crmId)
+    .deleteFrom('participationMessage')
+    .where('crmId', '=', crmId)
     .where(sql<boolean>`participation_id = ANY(${ids}::uuid[])`)
     .execute();
   await tx
     .updateTable('participation')
-    .set({ customer_id: null, reference: sql<string>`'anonymous-' || id::text`, name: null, email: null, mobile: null, note: null })
-    .where('crm_id', '=', crmId)
+    .set({ customerId: null, reference: sql<string>`'anonymous-' || id::text`, name: null, email: null, mobile: null, note: null })
+    .where('crmId', '=', crmId)
     .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
     .execute();
 }

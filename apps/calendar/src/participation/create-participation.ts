@@ -165,13 +165,13 @@ async function moveExisting(
   { appointmentId, customerId }: InsertResult,
 ): Promise<CreatedParticipation | Obstacle> {
   const existing = await selectMovableParticipations(db)
-    .where('participation.crm_id', '=', request.crmId)
+    .where('participation.crmId', '=', request.crmId)
     .where('participation.reference', '=', request.reference)
     .executeTakeFirst();
   // Gone since it was found.
   if (existing === undefined) return 'reference_unsettled';
   if (existing.expired) return 'reference_expired';
-  if (request.onDuplicateRaise || existing.appointment_id !== appointmentId || existing.customer_id !== customerId) {
+  if (request.onDuplicateRaise || existing.appointmentId !== appointmentId || existing.customerId !== customerId) {
     throw new DomainError('participation.reference_taken');
   }
   return { participation: await moveParticipation(db, bookings, existing, request), created: false };
@@ -187,6 +187,6 @@ function createdRecord(id: string, { reference, state, message }: NewParticipati
     note: null,
     state,
     messages: message === undefined ? [] : [message],
-    reserved_until: result.reservedUntil ? new Date(result.reservedUntil) : null,
+    reservedUntil: result.reservedUntil ? new Date(result.reservedUntil) : null,
   };
 }

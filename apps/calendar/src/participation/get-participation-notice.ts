@@ -29,22 +29,22 @@ export async function getParticipationNotice(
 ): Promise<ParticipationNotice> {
   if (!isUuid(participationId)) throw new DomainError('participation.not_found');
   const db = database.kysely;
-  const { appointment_id: appointmentId, customer_id: customerId, language, message, ...participation } = await selectParticipations(db)
-    .leftJoin('participation_message', (join) =>
+  const { appointmentId, customerId, language, message, ...participation } = await selectParticipations(db)
+    .leftJoin('participationMessage', (join) =>
       join
-        .onRef('participation_message.crm_id', '=', 'participation.crm_id')
-        .onRef('participation_message.participation_id', '=', 'participation.id')
-        .on('participation_message.version', '=', version),
+        .onRef('participationMessage.crmId', '=', 'participation.crmId')
+        .onRef('participationMessage.participationId', '=', 'participation.id')
+        .on('participationMessage.version', '=', version),
     )
-    .select(['participation.appointment_id', 'participation.customer_id', 'customer.language', 'participation_message.text as message'])
-    .where('participation.crm_id', '=', crmId)
+    .select(['participation.appointmentId', 'participation.customerId', 'customer.language', 'participationMessage.text as message'])
+    .where('participation.crmId', '=', crmId)
     .where('participation.id', '=', participationId)
     .where(isNotOver)
     .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
   const row = await selectAppointments(db, archiveAfterDays)
-    .where('crm_id', '=', crmId)
+    .where('crmId', '=', crmId)
     .where('id', '=', appointmentId)
     .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
   // The other participants are nobody's business in a mail.
-  return { participation, appointment: { row, participations: [] }, providerId: row.provider_id, message, language, customerId };
+  return { participation, appointment: { row, participations: [] }, providerId: row.providerId, message, language, customerId };
 }

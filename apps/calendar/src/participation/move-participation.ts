@@ -12,11 +12,11 @@ import { capacityExhausted, type ParticipationRecord, selectParticipations } fro
 
 /** A participation with what decides about its moves. */
 export interface MovableParticipation extends ParticipationRecord {
-  crm_id: string;
-  provider_id: string;
-  appointment_id: string;
-  customer_id: string | null;
-  appointment_state: AppointmentState;
+  crmId: string;
+  providerId: string;
+  appointmentId: string;
+  customerId: string | null;
+  appointmentState: AppointmentState;
   version: number;
   /** A reservation whose time is over, by the database's clock. */
   expired: boolean;
@@ -46,13 +46,13 @@ export async function moveParticipation(
   let current: MovableParticipation | undefined = present;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     if (current === undefined || current.expired) throw new DomainError('participation.not_found');
-    const allowed = checkMove(current.state, move.state, current.appointment_state);
+    const allowed = checkMove(current.state, move.state, current.appointmentState);
     if (allowed === undefined) return current;
     const { outcome, reclaimed = 0, capacity } = await writeMove(db, current, move, allowed.mail && move.sendMails);
     bookings.expired(db, reclaimed);
     switch (outcome) {
       case 'moved':
-        bookings.moved(db, current.crm_id, current.state, move.state);
+        bookings.moved(db, current.crmId, current.state, move.state);
         return movedRecord(current, move);
       case 'gone':
         throw new DomainError('participation.not_found');
@@ -62,7 +62,7 @@ export async function moveParticipation(
         throw capacityExhausted(capacity);
       case 'stale':
         current = await selectMovableParticipations(db)
-          .where('participation.crm_id', '=', current.crm_id)
+          .where('participation.crmId', '=', current.crmId)
           .where('participation.id', '=', current.id)
           .executeTakeFirst();
     }
@@ -73,14 +73,14 @@ export async function moveParticipation(
 export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
   return selectParticipations(db)
     .innerJoin('appointment', (join) =>
-      join.onRef('appointment.crm_id', '=', 'participation.crm_id').onRef('appointment.id', '=', 'participation.appointment_id'),
+      join.onRef('appointment.crmId', '=', 'participation.crmId').onRef('appointment.id', '=', 'participation.appointmentId'),
     )
     .select([
-      'participation.crm_id',
-      'appointment.provider_id',
-      'participation.appointment_id',
-      'participation.customer_id',
-      'appointment.state as appointment_state',
+      'participation.crmId',
+      'appointment.providerId',
+      'participation.appointmentId',
+      'participation.customerId',
+      'appointment.state as appointmentState',
       'participation.version',
       sql<boolean>`coalesce(participation.reserved_until <= ${databaseNow}, false)`.as('expired'),
     ]);
@@ -95,7 +95,7 @@ interface MoveResult {
 
 async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: RequestedMove, notify: boolean): Promise<MoveResult> {
   const event = outboxJson(events.participationChanged, {
-    crmId: current.crm_id,
+    crmId: current.crmId,
     participationId: current.id,
     version: current.version + 1,
     cause: ParticipationChangeCause.UPDATED,
@@ -104,7 +104,7 @@ async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipati
     notify,
   });
   const request = {
-    crmId: current.crm_id,
+    crmId: current.crmId,
     participationId: current.id,
     expectedVersion: current.version,
     state: move.state,
@@ -122,7 +122,7 @@ function movedRecord(current: MovableParticipation, { state, message }: Requeste
   return {
     ...current,
     state,
-    reserved_until: null,
+    reservedUntil: null,
     messages: message === undefined ? current.messages : [...current.messages, message],
   };
 }

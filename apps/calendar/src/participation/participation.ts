@@ -20,7 +20,7 @@ export interface ParticipationRecord {
   /** Oldest first. */
   messages: string[];
   /** Set exactly while RESERVED. */
-  reserved_until: Date | null;
+  reservedUntil: Date | null;
 }
 
 /** All columns of {@link ParticipationRecord}, expired reservations among the rows. */
@@ -28,7 +28,7 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
   return db
     .selectFrom('participation')
     .leftJoin('customer', (join) =>
-      join.onRef('customer.crm_id', '=', 'participation.crm_id').onRef('customer.id', '=', 'participation.customer_id'),
+      join.onRef('customer.crmId', '=', 'participation.crmId').onRef('customer.id', '=', 'participation.customerId'),
     )
     .select([
       'participation.id',
@@ -38,7 +38,7 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
       sql<string | null>`coalesce(customer.mobile, participation.mobile)`.as('mobile'),
       'participation.note',
       'participation.state',
-      'participation.reserved_until',
+      'participation.reservedUntil',
       sql<string[]>`ARRAY(
         SELECT text FROM participation_message AS message
          WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
@@ -52,7 +52,7 @@ export const isNotOver = sql<boolean>`(participation.reserved_until IS NULL OR p
 /** Rejects with `participation.not_found`, for a reservation that is over too. */
 export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
   return selectParticipations(db)
-    .where('participation.crm_id', '=', crmId)
+    .where('participation.crmId', '=', crmId)
     .where('participation.id', '=', id)
     .where(isNotOver)
     .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
@@ -66,7 +66,7 @@ export async function listParticipations(
 ): Promise<Map<string, ParticipationRecord[]>> {
   const byAppointment = new Map<string, ParticipationRecord[]>(appointmentIds.map((id) => [id, []]));
   if (appointmentIds.length === 0) return byAppointment;
-  for (const { appointment_id: appointmentId, ...record } of await selectParticipationsOfAppointments(db, crmId, appointmentIds).execute()) {
+  for (const { appointmentId, ...record } of await selectParticipationsOfAppointments(db, crmId, appointmentIds).execute()) {
     byAppointment.get(appointmentId)!.push(record);
   }
   return byAppointment;
@@ -74,8 +74,8 @@ export async function listParticipations(
 
 export function selectParticipationsOfAppointments(db: Kysely<CalendarSchema>, crmId: string, appointmentIds: string[]) {
   return selectParticipations(db)
-    .select('participation.appointment_id')
-    .where('participation.crm_id', '=', crmId)
+    .select('participation.appointmentId')
+    .where('participation.crmId', '=', crmId)
     .where(sql<boolean>`participation.appointment_id = ANY(${appointmentIds}::uuid[])`)
     .where(isNotOver)
     .orderBy('participation.id');

@@ -9,14 +9,14 @@ export async function reclaimReservations({ database, bookings }: CalendarDepend
     const appointments = await tx
       .selectFrom('appointment')
       .select('id')
-      .where('crm_id', '=', crmId)
+      .where('crmId', '=', crmId)
       .where('id', 'in', (query) =>
         query
           .selectFrom('participation')
-          .select('appointment_id')
-          .where('crm_id', '=', crmId)
+          .select('appointmentId')
+          .where('crmId', '=', crmId)
           .where(sql<boolean>`reference = ANY(${references})`)
-          .where('reserved_until', '<=', databaseNow),
+          .where('reservedUntil', '<=', databaseNow),
       )
       .orderBy('id')
       .forNoKeyUpdate()

@@ -23,18 +23,18 @@ async function anonymiseBatch(database: Database<CalendarSchema>, anonymiseAfter
     const participations = await tx
       .selectFrom('participation')
       .innerJoin('appointment', (join) =>
-        join.onRef('appointment.crm_id', '=', 'participation.crm_id').onRef('appointment.id', '=', 'participation.appointment_id'),
+        join.onRef('appointment.crmId', '=', 'participation.crmId').onRef('appointment.id', '=', 'participation.appointmentId'),
       )
-      .select(['participation.crm_id', 'participation.id', 'participation.appointment_id'])
-      .where('appointment.ends_at', '<', sql<Date>`${databaseNow} - make_interval(days => ${anonymiseAfterDays})`)
+      .select(['participation.crmId', 'participation.id', 'participation.appointmentId'])
+      .where('appointment.endsAt', '<', sql<Date>`${databaseNow} - make_interval(days => ${anonymiseAfterDays})`)
       .where(sql<boolean>`(participation.customer_id IS NOT NULL OR participation.name IS NOT NULL)`)
       .limit(limit)
       .forUpdate('participation')
       .skipLocked()
       .execute();
-    const byCrm = Map.groupBy(participations, (participation) => participation.crm_id);
+    const byCrm = Map.groupBy(participations, (participation) => participation.crmId);
     for (const [crmId, rows] of byCrm) {
-      await forgetContents(tx, crmId, rows.map((row) => row.appointment_id));
+      await forgetContents(tx, crmId, rows.map((row) => row.appointmentId));
       await anonymiseParticipations(tx, crmId, rows.map((row) => row.id));
     }
     return participations.length;
@@ -45,8 +45,8 @@ async function anonymiseBatch(database: Database<CalendarSchema>, anonymiseAfter
 async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
   await tx
     .updateTable('appointment')
-    .set({ content_digest: Buffer.alloc(0) })
-    .where('crm_id', '=', crmId)
+    .set({ contentDigest: Buffer.alloc(0) })
+    .where('crmId', '=', crmId)
     .where(sql<boolean>`id = ANY(${appointmentIds}::uuid[])`)
     .execute();
 }

@@ -32,9 +32,9 @@ export async function updateParticipation(dependencies: CalendarDependencies, re
 function findMovable(db: Kysely<CalendarSchema>, request: ParticipationUpdate): Promise<MovableParticipation | undefined> {
   return selectMovableParticipations(db)
     .innerJoin('provider', (join) =>
-      join.onRef('provider.crm_id', '=', 'appointment.crm_id').onRef('provider.id', '=', 'appointment.provider_id'),
+      join.onRef('provider.crmId', '=', 'appointment.crmId').onRef('provider.id', '=', 'appointment.providerId'),
     )
-    .where('participation.crm_id', '=', request.crmId)
+    .where('participation.crmId', '=', request.crmId)
     .where('participation.reference', '=', request.participationReference)
     .where('provider.reference', '=', request.providerReference)
     .executeTakeFirst();

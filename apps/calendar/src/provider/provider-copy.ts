@@ -15,7 +15,7 @@ export async function requireProvider(dependencies: CalendarDependencies, key: P
   const known = await dependencies.database.kysely
     .selectFrom('provider')
     .selectAll()
-    .where('crm_id', '=', key.crmId)
+    .where('crmId', '=', key.crmId)
     .where('reference', '=', key.providerReference)
     .executeTakeFirst();
   return known ?? fetchProvider(dependencies, key);
@@ -32,13 +32,8 @@ export async function fetchProvider({ database, identity }: CalendarDependencies
  * when a request and an event store the same provider at the same moment either of the two may be the one that is hit.
  */
 export async function storeProvider(db: Kysely<CalendarSchema>, crmId: string, provider: Provider): Promise<ProviderRow> {
-  const row: ProviderRow = {
-    crm_id: crmId,
-    id: provider.id,
-    reference: provider.reference,
-    time_zone: provider.timeZone,
-    version: provider.version,
-  };
+  const { id, reference, timeZone, version } = provider;
+  const row = { crmId, id, reference, timeZone, version };
   await db
     .insertInto('provider')
     .values(row)
@@ -47,7 +42,7 @@ export async function storeProvider(db: Kysely<CalendarSchema>, crmId: string, p
   await db
     .updateTable('provider')
     .set(row)
-    .where('crm_id', '=', crmId)
+    .where('crmId', '=', crmId)
     .where('id', '=', row.id)
     .where('version', '<', row.version)
     .execute();

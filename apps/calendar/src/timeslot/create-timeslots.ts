@@ -80,26 +80,21 @@ function readTimeslots({ timeslots }: NewTimeslots, provider: ProviderRow, curre
 }
 
 function readTimeslot(errors: FieldErrors, pointer: string, timeslot: NewTimeslot, provider: ProviderRow, currentMinute: Date): NewRow {
-  const given = timeslot.start === undefined ? undefined : parseDateTime(timeslot.start, provider.time_zone);
+  const given = timeslot.start === undefined ? undefined : parseDateTime(timeslot.start, provider.timeZone);
   const startsAt = given ?? currentMinute;
-  const endsAt = parseDateTime(timeslot.end, provider.time_zone);
+  const endsAt = parseDateTime(timeslot.end, provider.timeZone);
   checkWindow(errors, pointer, { startsAt, endsAt, raster: timeslot.raster });
-  const details = {
-    resource_reference: timeslot.resourceReference,
-    raster: timeslot.raster,
-    default_capacity: timeslot.defaultCapacity,
-    default_accept_bookings: timeslot.defaultAcceptBookings,
-    address: timeslot.address === undefined ? null : JSON.stringify(timeslot.address),
-    state: timeslot.state,
-  };
+  const { resourceReference, raster, defaultCapacity, defaultAcceptBookings, state } = timeslot;
+  const address = timeslot.address === undefined ? null : JSON.stringify(timeslot.address);
+  const details = { resourceReference, raster, defaultCapacity, defaultAcceptBookings, address, state };
   return {
-    crm_id: provider.crm_id,
-    provider_id: provider.id,
+    crmId: provider.crmId,
+    providerId: provider.id,
     reference: timeslot.reference ?? `${randomUUIDv7()}@scheduling`,
-    starts_at: startsAt,
-    ends_at: endsAt,
+    startsAt,
+    endsAt,
     // Of the start as it was given: a retry in the next minute is still the same request.
-    content_digest: contentDigest([given ?? null, endsAt, details]),
+    contentDigest: contentDigest([given ?? null, endsAt, details]),
     ...details,
   };
 }
@@ -119,13 +114,13 @@ async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): P
   const found = await tx
     .selectFrom('timeslot')
     .selectAll()
-    .where('crm_id', '=', rows[0]!.crm_id)
+    .where('crmId', '=', rows[0]!.crmId)
     .where(sql<boolean>`reference = ANY(${rows.map((row) => row.reference)})`)
     .execute();
   const byReference = new Map(found.map((row) => [row.reference, row]));
   return rows.map((row) => {
     const stored = byReference.get(row.reference);
-    if (stored === undefined || stored.provider_id !== row.provider_id || !stored.content_digest.equals(row.content_digest)) {
+    if (stored === undefined || stored.providerId !== row.providerId || !stored.contentDigest.equals(row.contentDigest)) {
       throw new DomainError('timeslot.reference_taken', { text: `A timeslot with the reference ${row.reference} and other content exists.` });
     }
     return stored;
@@ -137,7 +132,7 @@ async function requireRemaining(tx: Transaction<CalendarSchema>, crmId: string, 
   const left = await tx
     .selectFrom('timeslot')
     .selectAll()
-    .where('crm_id', '=', crmId)
+    .where('crmId', '=', crmId)
     .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
     .orderBy(sql`array_position(${ids}::uuid[], id)`)
     .execute();

@@ -13,6 +13,6 @@ export async function deleteTimeslot(dependencies: CalendarDependencies, request
     const timeslot = await lockTimeslot(tx, provider.id, request);
     const appointments = await findLiveAppointments(tx, timeslot);
     if (appointments.length > 0) throw timeslotHasAppointments(appointments.map((appointment) => appointment.reference));
-    await tx.deleteFrom('timeslot').where('crm_id', '=', request.crmId).where('id', '=', timeslot.id).execute();
+    await tx.deleteFrom('timeslot').where('crmId', '=', request.crmId).where('id', '=', timeslot.id).execute();
   });
 }

@@ -33,14 +33,14 @@ export async function listTimeslots(
   query: TimeslotsQuery,
 ): Promise<{ timeslots: TimeslotRecord[]; nextCursor: string | undefined }> {
   const provider = await requireProvider(dependencies, query);
-  const { filter, after } = readQuery(query, provider.id, provider.time_zone);
+  const { filter, after } = readQuery(query, provider.id, provider.timeZone);
   const db = dependencies.database.kysely;
   const found = await selectTimeslotsPart(db, filter, after, query.limit === undefined ? undefined : query.limit + 1).execute();
   const rows = found.slice(0, query.limit);
   const last = rows.at(-1);
   return {
     timeslots: await withAppointments(db, query.crmId, rows, dependencies.archiveAfterDays),
-    nextCursor: found.length > rows.length && last ? encodeCursor({ startsAt: last.starts_at, id: last.id }) : undefined,
+    nextCursor: found.length > rows.length && last ? encodeCursor({ startsAt: last.startsAt, id: last.id }) : undefined,
   };
 }
 
@@ -53,12 +53,12 @@ export function selectTimeslotsPart(
   let query = db
     .selectFrom('timeslot')
     .selectAll()
-    .where('crm_id', '=', filter.crmId)
-    .where('provider_id', '=', filter.providerId)
-    .where('resource_reference', '=', filter.resourceReference)
-    .where('starts_at', '<', filter.to)
-    .where('ends_at', '>', filter.from)
-    .orderBy('starts_at')
+    .where('crmId', '=', filter.crmId)
+    .where('providerId', '=', filter.providerId)
+    .where('resourceReference', '=', filter.resourceReference)
+    .where('startsAt', '<', filter.to)
+    .where('endsAt', '>', filter.from)
+    .orderBy('startsAt')
     .orderBy('id');
   if (after !== undefined) query = query.where(sql<boolean>`(starts_at, id) > (${after.startsAt}::timestamptz, ${after.id}::uuid)`);
   return limit === undefined ? query : query.limit(limit);

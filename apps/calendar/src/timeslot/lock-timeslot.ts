@@ -15,8 +15,8 @@ export function lockTimeslot(tx: Transaction<CalendarSchema>, providerId: string
   return tx
     .selectFrom('timeslot')
     .selectAll()
-    .where('crm_id', '=', key.crmId)
-    .where('provider_id', '=', providerId)
+    .where('crmId', '=', key.crmId)
+    .where('providerId', '=', providerId)
     .where('reference', '=', key.timeslotReference)
     .forUpdate()
     .executeTakeFirstOrThrow(() => new DomainError('timeslot.not_found'));
@@ -25,11 +25,11 @@ export function lockTimeslot(tx: Transaction<CalendarSchema>, providerId: string
 /** The appointments that lie in the window and are not cancelled. One that is created at this moment counts as created after. */
 export function findLiveAppointments(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow) {
   return selectFromWindows(tx)
-    .select(['appointment.reference', 'appointment.starts_at', 'appointment.ends_at'])
-    .where('timeslot.crm_id', '=', timeslot.crm_id)
+    .select(['appointment.reference', 'appointment.startsAt', 'appointment.endsAt'])
+    .where('timeslot.crmId', '=', timeslot.crmId)
     .where('timeslot.id', '=', timeslot.id)
     .where('appointment.state', '=', 'ACTIVE')
-    .orderBy('appointment.starts_at')
+    .orderBy('appointment.startsAt')
     .orderBy('appointment.id')
     .execute();
 }

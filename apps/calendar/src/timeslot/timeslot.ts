@@ -24,7 +24,7 @@ export async function withAppointments(
   if (rows.length === 0) return [];
   const found = await selectAppointmentsIn(db, crmId, rows.map((row) => row.id), archiveAfterDays).execute();
   const records = await withParticipations(db, found);
-  const byTimeslot = Map.groupBy(records, (_, index) => found[index]!.timeslot_id);
+  const byTimeslot = Map.groupBy(records, (_, index) => found[index]!.timeslotId);
   return rows.map((row) => ({ row, appointments: byTimeslot.get(row.id) ?? [] }));
 }
 
@@ -32,11 +32,11 @@ export async function withAppointments(
 export function selectAppointmentsIn(db: Kysely<CalendarSchema>, crmId: string, timeslotIds: string[], archiveAfterDays: number) {
   return selectFromWindows(db)
     .selectAll('appointment')
-    .select('timeslot.id as timeslot_id')
+    .select('timeslot.id as timeslotId')
     .select(sql<boolean>`appointment.ends_at <= ${archivedUntil(archiveAfterDays)}`.as('archived'))
-    .where('timeslot.crm_id', '=', crmId)
+    .where('timeslot.crmId', '=', crmId)
     .where(sql<boolean>`timeslot.id = ANY(${timeslotIds}::uuid[])`)
-    .orderBy('appointment.starts_at')
+    .orderBy('appointment.startsAt')
     .orderBy('appointment.id');
 }
 

@@ -27,19 +27,17 @@ export async function updateTimeslot(dependencies: CalendarDependencies, request
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
     const timeslot = await lockTimeslot(tx, provider.id, request);
-    const window = readWindow(request, timeslot, provider.time_zone);
+    const window = readWindow(request, timeslot, provider.timeZone);
     await refuseToOrphan(tx, timeslot, window);
     const updated = await tx
       .updateTable('timeslot')
       .set({
-        starts_at: window.startsAt,
-        ends_at: window.endsAt,
-        raster: window.raster,
-        default_capacity: request.defaultCapacity ?? timeslot.default_capacity,
-        default_accept_bookings: request.defaultAcceptBookings ?? timeslot.default_accept_bookings,
+        ...window,
+        defaultCapacity: request.defaultCapacity ?? timeslot.defaultCapacity,
+        defaultAcceptBookings: request.defaultAcceptBookings ?? timeslot.defaultAcceptBookings,
         state: request.state ?? timeslot.state,
       })
-      .where('crm_id', '=', request.crmId)
+      .where('crmId', '=', request.crmId)
       .where('id', '=', timeslot.id)
       .returningAll()
       .execute();
@@ -51,8 +49,8 @@ export async function updateTimeslot(dependencies: CalendarDependencies, request
 function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: string): Window {
   const errors = collectFieldErrors();
   const window = {
-    startsAt: request.start === undefined ? timeslot.starts_at : parseDateTime(request.start, timeZone),
-    endsAt: request.end === undefined ? timeslot.ends_at : parseDateTime(request.end, timeZone),
+    startsAt: request.start === undefined ? timeslot.startsAt : parseDateTime(request.start, timeZone),
+    endsAt: request.end === undefined ? timeslot.endsAt : parseDateTime(request.end, timeZone),
     raster: request.raster ?? timeslot.raster,
   };
   checkWindow(errors, '', window);
@@ -61,8 +59,8 @@ function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: st
 }
 
 async function refuseToOrphan(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after: Window): Promise<void> {
-  const before: Window = { startsAt: timeslot.starts_at, endsAt: timeslot.ends_at, raster: timeslot.raster };
+  const before: Window = { startsAt: timeslot.startsAt, endsAt: timeslot.endsAt, raster: timeslot.raster };
   const appointments = await findLiveAppointments(tx, timeslot);
-  const orphaned = appointments.filter(({ starts_at, ends_at }) => isOrphaned({ startsAt: starts_at, endsAt: ends_at }, before, after));
+  const orphaned = appointments.filter(({ startsAt, endsAt }) => isOrphaned({ startsAt, endsAt }, before, after));
   if (orphaned.length > 0) throw timeslotHasAppointments(orphaned.map((appointment) => appointment.reference));
 }

@@ -38,13 +38,13 @@ export function selectFromWindows(db: Kysely<CalendarSchema>) {
     .selectFrom('timeslot')
     .innerJoin('appointment', (join) =>
       join
-        .onRef('appointment.crm_id', '=', 'timeslot.crm_id')
-        .onRef('appointment.provider_id', '=', 'timeslot.provider_id')
-        .onRef('appointment.resource_reference', '=', 'timeslot.resource_reference')
-        .onRef('appointment.starts_at', '>=', 'timeslot.starts_at')
+        .onRef('appointment.crmId', '=', 'timeslot.crmId')
+        .onRef('appointment.providerId', '=', 'timeslot.providerId')
+        .onRef('appointment.resourceReference', '=', 'timeslot.resourceReference')
+        .onRef('appointment.startsAt', '>=', 'timeslot.startsAt')
         // Follows from the others, and bounds the part of the index that is read.
-        .onRef('appointment.starts_at', '<', 'timeslot.ends_at')
-        .onRef('appointment.ends_at', '<=', 'timeslot.ends_at'),
+        .onRef('appointment.startsAt', '<', 'timeslot.endsAt')
+        .onRef('appointment.endsAt', '<=', 'timeslot.endsAt'),
     );
 }
 

@@ -1,9 +1,9 @@
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { transactOnce } from '@scheduling/postgres';
+import { emptyToNull, transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
-import { type CustomerDependencies, type CustomerRow, emptyToNull } from './customer.ts';
+import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { requireCustomerById, requireCustomerByReference } from './get-customer.ts';
 
 export interface NewCustomer {
@@ -44,24 +44,15 @@ async function createOrFindCustomer(
 ): Promise<{ customer: CustomerRow; created: boolean }> {
   const inserted = await insertCustomer(tx, providerId, request);
   if (inserted === undefined) return { customer: await requireCustomerByReference(tx, request), created: false };
-  await appendEvent(tx, events.customerChanged, { crmId: inserted.crm_id, customerId: inserted.id, version: inserted.version });
+  await appendEvent(tx, events.customerChanged, { crmId: inserted.crmId, customerId: inserted.id, version: inserted.version });
   return { customer: inserted, created: true };
 }
 
 function insertCustomer(tx: Transaction<CustomerSchema>, providerId: string, request: NewCustomer): Promise<CustomerRow | undefined> {
+  const { crmId, providerReference, customerReference: reference, userName, email, mobile, note, language } = request;
   return tx
     .insertInto('customer')
-    .values({
-      crm_id: request.crmId,
-      provider_id: providerId,
-      provider_reference: request.providerReference,
-      reference: request.customerReference,
-      user_name: request.userName,
-      email: emptyToNull(request.email ?? ''),
-      mobile: emptyToNull(request.mobile ?? ''),
-      note: emptyToNull(request.note ?? ''),
-      language: emptyToNull(request.language ?? ''),
-    })
+    .values({ crmId, providerId, providerReference, reference, userName, ...emptyToNull({ email, mobile, note, language }) })
     .onConflict((conflict) => conflict.constraint('customer_reference_key').doNothing())
     .returningAll()
     .executeTakeFirst();

@@ -15,8 +15,3 @@ export interface CustomerDependencies {
   /** Decides whether a customer may go, and holds the bookings. */
   removals: ClientOf<typeof CustomerRemovalServiceService>;
 }
-
-/** An empty text clears an optional field. */
-export function emptyToNull(text: string): string | null {
-  return text === '' ? null : text;
-}

@@ -22,7 +22,7 @@ export function requireCustomerById(db: Kysely<CustomerSchema>, key: { crmId: st
   return db
     .selectFrom('customer')
     .selectAll()
-    .where('crm_id', '=', key.crmId)
+    .where('crmId', '=', key.crmId)
     .where('id', '=', key.id)
     .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
 }
@@ -31,8 +31,8 @@ export function requireCustomerByReference(db: Kysely<CustomerSchema>, key: Cust
   return db
     .selectFrom('customer')
     .selectAll()
-    .where('crm_id', '=', key.crmId)
-    .where('provider_reference', '=', key.providerReference)
+    .where('crmId', '=', key.crmId)
+    .where('providerReference', '=', key.providerReference)
     .where('reference', '=', key.customerReference)
     .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
 }

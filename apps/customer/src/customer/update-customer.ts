@@ -1,10 +1,10 @@
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { isUniqueViolation } from '@scheduling/postgres';
-import { sql, type Transaction, type Updateable } from 'kysely';
-import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
-import { type CustomerDependencies, type CustomerRow, emptyToNull } from './customer.ts';
+import { emptyToNull, isUniqueViolation } from '@scheduling/postgres';
+import { sql, type Transaction } from 'kysely';
+import type { CustomerSchema } from '../db/schema.ts';
+import type { CustomerDependencies, CustomerRow } from './customer.ts';
 
 export interface CustomerUpdate {
   crmId: string;
@@ -22,33 +22,24 @@ export interface CustomerUpdate {
 export async function updateCustomer({ database }: CustomerDependencies, request: CustomerUpdate): Promise<CustomerRow> {
   return database.transaction(async (tx) => {
     const customer = await writeChanges(tx, request);
-    await appendEvent(tx, events.customerChanged, { crmId: customer.crm_id, customerId: customer.id, version: customer.version });
+    await appendEvent(tx, events.customerChanged, { crmId: customer.crmId, customerId: customer.id, version: customer.version });
     return customer;
   });
 }
 
 async function writeChanges(tx: Transaction<CustomerSchema>, request: CustomerUpdate): Promise<CustomerRow> {
+  const { newCustomerReference: reference, userName, email, mobile, note, language } = request;
+  const changes = { reference, userName, ...emptyToNull({ email, mobile, note, language }) };
   try {
     return await tx
       .updateTable('customer')
-      .set({ ...changes(request), version: sql<number>`version + 1`, updated_at: sql<Date>`now()` })
-      .where('crm_id', '=', request.crmId)
-      .where('provider_reference', '=', request.providerReference)
+      .set({ ...changes, version: sql<number>`version + 1`, updatedAt: sql<Date>`now()` })
+      .where('crmId', '=', request.crmId)
+      .where('providerReference', '=', request.providerReference)
       .where('reference', '=', request.customerReference)
       .returningAll()
       .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
   } catch (error) {
     throw isUniqueViolation(error, 'customer_reference_key') ? new DomainError('customer.reference_taken') : error;
   }
-}
-
-function changes(request: CustomerUpdate): Updateable<CustomerTable> {
-  return {
-    ...(request.newCustomerReference !== undefined && { reference: request.newCustomerReference }),
-    ...(request.userName !== undefined && { user_name: request.userName }),
-    ...(request.email !== undefined && { email: emptyToNull(request.email) }),
-    ...(request.mobile !== undefined && { mobile: emptyToNull(request.mobile) }),
-    ...(request.note !== undefined && { note: emptyToNull(request.note) }),
-    ...(request.language !== undefined && { language: emptyToNull(request.language) }),
-  };
 }

@@ -12,28 +12,28 @@ export async function confirmErasure(
   const erasure = await tx
     .selectFrom('erasure')
     .select('id')
-    .where('crm_id', '=', crmId)
+    .where('crmId', '=', crmId)
     .where('id', '=', erasureId)
     .forUpdate()
     .executeTakeFirst();
   if (erasure === undefined) return;
   await tx
-    .insertInto('erasure_confirmation')
-    .values({ crm_id: crmId, erasure_id: erasureId, service })
+    .insertInto('erasureConfirmation')
+    .values({ crmId, erasureId, service })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   const confirmations = await tx
-    .selectFrom('erasure_confirmation')
+    .selectFrom('erasureConfirmation')
     .select('service')
-    .where('crm_id', '=', crmId)
-    .where('erasure_id', '=', erasureId)
+    .where('crmId', '=', crmId)
+    .where('erasureId', '=', erasureId)
     .execute();
   const confirmed = new Set(confirmations.map((confirmation) => confirmation.service));
   if (!confirmingServices.every((name) => confirmed.has(name))) return;
   await tx
     .updateTable('erasure')
-    .set({ state: 'complete', notice: null, completed_at: sql<Date>`now()` })
-    .where('crm_id', '=', crmId)
+    .set({ state: 'complete', notice: null, completedAt: sql<Date>`now()` })
+    .where('crmId', '=', crmId)
     .where('id', '=', erasureId)
     .where('state', '=', 'requested')
     .execute();

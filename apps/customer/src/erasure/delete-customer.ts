@@ -28,9 +28,9 @@ export async function deleteCustomer(
   const customer = await getCustomerByReference(dependencies, key);
   const erasure = await dependencies.database.kysely
     .insertInto('erasure')
-    .values({ crm_id: key.crmId, customer_id: customer.id, ignore_future_appointments: ignoreFutureAppointments })
+    .values({ crmId: key.crmId, customerId: customer.id, ignoreFutureAppointments })
     .onConflict((conflict) =>
-      conflict.constraint('erasure_customer_key').doUpdateSet({ ignore_future_appointments: ignoreFutureAppointments }),
+      conflict.constraint('erasure_customer_key').doUpdateSet({ ignoreFutureAppointments }),
     )
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -39,32 +39,29 @@ export async function deleteCustomer(
 
 /** Steps 2 and 3, for an erasure that is still `checking`. */
 export async function finishErasure(dependencies: CustomerDependencies, erasure: ErasureRow): Promise<void> {
-  const { crm_id: crmId, customer_id: customerId } = erasure;
+  const { crmId, customerId } = erasure;
   const { crm } = await dependencies.identity.getCrm({ crmId });
   const removed = await removeFromCalendar(dependencies, erasure);
   await dependencies.database.transaction(async (tx) => {
     const customer = await tx
       .deleteFrom('customer')
-      .where('crm_id', '=', crmId)
+      .where('crmId', '=', crmId)
       .where('id', '=', customerId)
       .returningAll()
       .executeTakeFirst();
     // Another request for the same customer was faster.
     if (customer === undefined) return;
     await forgetKeys(tx, crmId, [customerId]);
-    const notice = erasure.ignore_future_appointments ? noticeOf(customer, crm!, removed) : undefined;
+    const notice = erasure.ignoreFutureAppointments ? noticeOf(customer, crm!, removed) : undefined;
     const erasureId = await requestErasure(tx, erasure, notice);
     await appendEvent(tx, events.customerErasureRequested, { crmId, customerId, erasureId, notify: notice !== undefined });
   });
 }
 
 async function removeFromCalendar({ database, removals }: CustomerDependencies, erasure: ErasureRow): Promise<RemovedParticipation[]> {
+  const { crmId, customerId, ignoreFutureAppointments } = erasure;
   try {
-    const { removed } = await removals.removeCustomer({
-      crmId: erasure.crm_id,
-      customerId: erasure.customer_id,
-      ignoreFutureAppointments: erasure.ignore_future_appointments,
-    });
+    const { removed } = await removals.removeCustomer({ crmId, customerId, ignoreFutureAppointments });
     return removed;
   } catch (error) {
     if (error instanceof DomainError && error.category === 'conflict') await dropErasure(database.kysely, erasure);
@@ -75,7 +72,7 @@ async function removeFromCalendar({ database, removals }: CustomerDependencies, 
 async function dropErasure(db: CustomerDependencies['database']['kysely'], erasure: ErasureRow): Promise<void> {
   await db
     .deleteFrom('erasure')
-    .where('crm_id', '=', erasure.crm_id)
+    .where('crmId', '=', erasure.crmId)
     .where('id', '=', erasure.id)
     .where('state', '=', 'checking')
     .execute();
@@ -85,8 +82,8 @@ async function dropErasure(db: CustomerDependencies['database']['kysely'], erasu
 function noticeOf(customer: CustomerRow, crm: Crm, removed: RemovedParticipation[]): Uint8Array | undefined {
   if (!crm.notifyOnCustomerDeletion || customer.email === null || removed.length === 0) return undefined;
   return GetErasureNoticeResponse.encode({
-    providerId: customer.provider_id,
-    name: customer.user_name,
+    providerId: customer.providerId,
+    name: customer.userName,
     email: customer.email,
     language: customer.language ?? undefined,
     removed,
@@ -95,16 +92,11 @@ function noticeOf(customer: CustomerRow, crm: Crm, removed: RemovedParticipation
 
 /** An intent that a refused request dropped in the meantime is written anew: the customer is gone now. */
 async function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureRow, notice: Uint8Array | undefined): Promise<string> {
-  const requested = { state: 'requested' as const, notice: notice ?? null, requested_at: sql<Date>`now()`, published_at: sql<Date>`now()` };
+  const { crmId, customerId, ignoreFutureAppointments } = erasure;
+  const requested = { state: 'requested' as const, notice: notice ?? null, requestedAt: sql<Date>`now()`, publishedAt: sql<Date>`now()` };
   const { id } = await tx
     .insertInto('erasure')
-    .values({
-      crm_id: erasure.crm_id,
-      id: erasure.id,
-      customer_id: erasure.customer_id,
-      ignore_future_appointments: erasure.ignore_future_appointments,
-      ...requested,
-    })
+    .values({ crmId, id: erasure.id, customerId, ignoreFutureAppointments, ...requested })
     .onConflict((conflict) => conflict.constraint('erasure_customer_key').doUpdateSet(requested))
     .returning('id')
     .executeTakeFirstOrThrow();
@@ -113,5 +105,5 @@ async function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureR
 
 /** When the notice of an erasure must be gone, sent or not. */
 export function noticeExpiry(erasure: ErasureRow): Date {
-  return new Date(erasure.requested_at.getTime() + noticeMinutes * 60_000);
+  return new Date(erasure.requestedAt.getTime() + noticeMinutes * 60_000);
 }

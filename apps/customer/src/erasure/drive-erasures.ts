@@ -74,7 +74,7 @@ async function takeOverdue({ database }: CustomerDependencies, limit: number): P
       .selectFrom('erasure')
       .selectAll()
       .where(isOverdue)
-      .orderBy('published_at')
+      .orderBy('publishedAt')
       .limit(limit)
       .forUpdate()
       .skipLocked()
@@ -82,17 +82,12 @@ async function takeOverdue({ database }: CustomerDependencies, limit: number): P
     if (overdue.length === 0) return [];
     await tx
       .updateTable('erasure')
-      .set({ published_at: sql<Date>`now()` })
+      .set({ publishedAt: sql<Date>`now()` })
       .where('id', '=', sql<string>`ANY(${overdue.map(({ id }) => id)})`)
       .execute();
     const requests = overdue
       .filter(({ state }) => state === 'requested')
-      .map((erasure) => ({
-        crmId: erasure.crm_id,
-        customerId: erasure.customer_id,
-        erasureId: erasure.id,
-        notify: erasure.notice !== null,
-      }));
+      .map(({ crmId, customerId, id: erasureId, notice }) => ({ crmId, customerId, erasureId, notify: notice !== null }));
     await appendEvent(tx, events.customerErasureRequested, ...requests);
     return overdue;
   });

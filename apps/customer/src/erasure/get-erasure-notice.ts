@@ -11,7 +11,7 @@ export async function getErasureNotice(
   const erasure = await database.kysely
     .selectFrom('erasure')
     .selectAll()
-    .where('crm_id', '=', crmId)
+    .where('crmId', '=', crmId)
     .where('id', '=', erasureId)
     .executeTakeFirst();
   if (erasure === undefined || erasure.notice === null) {

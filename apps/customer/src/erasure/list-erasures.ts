@@ -16,20 +16,20 @@ export async function listErasures({ database: { kysely } }: CustomerDependencie
     .where(({ eb, or, and }) =>
       or([
         eb('state', '<>', 'complete'),
-        and([eb('state', '=', 'complete'), eb('completed_at', '>', sql<Date>`now() - interval '7 days'`)]),
+        and([eb('state', '=', 'complete'), eb('completedAt', '>', sql<Date>`now() - interval '7 days'`)]),
       ]),
     )
-    .orderBy('requested_at')
+    .orderBy('requestedAt')
     .execute();
   const confirmations = await kysely
-    .selectFrom('erasure_confirmation')
+    .selectFrom('erasureConfirmation')
     .selectAll()
-    .where('erasure_id', '=', sql<string>`ANY(${erasures.map(({ id }) => id)})`)
+    .where('erasureId', '=', sql<string>`ANY(${erasures.map(({ id }) => id)})`)
     .execute();
   return erasures.map((erasure) => ({ ...erasure, awaiting: awaiting(erasure, confirmations) }));
 }
 
 function awaiting(erasure: ErasureRow, confirmations: Selectable<ErasureConfirmationTable>[]): string[] {
-  const confirmed = confirmations.filter(({ crm_id, erasure_id }) => crm_id === erasure.crm_id && erasure_id === erasure.id);
+  const confirmed = confirmations.filter(({ crmId, erasureId }) => crmId === erasure.crmId && erasureId === erasure.id);
   return confirmingServices.filter((name) => !confirmed.some(({ service }) => service === name));
 }

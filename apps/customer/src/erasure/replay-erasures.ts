@@ -6,8 +6,8 @@ import type { CustomerSchema } from '../db/schema.ts';
 
 /** Who was erased, and the erasure's id. */
 interface Erased {
-  crm_id: string;
-  customer_id: string;
+  crmId: string;
+  customerId: string;
   id: string;
 }
 
@@ -18,7 +18,7 @@ interface Erased {
  */
 export async function replayErasures(database: Database<CustomerSchema>, broker: Broker, since: Date): Promise<ReplayErasuresResponse> {
   const published = await readPublished(broker, events.customerErasureRequested, since);
-  const told = published.events.map(({ crmId, customerId, erasureId }) => ({ crm_id: crmId, customer_id: customerId, id: erasureId }));
+  const told = published.events.map(({ crmId, customerId, erasureId }) => ({ crmId, customerId, id: erasureId }));
   return database.transaction(async (tx) => {
     const recovered = await recordUnknown(tx, told);
     const replayed = await requestAgain(tx, told, since);
@@ -50,8 +50,8 @@ async function requestAgain(tx: Transaction<CustomerSchema>, told: Erased[], sin
 async function forgetCustomers(tx: Transaction<CustomerSchema>, replayed: Erased[]): Promise<void> {
   await sql`
     DELETE FROM customer USING ${rowsOf(replayed)} WHERE customer.crm_id = erased.crm_id AND customer.id = erased.customer_id`.execute(tx);
-  for (const [crmId, erased] of Map.groupBy(replayed, ({ crm_id: crmId }) => crmId)) {
-    await forgetKeys(tx, crmId, erased.map(({ customer_id: customerId }) => customerId));
+  for (const [crmId, erased] of Map.groupBy(replayed, ({ crmId }) => crmId)) {
+    await forgetKeys(tx, crmId, erased.map(({ customerId }) => customerId));
   }
 }
 
@@ -62,6 +62,6 @@ async function forgetConfirmations(tx: Transaction<CustomerSchema>, replayed: Er
 }
 
 function rowsOf(erased: Erased[]) {
-  const [crmIds, customerIds, ids] = [erased.map(({ crm_id: crmId }) => crmId), erased.map((each) => each.customer_id), erased.map(({ id }) => id)];
+  const [crmIds, customerIds, ids] = [erased.map(({ crmId }) => crmId), erased.map((each) => each.customerId), erased.map(({ id }) => id)];
   return sql`unnest(${crmIds}::text[], ${customerIds}::uuid[], ${ids}::uuid[]) AS erased (crm_id, customer_id, id)`;
 }

@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Account } from '@scheduling/contracts/identity/v1';
+import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { formats, given, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
+import { formats, givenFields, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { RequestError } from '../problem.ts';
-import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
-import { branches } from './branches.ts';
+import { apiInfoValue, nullable, nullableString, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.6. */
@@ -17,23 +16,14 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
       requireReference(body.accountReference);
       const { account, created } = await identity.createAccount({
         crmId: request.params.crmId,
-        account: {
-          ownerReference: body.ownerReference,
-          accountReference: body.accountReference,
-          branch: body.branch,
-          invoiceAddress: body.invoiceAddress ?? undefined,
-          invoiceContactName: given(body.invoiceContactName),
-          invoiceCompanyName: given(body.invoiceCompanyName),
-          invoiceTaxId: given(body.invoiceTaxId),
-          email: given(body.email),
-        },
+        account: givenFields(createAccountSchema.body, body),
       });
-      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, account: presentAccount(account!) });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, account: account! });
     });
 
     app.get('/account/:reference', { schema: getAccountSchema }, async (request) => {
       const { account } = await identity.getAccount(request.params);
-      return { 'api-info': apiInfoValue, account: presentAccount(account!) };
+      return { 'api-info': apiInfoValue, account: account! };
     });
   };
 }
@@ -41,19 +31,6 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
 function requireReference(accountReference: string): void {
   if (formats.reference.passes(accountReference)) return;
   throw new RequestError('account.reference_unparsable', { detail: `Unable to parse account reference. Was ${accountReference}` });
-}
-
-function presentAccount(account: Account) {
-  return {
-    ownerReference: account.ownerReference,
-    accountReference: account.accountReference,
-    branch: account.branch,
-    invoiceAddress: account.invoiceAddress ?? null,
-    invoiceContactName: account.invoiceContactName ?? null,
-    invoiceCompanyName: account.invoiceCompanyName ?? null,
-    invoiceTaxId: account.invoiceTaxId ?? null,
-    email: account.email ?? null,
-  };
 }
 
 interface InvoiceAddress {
@@ -81,8 +58,8 @@ const account = Type.Object(
     ownerReference: Type.String(),
     accountReference: Type.String(),
     branch: Type.Unsafe<string>({ type: 'string', enum: branches }),
-    invoiceAddress: Type.Unsafe<InvoiceAddress | null>({
-      type: ['object', 'null'],
+    invoiceAddress: nullable<InvoiceAddress>({
+      type: 'object',
       required: Object.keys(invoiceAddressFields),
       properties: Object.fromEntries(Object.keys(invoiceAddressFields).map((name) => [name, { type: 'string' }])),
     }),

@@ -1,24 +1,28 @@
 import type { ListAppointmentsRequest, ListAppointmentsResponse } from '@scheduling/contracts/calendar/v1';
 import { currentContext, newRequestId, runWithContext } from '@scheduling/runtime';
+import type { FastifyReply } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Clients } from '../clients.ts';
-import { presentAppointment } from './appointment-presentation.ts';
+import { appointment, presentAppointment } from './appointment-presentation.ts';
 
 type Appointments = Clients['appointments'];
 
 /** A list begins within this time or is refused, in milliseconds. How long the rest takes is up to the client's speed. */
 const firstMessageMs = 2_000;
 
+/** One object, because Fastify compiles each schema once per route. */
+const appointmentSchema: Record<string, unknown> = { ...appointment };
+
 /**
  * All appointments as the text of a JSON array, sent on while they arrive and no faster than the client reads. An error before the first
  * of them rejects; a later one destroys the stream, so that the client sees a broken answer and not a short one.
  */
-export async function appointmentStream(appointments: Appointments, request: ListAppointmentsRequest, response: ServerResponse): Promise<Readable> {
-  const messages = openList(appointments, request, response);
+export async function appointmentStream(appointments: Appointments, request: ListAppointmentsRequest, reply: FastifyReply): Promise<Readable> {
+  const messages = openList(appointments, request, reply.raw);
   // The call is made by the first `next`, and takes its deadline from there: none, because it lasts as long as the client reads.
   const first = await runWithContext({ requestId: currentContext()?.requestId ?? newRequestId() }, () => messages.next());
-  return Readable.from(jsonArray(first, messages), { objectMode: false });
+  return Readable.from(jsonArray(first, messages, reply.compileSerializationSchema(appointmentSchema)), { objectMode: false });
 }
 
 /** One page, which is small enough to be held: the address of the next one goes into a header before it. */
@@ -36,12 +40,13 @@ export async function appointmentPage(appointments: Appointments, request: ListA
 async function* jsonArray(
   first: IteratorResult<ListAppointmentsResponse>,
   messages: AsyncGenerator<ListAppointmentsResponse, undefined>,
+  toJson: (appointment: ReturnType<typeof presentAppointment>) => string,
 ): AsyncGenerator<string> {
   let separator = '[';
   try {
     for (let next = first; !next.done; next = await messages.next()) {
       if (next.value.appointments.length === 0) continue;
-      yield separator + next.value.appointments.map((appointment) => JSON.stringify(presentAppointment(appointment))).join(',');
+      yield separator + next.value.appointments.map((appointment) => toJson(presentAppointment(appointment))).join(',');
       separator = ',';
     }
     yield separator === '[' ? '[]' : ']';

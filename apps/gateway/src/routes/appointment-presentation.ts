@@ -1,40 +1,21 @@
-import { type Appointment, AppointmentState } from '@scheduling/contracts/calendar/v1';
+import { type Appointment, AppointmentState, type Price } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import { oneOf } from '../fields.ts';
-import { instant, nullableString, presentEnum, presentInstant } from '../schemas.ts';
-import { address, presentLocation } from './locations.ts';
+import { instant, nullable, nullableString, presentEnum, presentInstant } from '../schemas.ts';
+import { address } from './locations.ts';
 import { participation, participationExample, presentParticipation } from './participations.ts';
 
 /** interface 2.5. */
 export function presentAppointment(appointment: Appointment) {
   return {
-    reference: appointment.reference,
-    acceptBookings: appointment.acceptBookings,
-    address: presentLocation(appointment.address),
-    archived: appointment.archived,
-    capacity: appointment.capacity,
-    contactReference: appointment.contactReference ?? null,
-    description: appointment.description ?? null,
+    ...appointment,
+    address: appointment.address?.kind?.value,
     start: presentInstant(appointment.start),
     end: presentInstant(appointment.end),
-    notes: appointment.notes ?? null,
     participations: appointment.participations.map(presentParticipation),
-    price: presentPrice(appointment.price),
-    productReference: appointment.productReference,
-    resourceReference: appointment.resourceReference,
-    seriesId: appointment.seriesId ?? null,
     state: presentEnum(AppointmentState, appointment.state),
   };
-}
-
-function presentPrice(price: Appointment['price']): Price | null {
-  return price === undefined ? null : { value: price.value, currency: price.currency };
-}
-
-interface Price {
-  value: number;
-  currency: string;
 }
 
 export const appointmentExample = {
@@ -69,8 +50,8 @@ export const appointment = Type.Object(
     end: instant(),
     notes: nullableString(),
     participations: Type.Array(participation),
-    price: Type.Unsafe<Price | null>({
-      type: ['object', 'null'],
+    price: nullable<Price>({
+      type: 'object',
       required: ['value', 'currency'],
       properties: { value: { type: 'number' }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
     }),

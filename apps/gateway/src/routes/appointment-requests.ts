@@ -6,9 +6,9 @@ import {
   ParticipationState,
 } from '@scheduling/contracts/calendar/v1';
 import type { Static } from 'typebox';
-import { given } from '../fields.ts';
+import { given, givenFields } from '../fields.ts';
 import { invalidRequest } from '../problem.ts';
-import type { embeddedParticipation, newAppointment, newSeries } from './appointment-schemas.ts';
+import { commonFields, embeddedParticipation, type newAppointment, type newSeries } from './appointment-schemas.ts';
 import { singleArgument } from './delete-arguments.ts';
 import { toLocation } from './locations.ts';
 
@@ -60,27 +60,11 @@ export function deletionTarget(
 }
 
 function commonValues(body: NewAppointment | NewSeries) {
-  return {
-    capacity: body.capacity ?? 0,
-    acceptBookings: body.acceptBookings ?? false,
-    resourceReference: body.resourceReference,
-    productReference: body.productReference,
-    // The product's name, unless there is a description of its own.
-    description: given(body.description) ?? given(body.productName),
-    contactReference: given(body.contactReference),
-    notes: given(body.notes),
-    address: toLocation(body.address),
-    price: body.price ?? undefined,
-  };
+  // The defaults of interface 2.5: the message cannot express that they are absent, and without a description the name of the product is one.
+  const { productName, description = productName, capacity = 0, acceptBookings = false, ...fields } = givenFields({ properties: commonFields }, body);
+  return { ...fields, description, capacity, acceptBookings, address: toLocation(body.address) };
 }
 
 function toEmbeddedParticipation(body: Static<typeof embeddedParticipation>): EmbeddedParticipation {
-  return {
-    reference: body.reference,
-    name: body.name,
-    email: body.email,
-    mobile: given(body.mobile),
-    note: given(body.note),
-    state: ParticipationState[body.state],
-  };
+  return { ...givenFields(embeddedParticipation, body), state: ParticipationState[body.state] };
 }

@@ -34,7 +34,7 @@ interface PriceInput {
 
 const maxPrice = 1_000_000_000;
 
-const commonFields = {
+export const commonFields = {
   // Defaults are stated in the description: generated clients treat a field with `default` as required.
   capacity: Type.Optional(optionalInteger({ ...capacityRange, description: 'Maximum number of participants; defaults to 0.' })),
   acceptBookings: Type.Optional(optionalBoolean({ description: 'Whether it is publicly bookable; defaults to false.' })),
@@ -164,10 +164,10 @@ export const createAppointmentSchema = {
   response: {
     200: wrapped('appointment', appointment, 'The appointment already exists'),
     201: Type.Unsafe<unknown>({
-      anyOf: [
-        wrapped('appointment', appointment, 'A single appointment'),
-        Type.Array(appointment, { description: 'The appointments of a series, ordered by start' }),
-      ],
+      if: { type: 'array' },
+      // eslint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
+      then: Type.Array(appointment, { description: 'The appointments of a series, ordered by start' }),
+      else: wrapped('appointment', appointment, 'A single appointment'),
       description: 'Created',
       examples: [
         { 'api-info': apiInfoValue, appointment: { ...appointmentExample, participations: [] } },

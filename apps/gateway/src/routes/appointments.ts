@@ -27,7 +27,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string):
         cursor: query.cursor,
       };
       if (list.limit === undefined) {
-        const stream = await appointmentStream(appointments, list, reply.raw);
+        const stream = await appointmentStream(appointments, list, reply);
         stream.once('error', (error) => {
           if (!reply.raw.closed) request.log.warn({ err: error }, 'a list response was aborted');
         });

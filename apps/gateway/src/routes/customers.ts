@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Customer } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { clearing, given, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { clearing, givenFields, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { invalidRequest } from '../problem.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
@@ -19,7 +18,7 @@ export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebo
           crmId,
           key: { $case: 'reference', value: { providerReference: providerRef, customerReference: customerRef } },
         });
-        return { 'api-info': apiInfoValue, customer: presentCustomer(customer!) };
+        return { 'api-info': apiInfoValue, customer: customer! };
       } catch (error) {
         // interface 7: not an error status.
         if (error instanceof DomainError && error.category === 'not_found') return reply.code(204).send(null);
@@ -28,19 +27,10 @@ export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebo
     });
 
     app.post('/provider/:providerRef/customers', { schema: createCustomerSchema }, async (request, reply) => {
-      const { body } = request;
-      requireSameProvider(request.params.providerRef, body.providerReference);
-      const { customer, created } = await customers.createCustomer({
-        crmId: request.params.crmId,
-        providerReference: request.params.providerRef,
-        customerReference: body.customerReference,
-        userName: body.userName,
-        email: given(body.email),
-        mobile: given(body.mobile),
-        note: given(body.note),
-        language: given(body.language),
-      });
-      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, customer: presentCustomer(customer!) });
+      const { params, body } = request;
+      requireSameProvider(params.providerRef, body.providerReference);
+      const { customer, created } = await customers.createCustomer({ crmId: params.crmId, ...givenFields(createCustomerSchema.body, body) });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, customer: customer! });
     });
 
     app.put('/provider/:providerRef/customers/:customerRef', { schema: updateCustomerSchema }, async (request) => {
@@ -56,7 +46,7 @@ export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebo
         note: clearing(body.note),
         language: clearing(body.language),
       });
-      return { 'api-info': apiInfoValue, customer: presentCustomer(customer!) };
+      return { 'api-info': apiInfoValue, customer: customer! };
     });
 
     app.delete('/provider/:providerRef/customers/:customerRef', { schema: deleteCustomerSchema }, async (request, reply) => {
@@ -90,18 +80,6 @@ function flagIsSet(value: unknown): boolean {
 function requireSameProvider(inAddress: string, inBody: string): void {
   if (inAddress === inBody) return;
   throw invalidRequest([{ pointer: '/providerReference', detail: 'must match the provider in the path' }]);
-}
-
-function presentCustomer(customer: Customer) {
-  return {
-    customerReference: customer.customerReference,
-    email: customer.email ?? null,
-    note: customer.note ?? null,
-    userName: customer.userName,
-    mobile: customer.mobile ?? null,
-    language: customer.language ?? null,
-    providerReference: customer.providerReference,
-  };
 }
 
 const customerExample = {

@@ -1,42 +1,26 @@
-import type { Location } from '@scheduling/contracts/calendar/v1';
-import { type TUnsafe, Type } from 'typebox';
-import { given, maxMessageLength, optionalLine } from '../fields.ts';
+import type { Location, PostalAddress } from '@scheduling/contracts/calendar/v1';
+import { type Static, type TUnsafe, Type } from 'typebox';
+import { givenFields, maxMessageLength, optionalLine } from '../fields.ts';
+import { nullable, nullableString } from '../schemas.ts';
 
 /** The address of timeslots and appointments: fields, or a free text such as a link to a video call. It comes back as it was given. */
 
-interface AddressInput {
-  city?: string | null;
-  zip?: string | null;
-  country?: string | null;
-  /** What the service returns for `country`, so that it can be sent back. */
-  countryCode?: string | null;
-  street?: string | null;
-  number?: string | null;
-}
+const addressFields = Type.Object({
+  city: Type.Optional(optionalLine()),
+  zip: Type.Optional(optionalLine()),
+  country: Type.Optional(optionalLine()),
+  countryCode: Type.Optional(optionalLine({ description: 'Alias of `country`, so that a returned address can be sent back.' })),
+  street: Type.Optional(optionalLine()),
+  number: Type.Optional(optionalLine()),
+});
+
+type AddressInput = Static<typeof addressFields>;
 
 export function toLocation(input: AddressInput | string | null | undefined): Location | undefined {
   if (input === null || input === undefined || input === '') return undefined;
   if (typeof input === 'string') return { kind: { $case: 'text', value: input } };
-  return {
-    kind: {
-      $case: 'address',
-      value: {
-        city: given(input.city),
-        countryCode: given(input.country) ?? given(input.countryCode),
-        street: given(input.street),
-        number: given(input.number),
-        zip: given(input.zip),
-      },
-    },
-  };
-}
-
-export function presentLocation(location: Location | undefined) {
-  const kind = location?.kind;
-  if (kind === undefined) return null;
-  if (kind.$case === 'text') return kind.value;
-  const { city, countryCode, street, number, zip } = kind.value;
-  return { city: city ?? null, countryCode: countryCode ?? null, street: street ?? null, number: number ?? null, zip: zip ?? null };
+  const { country, countryCode, ...lines } = givenFields(addressFields, input);
+  return { kind: { $case: 'address', value: { ...lines, countryCode: country ?? countryCode } } };
 }
 
 export const addressInput: TUnsafe<AddressInput | string | null> = Type.Unsafe({
@@ -44,21 +28,14 @@ export const addressInput: TUnsafe<AddressInput | string | null> = Type.Unsafe({
   description: 'An address object, or a string such as a link to a video call.',
   maxLength: maxMessageLength,
   format: 'text',
-  properties: {
-    city: optionalLine(),
-    zip: optionalLine(),
-    country: optionalLine(),
-    countryCode: optionalLine({ description: 'Alias of `country`, so that a returned address can be sent back.' }),
-    street: optionalLine(),
-    number: optionalLine(),
-  },
+  properties: addressFields.properties,
 });
 
-const nullableText = { type: ['string', 'null'] };
+const addressNames = ['city', 'countryCode', 'street', 'number', 'zip'];
 
-export const address: TUnsafe<ReturnType<typeof presentLocation>> = Type.Unsafe({
-  type: ['object', 'string', 'null'],
+export const address = nullable<PostalAddress | string>({
+  type: ['object', 'string'],
   description: 'As given on creation: an address object or a string.',
-  required: ['city', 'countryCode', 'street', 'number', 'zip'],
-  properties: { city: nullableText, countryCode: nullableText, street: nullableText, number: nullableText, zip: nullableText },
+  required: addressNames,
+  properties: Object.fromEntries(addressNames.map((name) => [name, nullableString()])),
 });

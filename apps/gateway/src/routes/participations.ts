@@ -3,9 +3,9 @@ import { type Participation, ParticipationState } from '@scheduling/contracts/ca
 import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { flag, given, line, oneOf, optionalText, pathReference } from '../fields.ts';
+import { flag, givenFields, line, oneOf, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, instant, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, instant, nullable, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.3. */
@@ -16,14 +16,9 @@ export function participationRoutes({ participations }: Clients): FastifyPluginA
       const { participation, created } = await participations.createParticipation({
         crmId: params.crmId,
         providerReference: params.providerRef,
-        reference: body.reference,
-        appointmentReference: body.appointmentReference,
-        customerReference: body.customerReference,
+        ...givenFields(createParticipationSchema.body, body),
+        ...givenFields(createParticipationSchema.querystring, query),
         state: ParticipationState[body.state],
-        message: given(body.message),
-        ignoreCapacity: query.ignoreCapacity,
-        onDuplicateRaise: query.onDuplicateRaise,
-        sendMails: query.sendMails,
       });
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, participation: presentParticipation(participation!) });
     });
@@ -34,10 +29,9 @@ export function participationRoutes({ participations }: Clients): FastifyPluginA
         crmId: params.crmId,
         providerReference: params.providerRef,
         participationReference: params.participationRef,
+        ...givenFields(updateParticipationSchema.body, body),
+        ...givenFields(updateParticipationSchema.querystring, query),
         state: ParticipationState[body.state],
-        message: given(body.message),
-        ignoreCapacity: query.ignoreCapacity,
-        sendMails: query.sendMails,
       });
       return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
     });
@@ -47,14 +41,10 @@ export function participationRoutes({ participations }: Clients): FastifyPluginA
 /** As it is on its own and in an appointment (interface 2.6). */
 export function presentParticipation(participation: Participation) {
   return {
-    reference: participation.reference,
-    email: participation.email ?? null,
-    mobile: participation.mobile ?? null,
-    name: participation.name,
-    note: participation.note ?? null,
+    ...participation,
     state: presentEnum(ParticipationState, participation.state),
     messages: participation.messages.length > 0 ? participation.messages : null,
-    ...(participation.expiresAt !== undefined && { expiresAt: presentInstant(participation.expiresAt) }),
+    expiresAt: participation.expiresAt && presentInstant(participation.expiresAt),
   };
 }
 
@@ -81,8 +71,8 @@ export const participation = Type.Object(
     name: Type.String(),
     note: nullableString(),
     state: oneOf(participationStates),
-    messages: Type.Unsafe<string[] | null>({
-      type: ['array', 'null'],
+    messages: nullable<string[]>({
+      type: 'array',
       items: { type: 'string' },
       description: 'Messages sent with the participation, oldest first.',
     }),

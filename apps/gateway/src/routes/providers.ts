@@ -1,32 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Provider } from '@scheduling/contracts/identity/v1';
+import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { given, line, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { givenFields, line, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
-import { branches } from './branches.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.7. */
 export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/provider', { schema: createProviderSchema }, async (request, reply) => {
-      const { body } = request;
-      const { provider, created } = await identity.createProvider({
-        crmId: request.params.crmId,
-        reference: body.reference,
-        ownerReference: body.ownerReference,
-        accountReference: body.accountReference,
-        name: body.name,
-        email: given(body.email),
-        mobile: given(body.mobile),
-        phone: given(body.phone),
-        impressum: given(body.impressum),
-        branch: given(body.branch),
-        subbranch: given(body.subbranch),
-        timeZone: given(body.timeZone),
-      });
+      const { params, body } = request;
+      const { provider, created } = await identity.createProvider({ crmId: params.crmId, ...givenFields(createProviderSchema.body, body) });
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, provider: presentProvider(provider!) });
     });
 
@@ -39,20 +26,7 @@ export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox
 }
 
 function presentProvider(provider: Provider) {
-  return {
-    reference: provider.reference,
-    ownerReference: provider.ownerReference,
-    accountReference: provider.accountReference,
-    name: provider.name,
-    email: provider.email ?? null,
-    mobile: provider.mobile ?? null,
-    phone: provider.phone ?? null,
-    impressum: provider.impressum ?? null,
-    branch: provider.branch ?? null,
-    subbranch: provider.subbranch ?? null,
-    timeZone: provider.timeZone,
-    uuid: provider.id,
-  };
+  return { ...provider, uuid: provider.id };
 }
 
 const providerExample = {
@@ -75,7 +49,7 @@ const provider = Type.Object(
     mobile: nullableString(),
     phone: nullableString(),
     impressum: nullableString(),
-    branch: Type.Unsafe<string | null>({ type: ['string', 'null'], enum: [...branches, null] }),
+    branch: nullableString({ enum: [...branches, null] }),
     subbranch: nullableString(),
     timeZone: Type.String({ description: 'IANA time zone in which the provider’s local date-times are interpreted.' }),
     uuid: Type.String({ format: 'uuid' }),

@@ -3,24 +3,24 @@ import type { AddStaffRequest } from '@scheduling/contracts/identity/v1';
 import { spokenLanguage } from '@scheduling/runtime';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { alternative, given, line, optionalLine, pathReference } from '../fields.ts';
+import { alternative, givenFields, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
-import { personFields, presentUser, spokenLanguageTags, user } from './users.ts';
+import { personFields, spokenLanguageTags, user } from './users.ts';
 
 /** The users with access to a provider (interface 4.7). */
 export function staffRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/provider/:providerRef/staff', { schema: listStaffSchema }, async (request) => {
       const { users } = await identity.listStaff({ crmId: request.params.crmId, providerReference: request.params.providerRef });
-      return users.map(presentUser);
+      return users;
     });
 
     app.post('/provider/:providerRef/staff', { schema: addStaffSchema }, async (request, reply) => {
       const { crmId, providerRef } = request.params;
       const { user, added } = await identity.addStaff({ crmId, providerReference: providerRef, member: memberOf(request.body) });
-      return reply.code(added ? 201 : 200).send({ 'api-info': apiInfoValue, user: presentUser(user!) });
+      return reply.code(added ? 201 : 200).send({ 'api-info': apiInfoValue, user: user! });
     });
 
     app.delete('/provider/:providerRef/staff/:userRef', { schema: removeStaffSchema }, async (request, reply) => {
@@ -33,18 +33,8 @@ export function staffRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
 
 function memberOf(body: Static<typeof existingUser> | Static<typeof invitation>): AddStaffRequest['member'] {
   if (isExistingUser(body)) return { $case: 'userReference', value: body.reference };
-  return {
-    $case: 'invitation',
-    value: {
-      email: body.email,
-      username: body.username,
-      lastName: body.lastName,
-      firstName: given(body.firstName),
-      phone: given(body.phone),
-      mobile: given(body.mobile),
-      language: spokenLanguage(given(body.language)),
-    },
-  };
+  const person = givenFields(invitation, body);
+  return { $case: 'invitation', value: { ...person, language: spokenLanguage(person.language) } };
 }
 
 function isExistingUser(body: Static<typeof existingUser> | Static<typeof invitation>): body is Static<typeof existingUser> {

@@ -3,13 +3,13 @@ import { type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/cont
 import { enumNames } from '@scheduling/rpc';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { capacityRange, dateTime, given, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
+import { capacityRange, dateTime, givenFields, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
-import { address, addressInput, presentLocation, toLocation } from './locations.ts';
+import { address, addressInput, toLocation } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.1. */
@@ -31,10 +31,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): Fasti
         crmId: params.crmId,
         providerReference: params.providerRef,
         resourceReference: params.resourceRef,
-        from: query.from,
-        to: query.to,
-        limit: query.limit,
-        cursor: query.cursor,
+        ...givenFields(listTimeslotsSchema.querystring, query),
       });
       if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
       return found.map(presentTimeslot);
@@ -46,11 +43,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): Fasti
         crmId: params.crmId,
         providerReference: params.providerRef,
         timeslotReference: params.timeslotRef,
-        start: body.start,
-        end: body.end,
-        raster: body.raster,
-        defaultCapacity: body.defaultCapacity,
-        defaultAcceptBookings: body.defaultAcceptBookings,
+        ...givenFields(updateTimeslotSchema.body, body),
         state: body.state && TimeslotState[body.state],
       });
       return { 'api-info': apiInfoValue, timeslot: presentTimeslot(timeslot!) };
@@ -66,13 +59,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): Fasti
 
 function toNewTimeslot(body: Static<typeof newTimeslot>): NewTimeslot {
   return {
-    reference: given(body.reference),
-    resourceReference: body.resourceReference,
-    start: given(body.start),
-    end: body.end,
-    raster: body.raster,
-    defaultCapacity: body.defaultCapacity,
-    defaultAcceptBookings: body.defaultAcceptBookings,
+    ...givenFields(newTimeslot, body),
     address: toLocation(body.address),
     state: TimeslotState[body.state],
   };
@@ -80,14 +67,10 @@ function toNewTimeslot(body: Static<typeof newTimeslot>): NewTimeslot {
 
 function presentTimeslot(timeslot: Timeslot) {
   return {
-    reference: timeslot.reference,
-    resourceReference: timeslot.resourceReference,
+    ...timeslot,
     start: presentInstant(timeslot.start),
     end: presentInstant(timeslot.end),
-    raster: timeslot.raster,
-    defaultCapacity: timeslot.defaultCapacity,
-    defaultAcceptBookings: timeslot.defaultAcceptBookings,
-    address: presentLocation(timeslot.address),
+    address: timeslot.address?.kind?.value,
     state: presentEnum(TimeslotState, timeslot.state),
     appointments: timeslot.appointments.map(presentAppointment),
   };

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { User } from '@scheduling/contracts/identity/v1';
 import { spokenLanguage, spokenLanguages } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
@@ -23,31 +22,18 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
         mobile: clearing(body.mobile),
         language: spokenLanguage(request.cookies['SERVICE_LANG']),
       });
-      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, user: presentUser(user!) });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, user: user! });
     });
 
     app.get('/user/:reference', { schema: getUserSchema }, async (request) => {
       const { user } = await identity.getUser(request.params);
-      return { 'api-info': apiInfoValue, user: presentUser(user!) };
+      return { 'api-info': apiInfoValue, user: user! };
     });
 
     app.post('/user/:reference/verification', { schema: requestVerificationSchema }, async (request, reply) => {
       await identity.requestVerification(request.params);
       return reply.code(204).send(null);
     });
-  };
-}
-
-export function presentUser(user: User) {
-  return {
-    reference: user.reference ?? null,
-    email: user.email,
-    username: user.username,
-    lastName: user.lastName,
-    firstName: user.firstName ?? null,
-    phone: user.phone ?? null,
-    mobile: user.mobile ?? null,
-    emailVerified: user.emailVerified,
   };
 }
 

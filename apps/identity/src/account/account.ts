@@ -3,17 +3,17 @@ import type { Kysely, Selectable } from 'kysely';
 import type { AccountTable, IdentitySchema } from '../db/schema.ts';
 
 /** With the reference of its owner, who always has one: only users with a reference become owners. */
-export type AccountRow = Selectable<AccountTable> & { owner_reference: string };
+export type AccountRow = Selectable<AccountTable> & { ownerReference: string };
 
 export type AccountKey = { crmId: string } & ({ reference: string } | { id: string });
 
 export function findAccount(db: Kysely<IdentitySchema>, key: AccountKey): Promise<AccountRow | undefined> {
   const query = db
     .selectFrom('account')
-    .innerJoin('app_user', (join) => join.onRef('app_user.crm_id', '=', 'account.crm_id').onRef('app_user.id', '=', 'account.owner_id'))
+    .innerJoin('appUser', (join) => join.onRef('appUser.crmId', '=', 'account.crmId').onRef('appUser.id', '=', 'account.ownerId'))
     .selectAll('account')
-    .select((select) => select.ref('app_user.reference').$notNull().as('owner_reference'))
-    .where('account.crm_id', '=', key.crmId);
+    .select((select) => select.ref('appUser.reference').$notNull().as('ownerReference'))
+    .where('account.crmId', '=', key.crmId);
   return 'id' in key
     ? query.where('account.id', '=', key.id).executeTakeFirst()
     : query.where('account.reference', '=', key.reference).executeTakeFirst();

@@ -1,10 +1,9 @@
 import { DomainError } from '@scheduling/errors';
-import { transactOnce } from '@scheduling/postgres';
+import { emptyToNull, transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema, InvoiceAddress } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
-import { emptyToNull } from '../field/optional-text.ts';
 import { findUserByReference } from '../user/get-user.ts';
 import { type AccountRow, findAccount, requireAccount } from './account.ts';
 
@@ -53,18 +52,16 @@ async function createOrFindAccount(
 }
 
 async function insertAccount(tx: Transaction<IdentitySchema>, ownerId: string, request: CreateAccount): Promise<boolean> {
+  const { crmId, accountReference: reference, branch, invoiceAddress, invoiceContactName, invoiceCompanyName, invoiceTaxId, email } = request;
   const inserted = await tx
     .insertInto('account')
     .values({
-      crm_id: request.crmId,
-      reference: request.accountReference,
-      owner_id: ownerId,
-      branch: request.branch,
-      invoice_address: request.invoiceAddress === undefined ? null : JSON.stringify(request.invoiceAddress),
-      invoice_contact_name: emptyToNull(request.invoiceContactName),
-      invoice_company_name: emptyToNull(request.invoiceCompanyName),
-      invoice_tax_id: emptyToNull(request.invoiceTaxId),
-      email: emptyToNull(request.email),
+      crmId,
+      reference,
+      ownerId,
+      branch,
+      invoiceAddress: invoiceAddress && JSON.stringify(invoiceAddress),
+      ...emptyToNull({ invoiceContactName, invoiceCompanyName, invoiceTaxId, email }),
     })
     .onConflict((conflict) => conflict.constraint('account_reference_key').doNothing())
     .returning('id')

@@ -14,26 +14,26 @@ const useNotNoted = sql<boolean>`api_key.last_used_at IS NULL OR api_key.last_us
 
 /** The CRM whose key has this SHA-256 hash and is active by the database's clock. Rejects with `key.invalid`. */
 export async function authenticateKey(dependencies: IdentityDependencies, keyHash: Buffer): Promise<AuthenticatedKey> {
-  const { prefix, expires_at, use_not_noted, ...crm } = await dependencies.database.kysely
-    .selectFrom('api_key')
-    .innerJoin('crm', 'crm.crm_id', 'api_key.crm_id')
+  const { prefix, expiresAt, isUseNotNoted, ...crm } = await dependencies.database.kysely
+    .selectFrom('apiKey')
+    .innerJoin('crm', 'crm.crmId', 'apiKey.crmId')
     .selectAll('crm')
-    .select(['api_key.prefix', 'api_key.expires_at', useNotNoted.as('use_not_noted')])
-    .where('api_key.key_hash', '=', keyHash)
+    .select(['apiKey.prefix', 'apiKey.expiresAt', useNotNoted.as('isUseNotNoted')])
+    .where('apiKey.keyHash', '=', keyHash)
     .where(active)
     .executeTakeFirstOrThrow(() => new DomainError('key.invalid'));
   // Nobody waits for this write, and its failure costs nothing but a later time.
-  if (use_not_noted) void noteUse(dependencies, keyHash);
-  return { crm, prefix, expiresAt: expires_at };
+  if (isUseNotNoted) void noteUse(dependencies, keyHash);
+  return { crm, prefix, expiresAt };
 }
 
 /** The condition is checked again under the row's lock, so of many at once one writes. */
 async function noteUse({ database, logger }: IdentityDependencies, keyHash: Buffer): Promise<void> {
   try {
     await database.kysely
-      .updateTable('api_key')
-      .set({ last_used_at: sql<Date>`now()` })
-      .where('key_hash', '=', keyHash)
+      .updateTable('apiKey')
+      .set({ lastUsedAt: sql<Date>`now()` })
+      .where('keyHash', '=', keyHash)
       .where(useNotNoted)
       .execute();
   } catch (error) {

@@ -13,8 +13,8 @@ export async function createKey(
   const row = await database.transaction(async (tx) => {
     await requireCrm(tx, crmId);
     const inserted = await tx
-      .insertInto('api_key')
-      .values({ crm_id: crmId, prefix, key_hash: hash, expires_at: expiresAt ?? null })
+      .insertInto('apiKey')
+      .values({ crmId, prefix, keyHash: hash, expiresAt: expiresAt ?? null })
       .returningAll()
       .returning(sql<boolean>`coalesce(expires_at <= now(), false)`.as('expired'))
       .executeTakeFirstOrThrow();

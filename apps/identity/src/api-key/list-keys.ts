@@ -6,5 +6,5 @@ import type { ApiKeyRow } from './api-key.ts';
 export async function listKeys({ database }: IdentityDependencies, crmId: string): Promise<ApiKeyRow[]> {
   await requireCrm(database.kysely, crmId);
   // A version 7 uuid begins with the time it was made.
-  return database.kysely.selectFrom('api_key').selectAll().where('crm_id', '=', crmId).orderBy('id', 'desc').execute();
+  return database.kysely.selectFrom('apiKey').selectAll().where('crmId', '=', crmId).orderBy('id', 'desc').execute();
 }

@@ -9,18 +9,18 @@ import type { ApiKeyRow } from './api-key.ts';
 export async function revokeKey({ database }: IdentityDependencies, prefix: string): Promise<ApiKeyRow> {
   return database.transaction(async (tx) => {
     const revoked = await tx
-      .updateTable('api_key')
-      .set({ revoked_at: sql<Date>`now()` })
+      .updateTable('apiKey')
+      .set({ revokedAt: sql<Date>`now()` })
       .where('prefix', '=', prefix)
-      .where('revoked_at', 'is', null)
+      .where('revokedAt', 'is', null)
       .returningAll()
       .executeTakeFirst();
     if (revoked !== undefined) {
-      await appendEvent(tx, events.apiKeyRevoked, { crmId: revoked.crm_id, keyHash: revoked.key_hash });
+      await appendEvent(tx, events.apiKeyRevoked, { crmId: revoked.crmId, keyHash: revoked.keyHash });
       return revoked;
     }
     return tx
-      .selectFrom('api_key')
+      .selectFrom('apiKey')
       .selectAll()
       .where('prefix', '=', prefix)
       .executeTakeFirstOrThrow(() => new DomainError('key.not_found'));

@@ -14,8 +14,8 @@ export async function createCrm({ database }: IdentityDependencies, request: Crm
   if (errors.length > 0) throw crmInvalid(errors);
   return database.kysely
     .insertInto('crm')
-    .values({ crm_id: request.crmId, ...settingColumns(request) })
-    .onConflict((conflict) => conflict.column('crm_id').doNothing())
+    .values({ crmId: request.crmId, ...settingColumns(request) })
+    .onConflict((conflict) => conflict.column('crmId').doNothing())
     .returningAll()
     .executeTakeFirstOrThrow(() => new DomainError('crm.exists'));
 }

@@ -1,8 +1,8 @@
 import { DomainError, type FieldError } from '@scheduling/errors';
+import { emptyToNull } from '@scheduling/postgres';
 import { isEmailAddress, parseLanguageTag } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { CrmTable } from '../db/schema.ts';
-import { emptyToNull } from '../field/optional-text.ts';
 import { parseTimeZone } from '../field/time-zone.ts';
 
 export type CrmRow = Selectable<CrmTable>;
@@ -44,16 +44,14 @@ export function settingErrors(settings: CrmSettings): FieldError[] {
   return errors;
 }
 
-/** The columns of the settings that are given; an insert without a column takes its default. Settings without {@link settingErrors} only. */
+/** The columns of the settings. One that is undefined keeps its value, or takes the default in an insert. Settings without {@link settingErrors} only. */
 export function settingColumns(settings: CrmSettings) {
   const { name, language, timeZone, senderName, senderAddress, notifyOnCustomerDeletion, requestsPerMinute } = settings;
   return {
-    ...(name !== undefined && { name: emptyToNull(name) }),
-    ...(language !== undefined && { language: parseLanguageTag(language) }),
-    ...(timeZone !== undefined && { time_zone: parseTimeZone(timeZone) }),
-    ...(senderName !== undefined && { sender_name: emptyToNull(senderName) }),
-    ...(senderAddress !== undefined && { sender_address: emptyToNull(senderAddress) }),
-    ...(notifyOnCustomerDeletion !== undefined && { notify_on_customer_deletion: notifyOnCustomerDeletion }),
-    ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
+    ...emptyToNull({ name, senderName, senderAddress }),
+    language: language && parseLanguageTag(language),
+    timeZone: timeZone && parseTimeZone(timeZone),
+    notifyOnCustomerDeletion,
+    requestsPerMinute,
   };
 }

@@ -10,9 +10,9 @@ export function getCrm({ database }: IdentityDependencies, crmId: string): Promi
 }
 
 export function listCrms({ database }: IdentityDependencies): Promise<CrmRow[]> {
-  return database.kysely.selectFrom('crm').selectAll().orderBy('crm_id').execute();
+  return database.kysely.selectFrom('crm').selectAll().orderBy('crmId').execute();
 }
 
 export function requireCrm(db: Kysely<IdentitySchema>, crmId: string): Promise<CrmRow> {
-  return db.selectFrom('crm').selectAll().where('crm_id', '=', crmId).executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
+  return db.selectFrom('crm').selectAll().where('crmId', '=', crmId).executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
 }

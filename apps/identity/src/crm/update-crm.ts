@@ -12,11 +12,11 @@ export async function updateCrm({ database }: IdentityDependencies, request: Crm
   return database.transaction(async (tx) => {
     const crm = await tx
       .updateTable('crm')
-      .set({ ...settingColumns(request), updated_at: sql<Date>`now()` })
-      .where('crm_id', '=', request.crmId)
+      .set({ ...settingColumns(request), updatedAt: sql<Date>`now()` })
+      .where('crmId', '=', request.crmId)
       .returningAll()
       .executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
-    await appendEvent(tx, events.crmChanged, { crmId: crm.crm_id });
+    await appendEvent(tx, events.crmChanged, { crmId: crm.crmId });
     return crm;
   });
 }

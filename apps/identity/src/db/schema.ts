@@ -4,80 +4,80 @@ import type { ColumnType, Generated } from 'kysely';
 
 export interface IdentitySchema extends MessagingSchema, IdempotencySchema {
   crm: CrmTable;
-  api_key: ApiKeyTable;
-  app_user: UserTable;
-  email_verification: EmailVerificationTable;
+  apiKey: ApiKeyTable;
+  appUser: UserTable;
+  emailVerification: EmailVerificationTable;
   account: AccountTable;
   provider: ProviderTable;
-  provider_staff: ProviderStaffTable;
+  providerStaff: ProviderStaffTable;
 }
 
 export interface CrmTable {
-  crm_id: string;
+  crmId: string;
   /** Null: the crm_id. */
   name: string | null;
   language: Generated<string>;
-  time_zone: Generated<string>;
+  timeZone: Generated<string>;
   /** Null: the name. */
-  sender_name: string | null;
+  senderName: string | null;
   /** Null: the service's own address. */
-  sender_address: string | null;
-  notify_on_customer_deletion: Generated<boolean>;
+  senderAddress: string | null;
+  notifyOnCustomerDeletion: Generated<boolean>;
   /** 0: no limit. */
-  requests_per_minute: Generated<number>;
-  created_at: Generated<Date>;
-  updated_at: Generated<Date>;
+  requestsPerMinute: Generated<number>;
+  createdAt: Generated<Date>;
+  updatedAt: Generated<Date>;
 }
 
 export interface ApiKeyTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
   /** The first characters of the key, by which people tell keys apart. */
   prefix: string;
   /** SHA-256 of the key. */
-  key_hash: Buffer;
-  created_at: Generated<Date>;
-  expires_at: Date | null;
-  revoked_at: Date | null;
+  keyHash: Buffer;
+  createdAt: Generated<Date>;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
   /** Right to a minute. */
-  last_used_at: Date | null;
+  lastUsedAt: Date | null;
 }
 
 /** Named so because `user` is a reserved word of SQL. */
 export interface UserTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
   /** Null for an invited person whom the CRM has not created as a user yet. */
   reference: string | null;
   email: string;
   /** Folded by `caseInsensitiveKey`, as username_key is. */
-  email_key: string;
+  emailKey: string;
   /** The address was derived because the given one belongs to somebody else; nothing is ever sent to it. */
-  email_generated: boolean;
-  email_verified_at: Date | null;
+  emailGenerated: boolean;
+  emailVerifiedAt: Date | null;
   username: string;
-  username_key: string;
-  last_name: string;
-  first_name: string | null;
+  usernameKey: string;
+  lastName: string;
+  firstName: string | null;
   phone: string | null;
   mobile: string | null;
   language: string;
-  created_at: Generated<Date>;
-  updated_at: Generated<Date>;
+  createdAt: Generated<Date>;
+  updatedAt: Generated<Date>;
 }
 
 /** The latest verification of a user's address. It takes the place of an earlier one, which makes the earlier link unknown. */
 export interface EmailVerificationTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
-  user_id: string;
+  userId: string;
   /** SHA-256 of the token; null until the mail is written. */
-  token_hash: Buffer | null;
-  expires_at: Date | null;
-  used_at: Date | null;
+  tokenHash: Buffer | null;
+  expiresAt: Date | null;
+  usedAt: Date | null;
   /** When its mails were requested, those of the last 24 hours at least; they outlast a verification that is replaced. */
-  requested_at: Generated<Date[]>;
-  created_at: Generated<Date>;
+  requestedAt: Generated<Date[]>;
+  createdAt: Generated<Date>;
 }
 
 export interface InvoiceAddress {
@@ -89,25 +89,25 @@ export interface InvoiceAddress {
 }
 
 export interface AccountTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
   reference: string;
-  owner_id: string;
+  ownerId: string;
   branch: string;
-  invoice_address: ColumnType<InvoiceAddress | null, string | null, never>;
-  invoice_contact_name: string | null;
-  invoice_company_name: string | null;
-  invoice_tax_id: string | null;
+  invoiceAddress: ColumnType<InvoiceAddress | null, string | null, never>;
+  invoiceContactName: string | null;
+  invoiceCompanyName: string | null;
+  invoiceTaxId: string | null;
   email: string | null;
-  created_at: Generated<Date>;
+  createdAt: Generated<Date>;
 }
 
 export interface ProviderTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
   reference: string;
-  owner_id: string;
-  account_id: string;
+  ownerId: string;
+  accountId: string;
   name: string;
   email: string | null;
   mobile: string | null;
@@ -115,15 +115,15 @@ export interface ProviderTable {
   impressum: string | null;
   branch: string | null;
   subbranch: string | null;
-  time_zone: string;
+  timeZone: string;
   version: Generated<number>;
-  created_at: Generated<Date>;
+  createdAt: Generated<Date>;
 }
 
 /** Who has access to a provider; the owner always has a row. */
 export interface ProviderStaffTable {
-  crm_id: string;
-  provider_id: string;
-  user_id: string;
-  added_at: Generated<Date>;
+  crmId: string;
+  providerId: string;
+  userId: string;
+  addedAt: Generated<Date>;
 }

@@ -1,14 +1,13 @@
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { transactOnce } from '@scheduling/postgres';
+import { emptyToNull, transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import { findAccount } from '../account/account.ts';
 import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
-import { emptyToNull } from '../field/optional-text.ts';
 import { parseTimeZone } from '../field/time-zone.ts';
 import { insertStaff } from '../staff/add-staff.ts';
 import { findUserByReference } from '../user/get-user.ts';
@@ -54,20 +53,19 @@ async function createOrFindProvider(
 ): Promise<{ provider: ProviderRow; created: boolean }> {
   const known = await findProvider(tx, request);
   if (known !== undefined) return { provider: known, created: false };
-  const timeZone = checkTimeZone(emptyToNull(request.timeZone));
-  if (emptyToNull(request.branch) !== null) checkBranch(request.branch!);
-  const created = await insertProvider(tx, request, timeZone);
+  const timeZone = request.timeZone ? checkTimeZone(request.timeZone) : undefined;
+  if (request.branch) checkBranch(request.branch);
+  const created = await insertProvider(tx, { ...request, timeZone });
   const provider = await requireProvider(tx, request);
   // Otherwise another request with this reference was faster.
   if (created) {
-    await insertStaff(tx, provider, provider.owner_id);
-    await appendEvent(tx, events.providerChanged, { crmId: provider.crm_id, providerId: provider.id, version: provider.version });
+    await insertStaff(tx, provider, provider.ownerId);
+    await appendEvent(tx, events.providerChanged, { crmId: provider.crmId, providerId: provider.id, version: provider.version });
   }
   return { provider, created };
 }
 
-function checkTimeZone(given: string | null): string | null {
-  if (given === null) return null;
+function checkTimeZone(given: string): string {
   const timeZone = parseTimeZone(given);
   if (timeZone === undefined) {
     throw new DomainError('provider.time_zone_unknown', { errors: [{ pointer: '/timeZone', detail: 'must be the IANA name of a time zone' }] });
@@ -75,8 +73,8 @@ function checkTimeZone(given: string | null): string | null {
   return timeZone;
 }
 
-async function insertProvider(tx: Transaction<IdentitySchema>, request: CreateProvider, timeZone: string | null): Promise<boolean> {
-  const { crmId } = request;
+async function insertProvider(tx: Transaction<IdentitySchema>, request: CreateProvider): Promise<boolean> {
+  const { crmId, reference, name, email, mobile, phone, impressum, branch, subbranch } = request;
   const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
   if (owner === undefined) throw new DomainError('provider.owner_not_found');
   const account = await findAccount(tx, { crmId, reference: request.accountReference });
@@ -84,18 +82,13 @@ async function insertProvider(tx: Transaction<IdentitySchema>, request: CreatePr
   const inserted = await tx
     .insertInto('provider')
     .values({
-      crm_id: crmId,
-      reference: request.reference,
-      owner_id: owner.id,
-      account_id: account.id,
-      name: request.name,
-      email: emptyToNull(request.email),
-      mobile: emptyToNull(request.mobile),
-      phone: emptyToNull(request.phone),
-      impressum: emptyToNull(request.impressum),
-      branch: emptyToNull(request.branch),
-      subbranch: emptyToNull(request.subbranch),
-      time_zone: timeZone ?? (await requireCrm(tx, crmId)).time_zone,
+      crmId,
+      reference,
+      ownerId: owner.id,
+      accountId: account.id,
+      name,
+      ...emptyToNull({ email, mobile, phone, impressum, branch, subbranch }),
+      timeZone: request.timeZone ?? (await requireCrm(tx, crmId)).timeZone,
     })
     .onConflict((conflict) => conflict.constraint('provider_reference_key').doNothing())
     .returning('id')

@@ -47,14 +47,14 @@ async function giveAccess(
 /** False when the user had access already. */
 export async function insertStaff(
   tx: Transaction<IdentitySchema>,
-  provider: { crm_id: string; id: string },
+  provider: { crmId: string; id: string },
   userId: string,
 ): Promise<boolean> {
   const inserted = await tx
-    .insertInto('provider_staff')
-    .values({ crm_id: provider.crm_id, provider_id: provider.id, user_id: userId })
-    .onConflict((conflict) => conflict.columns(['crm_id', 'provider_id', 'user_id']).doNothing())
-    .returning('user_id')
+    .insertInto('providerStaff')
+    .values({ crmId: provider.crmId, providerId: provider.id, userId })
+    .onConflict((conflict) => conflict.columns(['crmId', 'providerId', 'userId']).doNothing())
+    .returning('userId')
     .executeTakeFirst();
   return inserted !== undefined;
 }

@@ -10,15 +10,15 @@ export async function listStaff(
 ): Promise<UserRow[]> {
   const provider = await requireProvider(database.kysely, { crmId, reference: providerReference });
   return database.kysely
-    .selectFrom('provider_staff')
-    .innerJoin('app_user', (join) =>
-      join.onRef('app_user.crm_id', '=', 'provider_staff.crm_id').onRef('app_user.id', '=', 'provider_staff.user_id'),
+    .selectFrom('providerStaff')
+    .innerJoin('appUser', (join) =>
+      join.onRef('appUser.crmId', '=', 'providerStaff.crmId').onRef('appUser.id', '=', 'providerStaff.userId'),
     )
-    .selectAll('app_user')
-    .where('provider_staff.crm_id', '=', crmId)
-    .where('provider_staff.provider_id', '=', provider.id)
-    .orderBy(sql`app_user.id = ${provider.owner_id}`, 'desc')
-    .orderBy('provider_staff.added_at')
-    .orderBy('app_user.id')
+    .selectAll('appUser')
+    .where('providerStaff.crmId', '=', crmId)
+    .where('providerStaff.providerId', '=', provider.id)
+    .orderBy(sql`app_user.id = ${provider.ownerId}`, 'desc')
+    .orderBy('providerStaff.addedAt')
+    .orderBy('appUser.id')
     .execute();
 }

@@ -16,13 +16,13 @@ export async function removeStaff({ database }: IdentityDependencies, { crmId, p
     const provider = await requireProvider(tx, { crmId, reference: providerReference });
     const user = await findUserByReference(tx, { crmId, reference: userReference });
     if (user === undefined) throw new DomainError('staff.not_found');
-    if (user.id === provider.owner_id) throw new DomainError('staff.owner');
+    if (user.id === provider.ownerId) throw new DomainError('staff.owner');
     await tx
-      .deleteFrom('provider_staff')
-      .where('crm_id', '=', crmId)
-      .where('provider_id', '=', provider.id)
-      .where('user_id', '=', user.id)
-      .returning('user_id')
+      .deleteFrom('providerStaff')
+      .where('crmId', '=', crmId)
+      .where('providerId', '=', provider.id)
+      .where('userId', '=', user.id)
+      .returning('userId')
       .executeTakeFirstOrThrow(() => new DomainError('staff.not_found'));
   });
 }

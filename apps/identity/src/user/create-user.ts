@@ -1,11 +1,10 @@
 import { DomainError } from '@scheduling/errors';
-import { transactOnce } from '@scheduling/postgres';
+import { emptyToNull, transactOnce } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { derivedAddresses } from '../field/email-address.ts';
-import { emptyToNull } from '../field/optional-text.ts';
 import { startVerification } from '../verification/start-verification.ts';
 import { findUserByEmail, findUserByReference, requireUser } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
@@ -49,24 +48,18 @@ async function createOrFindUser(tx: Transaction<IdentitySchema>, request: Create
   const known = await findUserByReference(tx, request);
   if (known !== undefined) return { user: await updateUser(tx, known, request), created: false };
   const holder = await findUserByEmail(tx, email);
-  if (holder?.crm_id === crmId && holder.reference === null) return { user: await adoptInvited(tx, holder, request), created: false };
+  if (holder?.crmId === crmId && holder.reference === null) return { user: await adoptInvited(tx, holder, request), created: false };
   const derivedEmail = holder === undefined ? undefined : await findFreeDerivedAddress(tx, email);
   return { user: await insertUser(tx, { crmId, reference, person: request, derivedEmail }), created: true };
 }
 
 /** Absent keeps, empty clears. */
 function updateUser(tx: Transaction<IdentitySchema>, user: UserRow, request: CreateUser, reference = user.reference): Promise<UserRow> {
+  const { lastName, firstName, phone, mobile } = request;
   return tx
-    .updateTable('app_user')
-    .set({
-      reference,
-      last_name: request.lastName,
-      ...(request.firstName !== undefined && { first_name: emptyToNull(request.firstName) }),
-      ...(request.phone !== undefined && { phone: emptyToNull(request.phone) }),
-      ...(request.mobile !== undefined && { mobile: emptyToNull(request.mobile) }),
-      updated_at: sql<Date>`now()`,
-    })
-    .where('crm_id', '=', user.crm_id)
+    .updateTable('appUser')
+    .set({ reference, lastName, ...emptyToNull({ firstName, phone, mobile }), updatedAt: sql<Date>`now()` })
+    .where('crmId', '=', user.crmId)
     .where('id', '=', user.id)
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -79,20 +72,20 @@ async function adoptInvited(tx: Transaction<IdentitySchema>, invited: UserRow, r
 }
 
 /** Takes back what the person has confirmed. Verification before user, as when a link is used. */
-async function invalidateVerification(tx: Transaction<IdentitySchema>, { crm_id, id }: UserRow): Promise<void> {
-  await tx.deleteFrom('email_verification').where('crm_id', '=', crm_id).where('user_id', '=', id).execute();
-  await tx.updateTable('app_user').set({ email_verified_at: null }).where('crm_id', '=', crm_id).where('id', '=', id).execute();
+async function invalidateVerification(tx: Transaction<IdentitySchema>, { crmId, id }: UserRow): Promise<void> {
+  await tx.deleteFrom('emailVerification').where('crmId', '=', crmId).where('userId', '=', id).execute();
+  await tx.updateTable('appUser').set({ emailVerifiedAt: null }).where('crmId', '=', crmId).where('id', '=', id).execute();
 }
 
 /** local1@, local2@, …: the first that nobody has. */
 async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, email: string): Promise<string> {
   const candidates = derivedAddresses(email, maxDerivedAddresses);
   const rows = await tx
-    .selectFrom('app_user')
-    .select('email_key')
-    .where('email_key', '=', sql<string>`ANY(${candidates.map(caseInsensitiveKey)})`)
+    .selectFrom('appUser')
+    .select('emailKey')
+    .where('emailKey', '=', sql<string>`ANY(${candidates.map(caseInsensitiveKey)})`)
     .execute();
-  const taken = new Set(rows.map((row) => row.email_key));
+  const taken = new Set(rows.map((row) => row.emailKey));
   const free = candidates.find((candidate) => !taken.has(caseInsensitiveKey(candidate)));
   if (free === undefined) throw new DomainError('user.email_taken');
   return free;

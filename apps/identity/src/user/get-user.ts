@@ -16,15 +16,15 @@ export function findUserByReference(
   db: Kysely<IdentitySchema>,
   { crmId, reference }: { crmId: string; reference: string },
 ): Promise<UserRow | undefined> {
-  return db.selectFrom('app_user').selectAll().where('crm_id', '=', crmId).where('reference', '=', reference).executeTakeFirst();
+  return db.selectFrom('appUser').selectAll().where('crmId', '=', crmId).where('reference', '=', reference).executeTakeFirst();
 }
 
 /** Rejects with `user.not_found`. */
 export function requireUser(db: Kysely<IdentitySchema>, { crmId, id }: { crmId: string; id: string }): Promise<UserRow> {
-  return db.selectFrom('app_user').selectAll().where('crm_id', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
+  return db.selectFrom('appUser').selectAll().where('crmId', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
 }
 
 /** The user with this address, whichever CRM it belongs to: an address is somebody's in the whole service. */
 export function findUserByEmail(db: Kysely<IdentitySchema>, email: string): Promise<UserRow | undefined> {
-  return db.selectFrom('app_user').selectAll().where('email_key', '=', caseInsensitiveKey(email)).executeTakeFirst();
+  return db.selectFrom('appUser').selectAll().where('emailKey', '=', caseInsensitiveKey(email)).executeTakeFirst();
 }

@@ -1,9 +1,9 @@
 import { DomainError } from '@scheduling/errors';
+import { emptyToNull } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
-import { emptyToNull } from '../field/optional-text.ts';
 import type { PersonData, UserRow } from './user.ts';
 
 export interface NewUser {
@@ -19,22 +19,21 @@ export interface NewUser {
 export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
   if (await isUsernameTaken(tx, person.username)) throw new DomainError('user.username_taken');
   const crm = await requireCrm(tx, crmId);
+  const { username, lastName, firstName, phone, mobile, language = crm.language } = person;
   const email = derivedEmail ?? person.email;
   return tx
-    .insertInto('app_user')
+    .insertInto('appUser')
     .values({
-      crm_id: crmId,
+      crmId,
       reference,
       email,
-      email_key: caseInsensitiveKey(email),
-      email_generated: derivedEmail !== undefined,
-      username: person.username,
-      username_key: caseInsensitiveKey(person.username),
-      last_name: person.lastName,
-      first_name: emptyToNull(person.firstName),
-      phone: emptyToNull(person.phone),
-      mobile: emptyToNull(person.mobile),
-      language: person.language ?? crm.language,
+      emailKey: caseInsensitiveKey(email),
+      emailGenerated: derivedEmail !== undefined,
+      username,
+      usernameKey: caseInsensitiveKey(username),
+      lastName,
+      ...emptyToNull({ firstName, phone, mobile }),
+      language,
     })
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -42,9 +41,9 @@ export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, refer
 
 async function isUsernameTaken(tx: Transaction<IdentitySchema>, username: string): Promise<boolean> {
   const holder = await tx
-    .selectFrom('app_user')
+    .selectFrom('appUser')
     .select('id')
-    .where('username_key', '=', caseInsensitiveKey(username))
+    .where('usernameKey', '=', caseInsensitiveKey(username))
     .executeTakeFirst();
   return holder !== undefined;
 }

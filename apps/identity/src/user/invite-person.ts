@@ -16,6 +16,6 @@ export async function invitePerson(tx: Transaction<IdentitySchema>, crmId: strin
   await lockLoginNames(tx, { crmId, email: person.email, username: person.username });
   const holder = await findUserByEmail(tx, person.email);
   if (holder === undefined) return insertUser(tx, { crmId, reference: null, person });
-  if (holder.crm_id !== crmId || holder.email_generated) throw new DomainError('user.email_taken');
+  if (holder.crmId !== crmId || holder.emailGenerated) throw new DomainError('user.email_taken');
   return holder;
 }

@@ -11,20 +11,20 @@ import { hashToken } from './verification.ts';
 export async function confirmVerification({ database }: IdentityDependencies, token: string): Promise<Verification> {
   return database.transaction(async (tx) => {
     const verification = await selectVerification(tx, token)
-      .forUpdate('email_verification')
+      .forUpdate('emailVerification')
       .executeTakeFirstOrThrow(() => new DomainError('verification.not_found'));
     if (verification.state === 'USED') throw new DomainError('verification.used');
     if (verification.state === 'EXPIRED') throw new DomainError('verification.expired');
     await tx
-      .updateTable('email_verification')
-      .set({ used_at: sql<Date>`now()` })
-      .where('token_hash', '=', hashToken(token))
+      .updateTable('emailVerification')
+      .set({ usedAt: sql<Date>`now()` })
+      .where('tokenHash', '=', hashToken(token))
       .execute();
     await tx
-      .updateTable('app_user')
-      .set({ email_verified_at: sql<Date>`now()` })
-      .where('crm_id', '=', verification.crm_id)
-      .where('id', '=', verification.user_id)
+      .updateTable('appUser')
+      .set({ emailVerifiedAt: sql<Date>`now()` })
+      .where('crmId', '=', verification.crmId)
+      .where('id', '=', verification.userId)
       .execute();
     return toVerification(verification);
   });

@@ -20,20 +20,20 @@ export async function getVerification({ database }: IdentityDependencies, token:
 
 export function selectVerification(db: Kysely<IdentitySchema>, token: string) {
   return db
-    .selectFrom('email_verification')
-    .innerJoin('app_user', (join) =>
-      join.onRef('app_user.crm_id', '=', 'email_verification.crm_id').onRef('app_user.id', '=', 'email_verification.user_id'),
+    .selectFrom('emailVerification')
+    .innerJoin('appUser', (join) =>
+      join.onRef('appUser.crmId', '=', 'emailVerification.crmId').onRef('appUser.id', '=', 'emailVerification.userId'),
     )
-    .innerJoin('crm', 'crm.crm_id', 'email_verification.crm_id')
-    .select(['email_verification.crm_id', 'email_verification.user_id'])
-    .select(['app_user.email', 'app_user.language', 'app_user.first_name', 'app_user.last_name', 'crm.name as crm_name'])
+    .innerJoin('crm', 'crm.crmId', 'emailVerification.crmId')
+    .select(['emailVerification.crmId', 'emailVerification.userId'])
+    .select(['appUser.email', 'appUser.language', 'appUser.firstName', 'appUser.lastName', 'crm.name as crmName'])
     .select(
       sql<Verification['state']>`
         CASE WHEN email_verification.used_at IS NOT NULL THEN 'USED'
              WHEN email_verification.expires_at <= now() THEN 'EXPIRED'
              ELSE 'OPEN' END`.as('state'),
     )
-    .where('email_verification.token_hash', '=', hashToken(token));
+    .where('emailVerification.tokenHash', '=', hashToken(token));
 }
 
 type SelectedVerification = Awaited<ReturnType<ReturnType<typeof selectVerification>['executeTakeFirstOrThrow']>>;
@@ -43,7 +43,7 @@ export function toVerification(row: SelectedVerification): Verification {
     email: row.email,
     language: row.language,
     state: row.state,
-    userName: [row.first_name, row.last_name].filter((name) => name !== null).join(' '),
-    crmName: row.crm_name ?? row.crm_id,
+    userName: [row.firstName, row.lastName].filter((name) => name !== null).join(' '),
+    crmName: row.crmName ?? row.crmId,
   };
 }

@@ -24,17 +24,17 @@ export async function issueVerificationToken(
 ): Promise<IssuedToken> {
   if (!isUuid(verificationId)) throw new DomainError('verification.not_found');
   const token = randomBytes(tokenBytes).toString('base64url');
-  const { expires_at, ...user } = await database.kysely
-    .updateTable('email_verification')
-    .from('app_user')
-    .set({ token_hash: hashToken(token), expires_at: sql<Date>`now() + interval '24 hours'` })
-    .where('email_verification.crm_id', '=', crmId)
-    .where('email_verification.id', '=', verificationId)
-    .where('email_verification.used_at', 'is', null)
-    .whereRef('app_user.crm_id', '=', 'email_verification.crm_id')
-    .whereRef('app_user.id', '=', 'email_verification.user_id')
-    .returningAll('app_user')
-    .returning('email_verification.expires_at')
+  const { expiresAt, ...user } = await database.kysely
+    .updateTable('emailVerification')
+    .from('appUser')
+    .set({ tokenHash: hashToken(token), expiresAt: sql<Date>`now() + interval '24 hours'` })
+    .where('emailVerification.crmId', '=', crmId)
+    .where('emailVerification.id', '=', verificationId)
+    .where('emailVerification.usedAt', 'is', null)
+    .whereRef('appUser.crmId', '=', 'emailVerification.crmId')
+    .whereRef('appUser.id', '=', 'emailVerification.userId')
+    .returningAll('appUser')
+    .returning('emailVerification.expiresAt')
     .executeTakeFirstOrThrow(() => new DomainError('verification.not_found'));
-  return { token, expiresAt: expires_at!, user };
+  return { token, expiresAt: expiresAt!, user };
 }

@@ -29,7 +29,7 @@ export async function requestVerification({ database }: IdentityDependencies, re
 async function verifyAgain(tx: Transaction<IdentitySchema>, request: RequestVerification): Promise<UserRow> {
   const user = await findUserByReference(tx, request);
   if (user === undefined) throw new DomainError('user.not_found');
-  if (user.email_generated) throw new DomainError('user.email_derived');
+  if (user.emailGenerated) throw new DomainError('user.email_derived');
   await startVerification(tx, user);
   return user;
 }

@@ -24,34 +24,34 @@ const waitSeconds = sql<number | null>`(
  */
 export async function startVerification(tx: Transaction<IdentitySchema>, user: UserRow): Promise<void> {
   const started = await tx
-    .insertInto('email_verification')
-    .values({ crm_id: user.crm_id, user_id: user.id, requested_at: sql<Date[]>`ARRAY[now()]` })
+    .insertInto('emailVerification')
+    .values({ crmId: user.crmId, userId: user.id, requestedAt: sql<Date[]>`ARRAY[now()]` })
     .onConflict((conflict) =>
       conflict
-        .columns(['crm_id', 'user_id'])
+        .columns(['crmId', 'userId'])
         .doUpdateSet((row) => ({
           id: row.ref('excluded.id'),
-          token_hash: null,
-          expires_at: null,
-          requested_at: sql<Date[]>`array_append(ARRAY(SELECT request FROM ${recentRequests}), now())`,
-          created_at: sql<Date>`now()`,
+          tokenHash: null,
+          expiresAt: null,
+          requestedAt: sql<Date[]>`array_append(ARRAY(SELECT request FROM ${recentRequests}), now())`,
+          createdAt: sql<Date>`now()`,
         }))
-        .where('email_verification.used_at', 'is', null)
+        .where('emailVerification.usedAt', 'is', null)
         .where(sql<boolean>`coalesce(${waitSeconds}, 0) <= 0`),
     )
     .returning('id')
     .executeTakeFirst();
   if (started === undefined) return refuse(tx, user);
-  await appendEvent(tx, events.emailVerificationRequested, { crmId: user.crm_id, verificationId: started.id });
+  await appendEvent(tx, events.emailVerificationRequested, { crmId: user.crmId, verificationId: started.id });
 }
 
 /** The statement that found the row in the way has locked it, so this sees what was in the way. */
 async function refuse(tx: Transaction<IdentitySchema>, user: UserRow): Promise<never> {
-  const { used, wait_seconds } = await tx
-    .selectFrom('email_verification')
-    .select([sql<boolean>`used_at IS NOT NULL`.as('used'), waitSeconds.as('wait_seconds')])
-    .where('crm_id', '=', user.crm_id)
-    .where('user_id', '=', user.id)
+  const { used, retryAfterSeconds } = await tx
+    .selectFrom('emailVerification')
+    .select([sql<boolean>`used_at IS NOT NULL`.as('used'), waitSeconds.as('retryAfterSeconds')])
+    .where('crmId', '=', user.crmId)
+    .where('userId', '=', user.id)
     .executeTakeFirstOrThrow();
-  throw used ? new DomainError('user.email_verified') : new DomainError('verification.limited', { retryAfterSeconds: wait_seconds ?? 1 });
+  throw used ? new DomainError('user.email_verified') : new DomainError('verification.limited', { retryAfterSeconds: retryAfterSeconds ?? 1 });
 }

@@ -4,7 +4,7 @@ import type { ColumnType, Generated } from 'kysely';
 
 export interface NotificationSchema extends MessagingSchema {
   mail: MailTable;
-  erased_customer: ErasedCustomerTable;
+  erasedCustomer: ErasedCustomerTable;
 }
 
 export interface MailAddress {
@@ -32,19 +32,19 @@ export interface MailContent {
 }
 
 export interface MailTable {
-  crm_id: string;
+  crmId: string;
   id: Generated<string>;
   /** With `about_id` and template the mail's identity: an event that comes twice makes no second mail. */
-  event_id: string;
+  eventId: string;
   /** The participation, verification or erasure that the mail is about. Mails about one thing leave in the order of their versions. */
-  about_id: string;
+  aboutId: string;
   version: number;
   template: string;
   /** Whose mail it is, when the person is a customer. */
-  customer_id: string | null;
+  customerId: string | null;
   /** This mail is the last thing that keeps personal data of an erased person: the erasure is confirmed when it is finished. */
-  erasure_id: string | null;
-  request_id: string;
+  erasureId: string | null;
+  requestId: string;
   /** The span that stored the mail (W3C Trace Context), when it is traced. */
   traceparent: string | null;
   state: Generated<'pending' | 'sent' | 'failed'>;
@@ -55,19 +55,19 @@ export interface MailTable {
   attempts: Generated<number>;
   /** One attempt ended after the whole mail was handed over: the server may have it. */
   uncertain: Generated<boolean>;
-  due_at: Generated<Date>;
+  dueAt: Generated<Date>;
   /** From then on nothing is sent any more. */
-  expires_at: Date | null;
+  expiresAt: Date | null;
   /** Fencing token of the delivery that holds the mail until `due_at`. */
   lease: string | null;
-  last_error: string | null;
-  created_at: Generated<Date>;
-  finished_at: Date | null;
+  lastError: string | null;
+  createdAt: Generated<Date>;
+  finishedAt: Date | null;
 }
 
 /** Persons whose data must not be stored any more. The ids alone say nothing of them. */
 export interface ErasedCustomerTable {
-  crm_id: string;
-  customer_id: string;
-  erased_at: Generated<Date>;
+  crmId: string;
+  customerId: string;
+  erasedAt: Generated<Date>;
 }

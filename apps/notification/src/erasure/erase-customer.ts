@@ -11,15 +11,15 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
   await database.transaction(async (tx) => {
     await lockCustomer(tx, 'exclusive', key);
     await tx
-      .insertInto('erased_customer')
-      .values({ crm_id: key.crmId, customer_id: key.customerId })
+      .insertInto('erasedCustomer')
+      .values({ crmId: key.crmId, customerId: key.customerId })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
     await tx
       .deleteFrom('mail')
-      .where('crm_id', '=', key.crmId)
-      .where('customer_id', '=', key.customerId)
-      .where('erasure_id', 'is', null)
+      .where('crmId', '=', key.crmId)
+      .where('customerId', '=', key.customerId)
+      .where('erasureId', 'is', null)
       .execute();
   });
 }
@@ -34,8 +34,8 @@ export async function concludeErasure(
   const waiting = await tx
     .selectFrom('mail')
     .select('id')
-    .where('crm_id', '=', crmId)
-    .where('erasure_id', '=', erasureId)
+    .where('crmId', '=', crmId)
+    .where('erasureId', '=', erasureId)
     .where('state', '=', 'pending')
     .executeTakeFirst();
   if (waiting) return;

@@ -17,10 +17,10 @@ export async function lockCustomer(tx: Transaction<NotificationSchema>, mode: 's
 
 export async function isErased(db: Kysely<NotificationSchema>, { crmId, customerId }: CustomerKey): Promise<boolean> {
   const row = await db
-    .selectFrom('erased_customer')
-    .select('customer_id')
-    .where('crm_id', '=', crmId)
-    .where('customer_id', '=', customerId)
+    .selectFrom('erasedCustomer')
+    .select('customerId')
+    .where('crmId', '=', crmId)
+    .where('customerId', '=', customerId)
     .executeTakeFirst();
   return row !== undefined;
 }

@@ -78,7 +78,7 @@ function compose(facts: Facts, change: { mail?: MailOfChange; version?: number; 
 /** As it goes over the wire. */
 async function write(content: MailContent): Promise<{ raw: string; envelope: { from: string | false; to: string[] } }> {
   const transport = createTransport({ streamTransport: true, buffer: true });
-  const info = await transport.sendMail(toMessage({ event_id: 'event', about_id: 'about', template: 'template', request_id: 'request' }, content));
+  const info = await transport.sendMail(toMessage({ eventId: 'event', aboutId: 'about', template: 'template', requestId: 'request' }, content));
   return { raw: (info.message as Buffer).toString(), envelope: info.envelope };
 }
 

@@ -58,7 +58,7 @@ async function attempt(
   mail: MailRow,
   { signal, stopping }: { signal: AbortSignal; stopping: AbortSignal },
 ): Promise<Outcome> {
-  if (mail.expires_at !== null && mail.expires_at.getTime() <= Date.now()) return { outcome: 'give-up', reason: 'expired' };
+  if (mail.expiresAt !== null && mail.expiresAt.getTime() <= Date.now()) return { outcome: 'give-up', reason: 'expired' };
   const progress: Progress = {};
   try {
     await mailer.send(mail, progress, signal);
@@ -66,7 +66,7 @@ async function attempt(
   } catch (error) {
     const { message } = progress;
     const failure: Failure = { error, connected: message !== undefined, handedOver: message?.readableEnded === true, stopped: stopping.aborted };
-    const history = { attempts: mail.attempts, uncertain: mail.uncertain, createdAt: mail.created_at };
+    const history = { attempts: mail.attempts, uncertain: mail.uncertain, createdAt: mail.createdAt };
     return decideAfterFailure(failure, history, new Date(), timings);
   }
 }

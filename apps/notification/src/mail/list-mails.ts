@@ -4,7 +4,7 @@ import type { MailTable, NotificationSchema } from '../db/schema.ts';
 
 export type ListedMail = Pick<
   Selectable<MailTable>,
-  'crm_id' | 'id' | 'about_id' | 'template' | 'request_id' | 'state' | 'attempts' | 'last_error' | 'created_at' | 'finished_at'
+  'crmId' | 'id' | 'aboutId' | 'template' | 'requestId' | 'state' | 'attempts' | 'lastError' | 'createdAt' | 'finishedAt'
 >;
 
 const maxListed = 500;
@@ -13,9 +13,9 @@ const maxListed = 500;
 export function listMails({ kysely }: Database<NotificationSchema>, state: ListedMail['state']): Promise<ListedMail[]> {
   return kysely
     .selectFrom('mail')
-    .select(['crm_id', 'id', 'about_id', 'template', 'request_id', 'state', 'attempts', 'last_error', 'created_at', 'finished_at'])
+    .select(['crmId', 'id', 'aboutId', 'template', 'requestId', 'state', 'attempts', 'lastError', 'createdAt', 'finishedAt'])
     .where('state', '=', state)
-    .orderBy(state === 'pending' ? 'created_at' : 'finished_at', 'desc')
+    .orderBy(state === 'pending' ? 'createdAt' : 'finishedAt', 'desc')
     .limit(maxListed)
     .execute();
 }

@@ -19,29 +19,29 @@ export async function recordOutcome(database: Database<NotificationSchema>, mail
     const { numUpdatedRows } = await tx
       .updateTable('mail')
       .set({ lease: null, ...changesOf(outcome) })
-      .where('crm_id', '=', mail.crm_id)
+      .where('crmId', '=', mail.crmId)
       .where('id', '=', mail.id)
       .where('lease', '=', mail.lease)
       .executeTakeFirstOrThrow();
     const finished = outcome.outcome === 'sent' || outcome.outcome === 'give-up';
-    if (numUpdatedRows === 0n || !finished || mail.erasure_id === null) return;
-    await appendEvent(tx, events.notificationErasureConfirmed, { crmId: mail.crm_id, erasureId: mail.erasure_id, service: 'notification' });
+    if (numUpdatedRows === 0n || !finished || mail.erasureId === null) return;
+    await appendEvent(tx, events.notificationErasureConfirmed, { crmId: mail.crmId, erasureId: mail.erasureId, service: 'notification' });
   });
 }
 
 function changesOf(outcome: Outcome) {
-  const finished = { content: null, recipient: null, finished_at: sql<Date>`now()` };
+  const finished = { content: null, recipient: null, finishedAt: sql<Date>`now()` };
   const answered = sql<number>`attempts + 1`;
   switch (outcome.outcome) {
     case 'sent':
-      return { ...finished, state: 'sent' as const, attempts: answered, last_error: null };
+      return { ...finished, state: 'sent' as const, attempts: answered, lastError: null };
     case 'give-up':
-      return { ...finished, state: 'failed' as const, attempts: answered, last_error: outcome.reason };
+      return { ...finished, state: 'failed' as const, attempts: answered, lastError: outcome.reason };
     case 'retry':
-      return { due_at: dueAfter(outcome.afterMs), attempts: answered, last_error: outcome.reason };
+      return { dueAt: dueAfter(outcome.afterMs), attempts: answered, lastError: outcome.reason };
     case 'retry-once':
-      return { due_at: dueAfter(outcome.afterMs), attempts: answered, last_error: outcome.reason, uncertain: true };
+      return { dueAt: dueAfter(outcome.afterMs), attempts: answered, lastError: outcome.reason, uncertain: true };
     case 'postpone':
-      return { due_at: sql<Date>`now()`, last_error: outcome.reason };
+      return { dueAt: sql<Date>`now()`, lastError: outcome.reason };
   }
 }

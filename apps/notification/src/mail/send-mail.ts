@@ -52,7 +52,7 @@ export function createMailer(options: { url: string; connections: number; replyM
 }
 
 /** The message as nodemailer takes it: every part is given, nothing is parsed out of a text. */
-export function toMessage(mail: Pick<MailRow, 'event_id' | 'about_id' | 'template' | 'request_id'>, content: MailContent): SendMailOptions {
+export function toMessage(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template' | 'requestId'>, content: MailContent): SendMailOptions {
   const [calendar, ...furtherCalendars] = content.calendars;
   return {
     messageId: messageIdOf(mail, content.from.address),
@@ -75,13 +75,13 @@ export function toMessage(mail: Pick<MailRow, 'event_id' | 'about_id' | 'templat
       'Auto-Submitted': 'auto-generated',
       'X-Auto-Response-Suppress': 'All',
       'Content-Language': content.language,
-      'X-Request-Id': mail.request_id,
+      'X-Request-Id': mail.requestId,
     },
   };
 }
 
 /** The same mail has the same id at every attempt, so that a copy is recognised as one. */
-function messageIdOf(mail: Pick<MailRow, 'event_id' | 'about_id' | 'template'>, senderAddress: string): string {
-  const identity = createHash('sha256').update(`${mail.event_id} ${mail.about_id} ${mail.template}`).digest('hex').slice(0, 40);
+function messageIdOf(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template'>, senderAddress: string): string {
+  const identity = createHash('sha256').update(`${mail.eventId} ${mail.aboutId} ${mail.template}`).digest('hex').slice(0, 40);
   return `<${identity}@${senderAddress.split('@').at(-1)}>`;
 }

@@ -44,21 +44,22 @@ async function insertMail(
   intent: MailIntent,
   last?: Pick<LastMailIntent, 'erasureId' | 'expiresAt'>,
 ): Promise<void> {
+  const { crmId, eventId, aboutId, version, template, customerId, content } = intent;
   await tx
     .insertInto('mail')
     .values({
-      crm_id: intent.crmId,
-      event_id: intent.eventId,
-      about_id: intent.aboutId,
-      version: intent.version,
-      template: intent.template,
-      customer_id: intent.customerId ?? null,
-      erasure_id: last?.erasureId ?? null,
-      expires_at: last?.expiresAt ?? null,
-      request_id: currentContext()?.requestId ?? newRequestId(),
-      traceparent: currentTraceparent() ?? null,
-      content: JSON.stringify(intent.content),
-      recipient: sql<string>`lower(${intent.content.to.address})`,
+      crmId,
+      eventId,
+      aboutId,
+      version,
+      template,
+      customerId,
+      erasureId: last?.erasureId,
+      expiresAt: last?.expiresAt,
+      requestId: currentContext()?.requestId ?? newRequestId(),
+      traceparent: currentTraceparent(),
+      content: JSON.stringify(content),
+      recipient: sql<string>`lower(${content.to.address})`,
     })
     .onConflict((conflict) => conflict.constraint('mail_intent_key').doNothing())
     .execute();
@@ -66,6 +67,6 @@ async function insertMail(
 
 /** Whether the mail of an event was stored before. */
 export async function isStored({ kysely }: Database<NotificationSchema>, crmId: string, eventId: string): Promise<boolean> {
-  const row = await kysely.selectFrom('mail').select('id').where('crm_id', '=', crmId).where('event_id', '=', eventId).executeTakeFirst();
+  const row = await kysely.selectFrom('mail').select('id').where('crmId', '=', crmId).where('eventId', '=', eventId).executeTakeFirst();
   return row !== undefined;
 }
