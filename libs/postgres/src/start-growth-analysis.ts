@@ -3,35 +3,35 @@ import { type Kysely, sql } from 'kysely';
 import type { Database } from './database.ts';
 
 const everyMs = 1_000;
+/** A session that stays idle after a commit reports what it wrote after 10 s. */
+const reportMs = 12_000;
 /** A table with this many rows more than twice what the planner knows of is analysed. */
 const slackRows = 50;
 
 /**
  * Lets the planner see tables that grow fast. Plans that functions and foreign keys have cached are made for the size that a table had then: when it was
  * almost empty, any index or none was as good as another, and Postgres keeps such a plan until the table is analysed. Autovacuum looks once a
- * minute, which is too late for a first import. So a table that has doubled is analysed here, within a second or two, and all sessions plan anew.
- * While nothing is committed, nothing is asked.
+ * minute, which is too late for a first import. So a table that has doubled is analysed here, a second or two after its growth is reported, and all
+ * sessions plan anew. Nothing is asked while nothing is committed.
  */
 export function startGrowthAnalysis<Schema>({ database, logger }: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
   const db = database.kysely as unknown as Kysely<unknown>;
-  let written = true;
+  let committedAt = performance.now();
   database.onCommit(() => {
-    written = true;
+    committedAt = performance.now();
   });
   return startLoop({
     name: 'the analysis of growing tables',
     logger,
     everyMs,
     run: async () => {
-      if (!written) return 0;
-      written = false;
+      if (performance.now() - committedAt > reportMs) return 0;
       for (const table of await findGrownTables(db)) await sql`ANALYZE (SKIP_LOCKED) ${sql.table(table)}`.execute(db);
       return 0;
     },
   });
 }
 
-/** The sessions report what they wrote about once a second, so a table can be reported a moment after its last commit: `written` is set again by the next one. */
 async function findGrownTables(db: Kysely<unknown>): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT pg_class.relname AS name
