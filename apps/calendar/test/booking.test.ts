@@ -1,5 +1,5 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { eventually } from '@scheduling/testing';
+import { eventually, startTestNats } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type CalendarUnderTest,
@@ -12,15 +12,21 @@ import {
   patiently,
   refusal,
   seatsOf,
-  startCalendar,
+  startCalendarBeside,
 } from './calendar-under-test.ts';
+import { type Neighbours, startNeighbours } from './neighbours.ts';
 
+const stack = new AsyncDisposableStack();
+let neighbours: Neighbours;
 let calendar: CalendarUnderTest;
 
+/** With neighbours of its own: it waits for their events, and stops one of them. */
 beforeAll(async () => {
-  calendar = await startCalendar();
+  const nats = stack.use(await startTestNats());
+  neighbours = stack.use(await startNeighbours(nats.url));
+  calendar = stack.use(await startCalendarBeside({ identity: neighbours.identity.address, customer: neighbours.customer.address }, nats.url));
 }, 180_000);
-afterAll(() => calendar?.[Symbol.asyncDispose]());
+afterAll(() => stack.disposeAsync());
 
 describe('a booking', () => {
   it('takes a seat and tells about it, with a customer made a moment ago', async () => {
@@ -185,7 +191,7 @@ describe('the copies of customers', () => {
       const known = await calendar.database.kysely.selectFrom('customer').select('id').where('reference', '=', customerReference).execute();
       expect(known).toHaveLength(1);
     });
-    await calendar.customerProcess[Symbol.asyncDispose]();
+    await neighbours.customer[Symbol.asyncDispose]();
     const request = newParticipation({ appointmentReference, customerReference });
     expect(await calendar.participations.createParticipation(request)).toMatchObject({ created: true });
     const unknown = newParticipation({ appointmentReference, customerReference: freshReference('customer') });

@@ -9,15 +9,15 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { ParticipationChanged } from '@scheduling/contracts/events/v1';
-import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { createDatabase, type Database, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { createTestDatabase, eventually, type ServiceProcess, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
-import { sql } from 'kysely';
+import { countDeadlocks, createTestDatabase, startTestNats, testLogger } from '@scheduling/testing';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { inject } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
@@ -35,7 +35,6 @@ export interface Calendar extends AsyncDisposable {
 export interface CalendarUnderTest extends Calendar {
   identity: RpcClient<typeof IdentityServiceService>;
   customers: RpcClient<typeof CustomerServiceService>;
-  customerProcess: ServiceProcess;
   /** To look at what no RPC shows. */
   database: Database<CalendarSchema>;
   /** Another replica on the same database. Settings override those of the environment. */
@@ -49,20 +48,19 @@ export interface CalendarUnderTest extends Calendar {
 /** Provider p1 (Europe/Berlin) of CRM one, where nothing else is said. */
 export const owned = { crmId: 'one', providerReference: 'p1' };
 
-/** The service as it runs in production, on servers of its own, with identity and customer as processes. */
+/** The service as it runs in production, on servers of its own, with the identity and customer services that all files share: it hears no events of theirs. */
 export async function startCalendar(settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
   await using starting = new AsyncDisposableStack();
-  const logger = testLogger('calendar-test');
   const nats = starting.use(await startTestNats());
-  const identityProcess = starting.use(await startServiceProcess('identity', { DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url }));
-  const customerProcess = starting.use(
-    await startServiceProcess('customer', {
-      DATABASE_URL: await createTestDatabase(),
-      NATS_URL: nats.url,
-      IDENTITY_ADDRESS: identityProcess.address,
-      CALENDAR_ADDRESS: '127.0.0.1:1',
-    }),
-  );
+  const calendar = starting.use(await startCalendarBeside(inject('neighbours'), nats.url, settings));
+  const started = starting.move();
+  return { ...calendar, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+/** The same with an identity and a customer service that the caller owns, and their events. */
+export async function startCalendarBeside(addresses: { identity: string; customer: string }, natsUrl: string, settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
+  await using starting = new AsyncDisposableStack();
+  const logger = testLogger('calendar-test');
   const url = await createTestDatabase();
   await migrateCalendarDatabase(url, logger);
   const environment = {
@@ -70,9 +68,9 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
     GRPC_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: url,
-    NATS_URL: nats.url,
-    IDENTITY_ADDRESS: identityProcess.address,
-    CUSTOMER_ADDRESS: customerProcess.address,
+    NATS_URL: natsUrl,
+    IDENTITY_ADDRESS: addresses.identity,
+    CUSTOMER_ADDRESS: addresses.customer,
     ...settings,
   };
   const startReplica = async (overrides: Record<string, string> = {}): Promise<Calendar> => {
@@ -88,9 +86,8 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
     return { timeslots, appointments, participations, removals, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
   };
   const calendar = starting.use(await startReplica());
-  const identity = starting.use(createClient(IdentityServiceService, 'identity', identityProcess.address));
-  const customers = starting.use(createClient(CustomerServiceService, 'customer', customerProcess.address));
-  await setUpProviders(identityProcess.address);
+  const identity = starting.use(createClient(IdentityServiceService, 'identity', addresses.identity));
+  const customers = starting.use(createClient(CustomerServiceService, 'customer', addresses.customer));
   const database = starting.use(createDatabase<CalendarSchema>({ url, applicationName: 'test', logger }));
   const startReplicaAt = (offset: string, overrides: Record<string, string> = {}): Promise<Calendar> => {
     const later = new URL(url);
@@ -99,57 +96,24 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
     return startReplica({ DATABASE_URL: later.href, ...overrides });
   };
   const started = starting.move();
-  const countDeadlocks = async (): Promise<number> => {
-    await started.disposeAsync();
-    await using afterwards = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
-    // A session tells of its deadlocks at its end at the latest, and the end of a pool does not wait for that of its sessions.
-    await eventually(async () => {
-      const { rows } = await sql<{ count: number }>`
-        SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`.execute(afterwards.kysely);
-      expect(rows).toEqual([{ count: 0 }]);
-    });
-    const { rows } = await sql<{ deadlocks: number }>`
-      SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`.execute(afterwards.kysely);
-    return rows[0]!.deadlocks;
-  };
   return {
     ...calendar,
     identity,
     customers,
-    customerProcess,
     database,
     startReplica,
     startReplicaAt,
-    countDeadlocks,
+    countDeadlocks: async () => {
+      await started.disposeAsync();
+      return countDeadlocks(url);
+    },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
-/** Providers p1 and p2 of CRM one, p1 of CRM two, and one in each of some other zones, whose reference is the zone. */
-async function setUpProviders(identityAddress: string): Promise<void> {
-  using admin = createClient(AdminServiceService, 'identity', identityAddress);
-  using identity = createClient(IdentityServiceService, 'identity', identityAddress);
-  for (const crmId of ['one', 'two']) {
-    await admin.createCrm({ crmId });
-    await identity.createUser({ crmId, reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });
-    await identity.createAccount({ crmId, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
-    const references = crmId === 'one' ? ['p1', 'p2', ...otherZones] : ['p1'];
-    for (const reference of references) {
-      const timeZone = otherZones.find((zone) => zone === reference);
-      await identity.createProvider({ crmId, reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: reference, timeZone });
-    }
-  }
-}
-
-export const otherZones = ['Asia/Kolkata', 'Australia/Lord_Howe', 'America/Santiago', 'Pacific/Apia'];
-
-let lastNumber = 0;
-
-/** A reference that no other test of the file uses. */
+/** A reference that no other test uses, of other files either. */
 export function freshReference(kind: string): string {
-  lastNumber += 1;
-  return `${kind}-${lastNumber}@test`;
+  return `${kind}-${randomUUID()}@test`;
 }
 
 export async function createCustomer({ customers }: CalendarUnderTest, owner = owned): Promise<string> {

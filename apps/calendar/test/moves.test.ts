@@ -94,7 +94,13 @@ describe('moving a participation', () => {
     expect(later).toMatchObject(moved ? [event] : []);
   });
 
-  it.each(allMoves)('with an existing reference in create, from %s to %s, follows the same table', async (from, to) => {
+  it.each([
+    ['REQUESTED', 'REQUESTED'],
+    ['REQUESTED', 'BOOKED'],
+    ['REQUESTED', 'RESERVED'],
+    ['BOOKED', 'DELETED'],
+    ['DELETED', 'BOOKED'],
+  ] as const)('with an existing reference in create, from %s to %s, follows the same table', async (from, to) => {
     const appointmentReference = await createAppointment(calendar, { capacity: 2 });
     const reference = await place(from, appointmentReference);
     const again = calendar.participations.createParticipation(

@@ -1,22 +1,27 @@
 import { Provider } from '@scheduling/contracts/identity/v1';
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { createTestDatabase, testLogger } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { migrateCalendarDatabase } from '../src/db/migrate.ts';
+import type { CalendarSchema } from '../src/db/schema.ts';
 import { storeProvider } from '../src/provider/provider-copy.ts';
-import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts';
 
-let calendar: CalendarUnderTest;
+let database: Database<CalendarSchema>;
 beforeAll(async () => {
-  calendar = await startCalendar();
-}, 180_000);
-afterAll(() => calendar?.[Symbol.asyncDispose]());
+  const [url, logger] = [await createTestDatabase(), testLogger('provider-copies-test')];
+  await migrateCalendarDatabase(url, logger);
+  database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
+});
+afterAll(() => database?.[Symbol.asyncDispose]());
 
 const copyOf = (id: string, version: number) => Provider.fromPartial({ id, reference: `provider-${id}`, timeZone: 'Europe/Berlin', version });
-const stored = (id: string) => calendar.database.kysely.selectFrom('provider').select('version').where('id', '=', id).execute();
+const stored = (id: string) => database.kysely.selectFrom('provider').select('version').where('id', '=', id).execute();
 
 it('a provider that requests and events bring at once is stored once, in its newest version', async () => {
   for (let round = 0; round < 50; round += 1) {
     const id = randomUUID();
-    await Promise.all([1, 2, 1, 2, 2, 1, 1, 2].map((version) => storeProvider(calendar.database.kysely, 'crm', copyOf(id, version))));
+    await Promise.all([1, 2, 1, 2, 2, 1, 1, 2].map((version) => storeProvider(database.kysely, 'crm', copyOf(id, version))));
     expect(await stored(id)).toEqual([{ version: 2 }]);
   }
 });

@@ -3,7 +3,7 @@ import { DomainError } from '@scheduling/errors';
 import type { EventDefinition } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createTestDatabase, startTestNats, testLogger } from '@scheduling/testing';
+import { countDeadlocks, createTestDatabase, startTestNats, testLogger } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateIdentityDatabase } from '../src/db/migrate.ts';
 import type { IdentitySchema } from '../src/db/schema.ts';
@@ -16,6 +16,8 @@ export interface IdentityUnderTest extends AsyncDisposable {
   otherReplica: ClientOf<typeof IdentityServiceService>;
   /** To look at what no RPC shows, and to let time pass. */
   database: Database<IdentitySchema>;
+  /** How many deadlocks the database has seen. Ends everything. */
+  countDeadlocks(): Promise<number>;
 }
 
 /** Two replicas of the service as they run in production, on servers of their own. */
@@ -33,7 +35,17 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   const otherReplica = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`));
   const admin = starting.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${first.grpcPort}`));
   const started = starting.move();
-  return { identity, otherReplica, admin, database, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  return {
+    identity,
+    otherReplica,
+    admin,
+    database,
+    countDeadlocks: async () => {
+      await started.disposeAsync();
+      return countDeadlocks(url);
+    },
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
 }
 
 /** The domain error that a call is rejected with, without its stack. */

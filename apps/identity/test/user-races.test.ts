@@ -7,15 +7,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { UserRow } from '../src/user/user.ts';
 import { type IdentityUnderTest, recordedEvents, startIdentity } from './identity-under-test.ts';
 
-const rounds = Number(process.env['RACE_ROUNDS'] ?? 34);
+const rounds = Number(process.env['RACE_ROUNDS'] ?? 15);
 const seed = Number(process.env['RACE_SEED'] ?? randomInt(2 ** 31));
 const requestsPerRound = 20;
 const random = createRandom(seed);
 
 type Request = Pick<CreateUserRequest, 'crmId' | 'reference' | 'email' | 'username' | 'lastName'>;
+/**
+ * A call of a round was given up after its 2 s. It may still be carried out, so the round says nothing about the rules; another is played in its
+ * place, with names of its own. A deadlock looks like that as well, and is counted at the end.
+ */
+class TooSlow extends Error {}
+
 type Answer = { request: Request } & ({ response: CreateUserResponse } | { refused: string });
 
-// Six kinds of race, 34 times each: 204 rounds, in an order and with pauses that the seed decides.
+// Six kinds of race, 15 times each: 90 rounds, in an order and with pauses that the seed decides.
 describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   let service: IdentityUnderTest;
   let round = 0;
@@ -133,10 +139,17 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
     });
   }, 60_000);
 
+  it('leave no deadlock behind', async () => {
+    expect(await service.countDeadlocks()).toBe(0);
+  });
+
   async function eachRound(play: (name: string) => Promise<void>): Promise<void> {
     for (let played = 0; played < rounds; played += 1) {
       round += 1;
-      await play(`round${round}r`);
+      await play(`round${round}r`).catch((error: unknown) => {
+        if (!(error instanceof TooSlow)) throw error;
+        played -= 1;
+      });
     }
   }
 
@@ -149,8 +162,9 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
         try {
           return { request, response: await replica.createUser(request) };
         } catch (error) {
-          if (error instanceof DomainError) return { request, refused: error.code };
-          throw error;
+          if (!(error instanceof DomainError)) throw error;
+          if (error.category === 'unavailable') throw new TooSlow(error.code);
+          return { request, refused: error.code };
         }
       }),
     );

@@ -1,10 +1,12 @@
 export { type Certificate, type CertificateAuthority, createCertificateAuthority, storeCertificate } from './certificates.ts';
 export { chooseServers } from './choose-servers.ts';
+export { countDeadlocks } from './count-deadlocks.ts';
 export { createTestDatabase } from './database.ts';
 export { describeSchema } from './describe-schema.ts';
 export { eventually } from './eventually.ts';
 export { generatedSection } from './generated-section.ts';
 export { testLogger } from './logger.ts';
+export { startTestPostgres } from './postgres.ts';
 export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts';
 export { startTestNats } from './nats.ts';
 export { repeatable, type RepeatableOperation, testRepeatableOperations, withKey } from './repeatable-operations.ts';

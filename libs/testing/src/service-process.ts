@@ -1,11 +1,10 @@
-import { freePort, spawnChild } from '@scheduling/embedded';
+import { freePort, spawnChild, waitUntil } from '@scheduling/embedded';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { vi } from 'vitest';
 
 export interface ServiceProcess extends AsyncDisposable {
   /** Where its gRPC server listens, `host:port`. */
@@ -37,13 +36,8 @@ export async function startServiceProcess(name: string, environment: Record<stri
     environment: processEnvironment,
     logFile: join(logDir, 'service.log'),
   });
-  await vi.waitFor(
-    async () => {
-      const response = await fetch(`http://127.0.0.1:${metricsPort}/readyz`);
-      if (!response.ok) throw new Error(`${name} is not ready: ${await response.text()}`);
-    },
-    { timeout: readyTimeoutMs, interval: 50 },
-  );
+  const isReady = async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok;
+  await waitUntil(isReady, { what: `${name} to be ready`, timeoutMs: readyTimeoutMs });
   return {
     address: `127.0.0.1:${grpcPort}`,
     pid: child.pid,

@@ -24,11 +24,21 @@ const zones = [
 ];
 
 const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 
-/** How the walker reads the clock on the wall: by the platform's other time zone implementation. */
-function wallClock(zone: string): (epochMs: number) => string {
+/** Every minute of a span and what the clock on the wall shows then, read from the platform's other time zone implementation. */
+function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epochMs: number, wall: string]> {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' });
-  return (epochMs) => format.format(epochMs).replace(' ', 'T').slice(0, 16);
+  const read = (epochMs: number): number => Date.parse(`${format.format(epochMs).replace(' ', 'T')}Z`);
+  for (let startMs = fromMs; startMs <= toMs; startMs += hourMs) {
+    const wallMs = read(startMs);
+    // Formatting takes long: in an hour in which the clock is not changed, it is read once.
+    const isRegular = read(startMs + hourMs) === wallMs + hourMs;
+    for (let passed = 0; passed < hourMs && startMs + passed <= toMs; passed += minuteMs) {
+      const at = isRegular ? wallMs + passed : read(startMs + passed);
+      yield [startMs + passed, new Date(at).toISOString().slice(0, 16)];
+    }
+  }
 }
 
 /**
@@ -38,11 +48,9 @@ function wallClock(zone: string): (epochMs: number) => string {
 function walkSeries(plan: SeriesPlan): string[] {
   const [fromMs, toMs] = [plan.spanFrom.epochMilliseconds, plan.spanTo.epochMilliseconds];
   const firstMinuteOf = new Map<string, number>();
-  const read = wallClock(plan.timeZone);
   const dates: string[] = [];
   // A day before and after, for the part of the first and last day's window that lies outside the span.
-  for (let ms = fromMs - 1_500 * minuteMs; ms <= toMs + 1_500 * minuteMs; ms += minuteMs) {
-    const wall = read(ms);
+  for (const [ms, wall] of readClock(plan.timeZone, fromMs - 25 * hourMs, toMs + 25 * hourMs)) {
     if (!firstMinuteOf.has(wall)) firstMinuteOf.set(wall, ms);
     const date = wall.slice(0, 10);
     if (ms >= fromMs && ms <= toMs && dates.at(-1) !== date && !dates.includes(date)) dates.push(date);

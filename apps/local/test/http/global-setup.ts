@@ -1,4 +1,4 @@
-import { chooseServers, createTestDatabase, startTestNats } from '@scheduling/testing';
+import { chooseServers, createTestDatabase, startTestNats, startTestPostgres } from '@scheduling/testing';
 import type { TestProject } from 'vitest/node';
 import { databaseVariable } from '../../src/config.ts';
 import { databaseServices } from '../../src/service-table.ts';
@@ -28,8 +28,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 
 /** The addresses of what the stack then need not start by itself. */
 async function startContainers(starting: AsyncDisposableStack): Promise<NodeJS.ProcessEnv> {
-  const { startPostgresContainer } = await import('@scheduling/testing/postgres-container');
-  const postgres = starting.use(await startPostgresContainer());
+  const postgres = starting.use(await startTestPostgres('containers'));
   const nats = starting.use(await startTestNats('containers'));
   const databases = databaseServices.map(async (service) => [databaseVariable(service), await createTestDatabase(postgres.url('postgres'))] as const);
   return { NATS_URL: nats.url, ...Object.fromEntries(await Promise.all(databases)) };

@@ -1,17 +1,12 @@
 import { freePort } from '@scheduling/embedded';
 import { PostgreSqlContainer } from '@testcontainers/postgresql';
 import { randomUUID } from 'node:crypto';
-
-export interface PostgresContainer extends AsyncDisposable {
-  /** The address of a database, with user and password. */
-  url(database: string): string;
-  stop(): Promise<void>;
-}
+import type { TestPostgres } from '../test-postgres.ts';
 
 const serverPort = 5432;
 
 /** Postgres from the image that production runs, with settings for many databases whose data may be lost. */
-export async function startPostgresContainer(): Promise<PostgresContainer> {
+export async function startPostgresContainer(): Promise<TestPostgres> {
   const container = await new PostgreSqlContainer('postgres:18-alpine')
     .withDatabase('postgres')
     .withPassword(randomUUID())
@@ -19,16 +14,14 @@ export async function startPostgresContainer(): Promise<PostgresContainer> {
     .withExposedPorts({ container: serverPort, host: await freePort() })
     .withCommand(['postgres', ...['max_connections=200', 'timezone=UTC', 'fsync=off', 'full_page_writes=off', 'synchronous_commit=off'].flatMap((setting) => ['-c', setting])])
     .start();
-  const stop = async (): Promise<void> => {
-    await container.stop();
-  };
   return {
     url: (database) => {
       const url = new URL(container.getConnectionUri());
       url.pathname = `/${database}`;
       return url.href;
     },
-    stop,
-    [Symbol.asyncDispose]: stop,
+    [Symbol.asyncDispose]: async () => {
+      await container.stop();
+    },
   };
 }

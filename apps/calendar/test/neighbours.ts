@@ -1,0 +1,40 @@
+import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { createClient } from '@scheduling/rpc';
+import { createTestDatabase, type ServiceProcess, startServiceProcess } from '@scheduling/testing';
+
+/** The services that calendar calls. */
+export interface Neighbours extends AsyncDisposable {
+  identity: ServiceProcess;
+  customer: ServiceProcess;
+}
+
+/** @param postgresUrl for a global setup, to which nothing is injected */
+export async function startNeighbours(natsUrl: string, postgresUrl?: string): Promise<Neighbours> {
+  await using starting = new AsyncDisposableStack();
+  const environment = async () => ({ DATABASE_URL: await createTestDatabase(postgresUrl), NATS_URL: natsUrl });
+  const identity = starting.use(await startServiceProcess('identity', await environment()));
+  const customer = starting.use(
+    await startServiceProcess('customer', { ...(await environment()), IDENTITY_ADDRESS: identity.address, CALENDAR_ADDRESS: '127.0.0.1:1' }),
+  );
+  await setUpProviders(identity.address);
+  const started = starting.move();
+  return { identity, customer, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+/** Providers p1 and p2 of CRM one, p1 of CRM two, and one in each of some other zones, whose reference is the zone. */
+async function setUpProviders(identityAddress: string): Promise<void> {
+  using admin = createClient(AdminServiceService, 'identity', identityAddress);
+  using identity = createClient(IdentityServiceService, 'identity', identityAddress);
+  for (const crmId of ['one', 'two']) {
+    await admin.createCrm({ crmId });
+    await identity.createUser({ crmId, reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });
+    await identity.createAccount({ crmId, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
+    const references = crmId === 'one' ? ['p1', 'p2', ...otherZones] : ['p1'];
+    for (const reference of references) {
+      const timeZone = otherZones.find((zone) => zone === reference);
+      await identity.createProvider({ crmId, reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: reference, timeZone });
+    }
+  }
+}
+
+const otherZones = ['Asia/Kolkata', 'Australia/Lord_Howe', 'America/Santiago', 'Pacific/Apia'];

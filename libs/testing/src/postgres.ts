@@ -1,0 +1,25 @@
+import { startPostgres } from '@scheduling/embedded';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ServerKind } from './choose-servers.ts';
+import type { TestPostgres } from './test-postgres.ts';
+
+/** Starts a Postgres for a global setup: test files take databases of the run's one instead. */
+export async function startTestPostgres(servers: ServerKind): Promise<TestPostgres> {
+  if (servers === 'embedded') return startEmbedded();
+  const { startPostgresContainer } = await import('./containers/postgres-container.ts');
+  return startPostgresContainer();
+}
+
+async function startEmbedded(): Promise<TestPostgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'scheduling-test-'));
+  const postgres = await startPostgres({ dataDir, durable: false });
+  return {
+    url: (database) => postgres.url(database),
+    [Symbol.asyncDispose]: async () => {
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

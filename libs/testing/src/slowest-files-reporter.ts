@@ -1,0 +1,16 @@
+import type { Reporter, TestModule } from 'vitest/node';
+
+const shown = 10;
+
+/** Ends the output of a run with the files that took longest, so that a file which becomes slow is seen. */
+// oxlint-disable-next-line import/no-default-export -- vitest asks for one
+export default class SlowestFilesReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const slowest = modules
+      .map((module) => ({ name: `${module.project.name} ${module.relativeModuleId}`, seconds: module.diagnostic().duration / 1_000 }))
+      .toSorted((a, b) => b.seconds - a.seconds)
+      .slice(0, shown);
+    if (slowest.length < shown) return;
+    process.stdout.write(`\nThe slowest files:\n${slowest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${name}\n`).join('')}`);
+  }
+}
