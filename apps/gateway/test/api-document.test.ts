@@ -1,7 +1,4 @@
-import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { formats } from '../src/fields.ts';
 import { type AppUnderTest, createAppUnderTest, type Document } from './app-under-test.ts';
 
 let gateway: AppUnderTest;
@@ -14,11 +11,6 @@ beforeAll(async () => {
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 describe('the API document', () => {
-  it('passes the recommended rules of Redocly', async () => {
-    const problems = await lintFromString({ source: gateway.document, config: await createConfig({ extends: ['recommended'] }) });
-    expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
-  });
-
   it('is OpenAPI 3.1 and says where and with which key', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: 'https://scheduling.test' }], security: [{ clientId: [] }] });
   });
@@ -62,24 +54,4 @@ describe('the API document', () => {
     expect(schemas['User']).toMatchObject({ required: expect.arrayContaining(['firstName']), properties: { firstName: { type: ['string', 'null'] } } });
     expect(gateway.document.includes('"default":null')).toBe(false);
   });
-
-  it('has an example for every body, and the schema accepts it', () => {
-    const ajv = new Ajv2020({ strict: false, formats: Object.fromEntries(Object.entries(formats).map(([name, { passes }]) => [name, passes])) });
-    ajv.addSchema(document, 'document');
-    for (const [path, operations] of Object.entries(document.paths)) {
-      for (const [method, { requestBody, operationId }] of Object.entries(operations)) {
-        if (requestBody === undefined) continue;
-        const { example, examples } = requestBody.content['application/json']!;
-        const values = example === undefined ? Object.values(examples ?? {}).map(({ value }) => value) : [example];
-        expect(values.length, operationId).toBeGreaterThan(0);
-        const pointer = ['paths', path, method, 'requestBody', 'content', 'application/json', 'schema'].map(escapePointer).join('/');
-        const validate = ajv.compile({ $ref: `document#/${pointer}` });
-        for (const value of values) expect(validate(value), `${operationId} ${JSON.stringify(validate.errors)}`).toBe(true);
-      }
-    }
-  });
 });
-
-function escapePointer(step: string): string {
-  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
-}

@@ -13,7 +13,6 @@ export interface AppUnderTest extends AsyncDisposable {
 interface Operation {
   operationId: string;
   parameters?: { name: string; in: string; required?: boolean }[];
-  requestBody?: { content: Record<string, { example?: unknown; examples?: Record<string, { value: unknown }> }> };
   responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, unknown> }>;
 }
 
