@@ -6,36 +6,52 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
 import { waitUntil } from '@scheduling/embedded';
-import { eventually } from '@scheduling/testing';
+import { createCertificateAuthority, eventually, storeCertificate, sumSamples } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstRequest } from '../src/banner.ts';
 import { readSettings, repositoryRoot } from '../src/config.ts';
+import { createAdminClient } from '../src/demo-crm.ts';
 import { type DemoAnswer, playDemo } from '../src/play-demo.ts';
 import { createReporter } from '../src/reporter.ts';
+import { databaseServices, type Service, services } from '../src/service-table.ts';
 import { type Stack, startStack } from '../src/stack.ts';
+import { runAdmin } from './command.ts';
 import { commandsOf, readBlocks } from './shell-blocks.ts';
 import { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
 
 const run = promisify(execFile);
+let folder: string;
 let dataDir: string;
+let certificates: Record<'GRPC_TLS_CERT_FILE' | 'GRPC_TLS_KEY_FILE' | 'GRPC_TLS_CA_FILE', string>;
 let stack: Stack;
 let collector: SpanCollector;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'end-to-end-'));
+  folder = await mkdtemp(join(tmpdir(), 'end-to-end-'));
+  dataDir = join(folder, 'data');
+  certificates = await renewCertificates();
   const output = new PassThrough().resume();
   collector = await startSpanCollector();
   const { PATH, HOME } = process.env;
-  const settings = readSettings({ fresh: false }, { PATH, HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint });
+  const environment = { PATH, HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, ...certificates };
+  const settings = readSettings({ fresh: false }, environment);
   stack = await startStack(settings, createReporter(output as unknown as NodeJS.WriteStream));
 }, 400_000);
 
 afterAll(async () => {
   await stack?.stop();
   await collector?.[Symbol.asyncDispose]();
-  await rm(dataDir, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
 }, 30_000);
 
+/** Puts certificates of a new authority where the services find them. */
+async function renewCertificates(): Promise<typeof certificates> {
+  const authority = await createCertificateAuthority();
+  const { certificate, key, authorities } = await storeCertificate(join(folder, 'certificates'), await authority.issue(...databaseServices), authority);
+  return { GRPC_TLS_CERT_FILE: certificate, GRPC_TLS_KEY_FILE: key, GRPC_TLS_CA_FILE: authorities };
+}
+
+/** With mutual TLS between its services and with traces, which no other test over HTTP has. */
 describe('the whole stack', { timeout: 120_000 }, () => {
   it('books an appointment over HTTP and delivers the confirmation', async () => {
     const { answers, mail } = await play('first');
@@ -136,7 +152,26 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     await waitUntil(async () => (await status()) === 401, { what: 'the key to be refused', timeoutMs: 5_000 });
     await expect(admin('key', 'list', 'nobody')).rejects.toMatchObject({ code: 1, stdout: '' });
   });
+
+  it('answers nobody who has no certificate', async () => {
+    using client = createAdminClient(stack.info.services.identity);
+    await expect(client.listCrms({})).rejects.toMatchObject({ code: 'service.unavailable' });
+    expect(await runAdmin({ SCHEDULING_DATA: dataDir }, 'crm', 'list')).toMatchObject({ code: 1, output: expect.stringMatching(/does not answer/) as string });
+  });
+
+  it('goes on when all certificates are replaced, by those of another authority', async () => {
+    const expiries = () => Promise.all(services.map(readExpiry));
+    const before = await expiries();
+    await renewCertificates();
+    await eventually(async () => (await expiries()).forEach((expiry, index) => expect(expiry).toBeGreaterThan(before[index]!)));
+    await eventually(() => play('renewed'));
+  });
 });
+
+async function readExpiry(service: Service): Promise<number | undefined> {
+  const metrics = await (await fetch(`${stack.info.operations[service]}/metrics`)).text();
+  return sumSamples(metrics, 'scheduling_grpc_certificate_expiry_timestamp_seconds');
+}
 
 /** The trace that begins with a request to a path with this end, and has come to a span of this name. */
 function traceOf(pathEnd: string, lastName: string): CollectedSpan[] {
@@ -153,6 +188,6 @@ async function play(name: string) {
 }
 
 async function admin(...args: string[]): Promise<string> {
-  const environment = { PATH: process.env.PATH, SCHEDULING_DATA: dataDir, NO_COLOR: '1' };
+  const environment = { PATH: process.env.PATH, SCHEDULING_DATA: dataDir, NO_COLOR: '1', ...certificates };
   return (await run(process.execPath, [join(repositoryRoot, 'apps/local/src/admin.ts'), ...args], { env: environment })).stdout;
 }

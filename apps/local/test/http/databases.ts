@@ -1,15 +1,22 @@
-import { Client } from 'pg';
+import { Pool } from 'pg';
 import { inject } from 'vitest';
 import type { DatabaseService } from '../../src/service-table.ts';
 import type { StackInfo } from '../../src/stack-file.ts';
 
+/** By address. A connection for each query would take longer than the query. */
+const pools = new Map<string, Pool>();
+
 /** Runs one query in a service's database. Tests look there at what no answer shows. */
 export async function query<Row extends object>(service: DatabaseService, text: string, values: unknown[] = [], stack: Pick<StackInfo, 'databases'> = inject('stack')): Promise<Row[]> {
-  const client = new Client({ connectionString: stack.databases[service] });
-  await client.connect();
-  try {
-    return (await client.query<Row>(text, values)).rows;
-  } finally {
-    await client.end();
-  }
+  const url = stack.databases[service];
+  const pool = pools.get(url) ?? createPool(url);
+  pools.set(url, pool);
+  return (await pool.query<Row>(text, values)).rows;
+}
+
+function createPool(connectionString: string): Pool {
+  const pool = new Pool({ connectionString, max: 4, allowExitOnIdle: true });
+  // Idle connections break when their server stops; the next query opens another.
+  pool.on('error', () => undefined);
+  return pool;
 }

@@ -1,7 +1,8 @@
 import { waitUntil } from '@scheduling/embedded';
 import { startTestSmtp, type TestSmtp } from '@scheduling/testing';
+import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Service } from '../../src/service-table.ts';
+import { databaseServices, type Service } from '../../src/service-table.ts';
 import { runAdmin } from '../command.ts';
 import { path } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
@@ -234,6 +235,40 @@ describe('an erasure', () => {
     expect(await findWord(stack, word)).toEqual([]);
   }, 120_000);
 
+  it('is repeated for a person who was erased after the backup, after all databases were restored from it', async () => {
+    await waitForCompletion();
+    const practice = await createPractice(crm);
+    const word = unique('canary').replace('-', '');
+    const [customerReference, email] = [`${word}@test`, `${word}@customers.example`];
+    const customer = { customerReference, providerReference: practice.provider, userName: `Name ${word}`, email, language: 'en' };
+    expect((await crm.post(`${practice.at}/customers`, customer, { headers: { 'idempotency-key': unique('key') } })).status).toBe(201);
+    await createParticipation(practice, await createAppointment(practice), { customerReference, message: `Message ${word}` });
+    await waitUntil(() => mailsTo(email).length === 1, { what: 'the confirmation', timeoutMs: 60_000 });
+
+    const restore = await backUpDatabases();
+    const backupTime = new Date();
+    const address = path`/provider/${practice.provider}/customers/${customerReference}`;
+    await waitForStatus(200, address);
+    expect((await crm.delete(address, undefined, { query: { ignoreFutureAppointments: true } })).status).toBe(204);
+    await waitForCompletion();
+    expect(await findWord(stack, word)).toEqual([]);
+
+    await restore();
+    await waitForStatus(200, address);
+    expect(await findWord(stack, word)).not.toEqual([]);
+    const keys = () => query('customer', 'SELECT 1 FROM idempotency_key WHERE crm_id = $1', [crm.crmId], stack.info);
+    expect(await keys()).toHaveLength(1);
+
+    const replay = await runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'erasures', 'replay', '--since', backupTime.toISOString());
+    expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ Repeating 1 erasures, 1 of them found only in events/) });
+    await waitForCompletion();
+    await waitForStatus(204, address);
+    expect(await findWord(stack, word)).toEqual([]);
+    const { body } = await crm.get<{ participations: unknown[] }[]>(`${practice.at}/appointments`);
+    expect(body).toMatchObject([{ participations: [] }]);
+    expect(await keys()).toEqual([]);
+  }, 120_000);
+
   it('leaves no live booking when bookings run against it', async () => {
     const practice = await createPractice(crm);
     for (let round = 0; round < 10; round += 1) {
@@ -257,3 +292,33 @@ describe('an erasure', () => {
     await waitForCompletion();
   }, 120_000);
 });
+
+/** Waits for the services to have their databases again. */
+async function waitForStatus(status: number, address: string): Promise<void> {
+  await waitUntil(async () => (await crm.get(address)).status === status, { what: `${status} for the customer`, timeoutMs: 60_000 });
+}
+
+/** Copies all databases as they are at one moment, and returns what puts the copies in their places. */
+async function backUpDatabases(): Promise<() => Promise<void>> {
+  await closeDatabases(async (execute, name) => execute(`CREATE DATABASE ${name}_backup TEMPLATE ${name}`));
+  return () =>
+    closeDatabases(async (execute, name) => {
+      await execute(`DROP DATABASE ${name}`);
+      await execute(`ALTER DATABASE ${name}_backup RENAME TO ${name}`);
+    });
+}
+
+/** Does something with every database while no service can use any. */
+async function closeDatabases(work: (execute: (statement: string) => Promise<unknown>, name: string) => Promise<unknown>): Promise<void> {
+  const names = databaseServices.map((service) => new URL(stack.info.databases[service]).pathname.slice(1));
+  const administrator = new Client({ connectionString: new URL('/postgres', stack.info.databases.customer).href });
+  await administrator.connect();
+  try {
+    for (const name of names) await administrator.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await administrator.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = ANY ($1)', [names]);
+    for (const name of names) await work((statement) => administrator.query(statement), name);
+    for (const name of names) await administrator.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+  } finally {
+    await administrator.end();
+  }
+}

@@ -10,10 +10,9 @@ export async function findWord(stack: Pick<TestStack, 'info' | 'dataDir'>, word:
   const found: string[] = [];
   for (const database of databaseServices) {
     const tables = await query<{ name: string }>(database, `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`, [], stack.info);
-    for (const { name } of tables) {
-      const rows = await query(database, `SELECT 1 FROM "${name}" AS t WHERE t::text ILIKE $1 OR t::text ILIKE $2`, [`%${word}%`, `%${hex}%`], stack.info);
-      if (rows.length > 0) found.push(`${rows.length} rows of ${database}.${name}`);
-    }
+    const counts = tables.map(({ name }) => `SELECT '${name}' AS name, count(*)::int AS count FROM "${name}" AS t WHERE t::text ILIKE $1 OR t::text ILIKE $2`);
+    const rows = await query<{ name: string; count: number }>(database, counts.join(' UNION ALL '), [`%${word}%`, `%${hex}%`], stack.info);
+    for (const { name, count } of rows) if (count > 0) found.push(`${count} rows of ${database}.${name}`);
   }
   for (const folder of ['nats', 'logs']) {
     for (const file of await readdir(join(stack.dataDir, folder), { recursive: true, withFileTypes: true })) {

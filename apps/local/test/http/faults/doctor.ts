@@ -5,18 +5,17 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCertificateAuthority, createTestDatabase, eventually, startServiceProcess, startTestNats, startTestSmtp, storeCertificate } from '@scheduling/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { databaseServices, type Unit } from '../../src/service-table.ts';
-import { runAdmin } from '../command.ts';
-import { query } from './databases.ts';
-import { startTestStack, type TestStack } from './start-test-stack.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { databaseServices, type Unit } from '../../../src/service-table.ts';
+import { runAdmin } from '../../command.ts';
+import { query } from '../databases.ts';
+import type { TestStack } from '../start-test-stack.ts';
+import { stackForFaults } from './stack.ts';
 
-/** With a stack of its own: what others leave behind on theirs are findings, too. */
 let stack: TestStack;
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await stackForFaults();
 }, 400_000);
-afterAll(() => stack?.[Symbol.asyncDispose](), 60_000);
 
 const examine = () => runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'doctor');
 

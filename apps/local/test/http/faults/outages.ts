@@ -1,13 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { processIsAlive, waitUntil } from '@scheduling/embedded';
 import { sumSamples } from '@scheduling/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAdminClient } from '../../src/demo-crm.ts';
-import { type Service, services, type Unit } from '../../src/service-table.ts';
-import { type Answer, path } from './client.ts';
-import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
-import { waitForMails } from './inbox.ts';
-import { startTestStack, type TestStack } from './start-test-stack.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createAdminClient } from '../../../src/demo-crm.ts';
+import { type Service, services, type Unit } from '../../../src/service-table.ts';
+import { type Answer, path } from '../client.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from '../crm.ts';
+import { waitForMails } from '../inbox.ts';
+import type { TestStack } from '../start-test-stack.ts';
+import { stackForFaults } from './stack.ts';
 
 /** Tried once more: a machine that stalls for half a second is not the service's fault. */
 const timed = { timeout: 240_000, retry: 1 };
@@ -16,18 +17,17 @@ const answerMs = 2_000 + 500;
 const healMs = 60_000;
 /** A scrape waits 1.5 s for what does not answer. */
 const scrapeMs = 5_000;
-const workers = 4;
+const workers = 2;
 
 let stack: TestStack;
 let crm: TestCrm;
 let practice: Practice;
 
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await stackForFaults();
   crm = await createCrm({}, stack.info);
   practice = await createPractice(crm);
 }, 400_000);
-afterAll(() => stack?.[Symbol.asyncDispose](), 60_000);
 
 /** What clients were told while something was down. */
 interface Observations {
