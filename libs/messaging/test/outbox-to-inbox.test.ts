@@ -211,11 +211,14 @@ describe('an event', () => {
 
   it('is delivered by a new consumer when the old one stopped delivering, and those before it are not delivered again', async () => {
     let isSilent = false;
+    const subscriptions = new Map<string, string>();
     const proxyUrl = await startProxy(stack, nats.url, async (request, { forward, answer }) => {
       if (request.includes('$JS.API.CONSUMER.DELETE')) isSilent = false;
+      const [, subject, subscribed] = /^SUB (\S+) (\S+)/.exec(request) ?? [];
+      if (subject !== undefined) subscriptions.set(subject, subscribed!);
       const inbox = /CONSUMER\.MSG\.NEXT\S+ (\S+)/.exec(request)?.[1];
       if (!isSilent || inbox === undefined) return forward();
-      const subscription = request.split(`SUB ${inbox} `)[1]?.split('\r\n')[0];
+      const subscription = subscriptions.get(inbox);
       const status = 'NATS/1.0 408 Request Timeout\r\nNats-Pending-Messages: 20\r\nNats-Pending-Bytes: 0\r\n\r\n';
       answer(`HMSG ${inbox} ${subscription} ${status.length} ${status.length}\r\n${status}\r\n`);
     });
@@ -315,8 +318,8 @@ async function startProxy(
     const server = connect(Number(port), hostname);
     const close = (): void => void client.destroy();
     const handleRequests = async (): Promise<void> => {
-      for await (const chunk of client) {
-        await onRequest(String(chunk), { forward: () => server.write(chunk as Buffer), answer: (response) => client.write(response), close });
+      for await (const request of readRequests(client)) {
+        await onRequest(String(request), { forward: () => server.write(request), answer: (response) => client.write(response), close });
       }
     };
     server.pipe(client);
@@ -327,4 +330,24 @@ async function startProxy(
   await once(proxy, 'listening');
   stack.defer(() => void proxy.close());
   return `nats://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}
+
+/** The operations of the NATS protocol, one by one: several may arrive in one piece. */
+async function* readRequests(client: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let received = Buffer.alloc(0);
+  for await (const chunk of client) {
+    received = Buffer.concat([received, chunk]);
+    for (let length = lengthOfFirst(received); length <= received.length; length = lengthOfFirst(received)) {
+      yield received.subarray(0, length);
+      received = received.subarray(length);
+    }
+  }
+}
+
+/** Infinity while its first line is not complete. A message follows its line and ends with a line break, too. */
+function lengthOfFirst(received: Buffer): number {
+  const lineLength = received.indexOf('\r\n') + 2;
+  if (lineLength < 2) return Number.POSITIVE_INFINITY;
+  const line = String(received.subarray(0, lineLength - 2));
+  return /^H?PUB /i.test(line) ? lineLength + Number(line.split(' ').at(-1)) + 2 : lineLength;
 }
