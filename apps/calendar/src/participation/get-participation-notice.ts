@@ -14,9 +14,9 @@ export interface ParticipationNotice {
   participation: ParticipationRecord;
   appointment: AppointmentRecord;
   providerId: string;
-  /** The text that the caller gave with this version. */
+  /** The text that the caller sent with this version. */
   message: string | null;
-  /** Of the customer, when one is known. */
+  /** The customer's, if there is one. */
   language: string | null;
   /** Null for a participant who was embedded in the creation of the appointment. */
   customerId: string | null;
@@ -45,6 +45,6 @@ export async function getParticipationNotice(
     .where('crmId', '=', crmId)
     .where('id', '=', appointmentId)
     .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
-  // The other participants are nobody's business in a mail.
+  // A mail must not reveal the other participants.
   return { participation, appointment: { row, participations: [] }, providerId: row.providerId, message, language, customerId };
 }
