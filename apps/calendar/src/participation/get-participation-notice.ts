@@ -18,11 +18,14 @@ export interface ParticipationNotice {
   message: string | null;
   /** The customer's, if there is one. */
   language: string | null;
-  /** Null for a participant who was embedded in the creation of the appointment. */
+  /** Null for a participant embedded in the creation of the appointment. */
   customerId: string | null;
 }
 
-/** Everything a mail about one version of a participation needs; the appointment comes without participations. Rejects with `participation.not_found` once it is gone. */
+/**
+ * Everything a mail about one version of a participation needs; the appointment has no participations. Rejects with `participation.not_found`
+ * once it is deleted.
+ */
 export async function getParticipationNotice(
   { database, archiveAfterDays }: CalendarDependencies,
   { crmId, participationId, version }: NoticeKey,
