@@ -14,7 +14,7 @@ export function singleLine(text: string): string {
     .trim();
 }
 
-/** The same for a text of several lines. */
+/** The same for a multi-line text. */
 export function multiLine(text: string): string {
   return text
     .toWellFormed()

@@ -29,7 +29,7 @@ export function describeAppointment(appointment: AppointmentFacts, provider: Pro
   };
 }
 
-/** The title of an appointment; one without a name is described by its provider. */
+/** The title of an appointment: its description, or else the provider's name. */
 export function titleOf({ description }: AppointmentFacts, provider: Provider): string {
   return singleLine(description ?? '') || singleLine(provider.name);
 }
