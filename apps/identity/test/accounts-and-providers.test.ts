@@ -61,7 +61,7 @@ describe('an account', () => {
     expect(await refusal(absent)).toMatchObject({ category: 'not_found', code: 'account.not_found' });
   });
 
-  it('is created once by twenty requests at once', async () => {
+  it('is created once by twenty concurrent requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => createAccount({ accountReference: 'race@crm', email: `${index}@one.example` })),
     );

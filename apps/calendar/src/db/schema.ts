@@ -110,7 +110,7 @@ export interface ParticipationTable {
   state: 'RESERVED' | 'REQUESTED' | 'BOOKED' | 'CANCELED' | 'DELETED';
   /** Placed deliberately: never rejected for lack of capacity. */
   exempt: boolean;
-  /** Set only while RESERVED; from this time on the row counts as deleted. */
+  /** Set if and only if RESERVED; from this time on the row counts as deleted. */
   reservedUntil: Date | null;
   version: Generated<number>;
 }

@@ -14,7 +14,7 @@ export interface BookingMetrics {
   freed(db: Kysely<CalendarSchema>, seats: number): void;
   /** Expired reservations were removed and their seats freed. */
   expired(db: Kysely<CalendarSchema>, reservations: number): void;
-  /** Returns the result of `work`; if it is refused, counts the reason and rethrows. */
+  /** Returns the result of `work`; if it is rejected, counts the reason and rethrows. */
   countRefusal<Result>(crmId: string, work: Promise<Result>): Promise<Result>;
 }
 

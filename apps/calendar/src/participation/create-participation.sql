@@ -7,8 +7,8 @@
 --   reservationSeconds, message (may be null), event (a row of the outbox, its payload in base64).
 -- Answer: outcome, which is created, provider_unknown, appointment_unknown, customer_unknown, appointment_cancelled, full or exists; reclaimed,
 --   the number of expired reservations it removed; for full also capacity; for created and exists also appointmentId and customerId; for created
---   also name, email, mobile and reservedUntil. If another transaction concurrently takes the reference for another appointment,
---   participation_reference_key is violated.
+--   also name, email, mobile and reservedUntil.
+-- If another transaction concurrently takes the reference for another appointment, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION create_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';

@@ -46,8 +46,8 @@ export function seatsOfMove(from: ParticipationState, to: ParticipationState): n
 }
 
 /**
- * Whether the participant expects the appointment to take place. If so, a participation can enter this state only while the appointment is not
- * cancelled, is notified of a cancellation by mail (interface 3.2), and blocks the customer's deletion (interface 4.4).
+ * Whether the participant expects the appointment to take place. If so, the state can be entered only while the appointment is not cancelled,
+ * the participant is notified of a cancellation by mail (interface 3.2), and the participation blocks the customer's deletion (interface 4.4).
  */
 export function isActive(state: ParticipationState): boolean {
   return takesSeat(state) || state === 'REQUESTED';

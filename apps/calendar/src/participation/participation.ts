@@ -19,7 +19,7 @@ export interface ParticipationRecord {
   state: ParticipationState;
   /** Oldest first. */
   messages: string[];
-  /** Set only while RESERVED. */
+  /** Set if and only if RESERVED. */
   reservedUntil: Date | null;
 }
 
