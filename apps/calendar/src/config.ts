@@ -13,7 +13,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     archiveAfterDays: read.integer('ARCHIVE_AFTER_DAYS', { min: 0, max: 36_500 }, 365),
     /** How long after the end of its appointment a participation is anonymised; 0: never. */
     anonymiseAfterDays: read.integer('ANONYMISE_AFTER_DAYS', { min: 0, max: 36_500 }, 0),
-    /** Off, reservations still end on time; only their rows stay until somebody else removes them. */
+    /** When off, reservations still expire on time; their rows just remain until another replica or request removes them. */
     reservationSweeper: read.oneOf('RESERVATION_SWEEPER', ['on', 'off'], 'on'),
   }));
 }

@@ -30,11 +30,11 @@ describe('a date-time', () => {
 });
 
 describe('the time of day of a date-time', () => {
-  it('is what stands there, also when that day has no such time', () => {
+  it('is taken as written, even if that day has no such time', () => {
     expect(parseTimeOfDay('2026-03-29T02:30', 'Europe/Berlin').toString()).toBe('02:30:00');
   });
 
-  it('is that of the zone when there is an offset', () => {
+  it('is converted to the zone when there is an offset', () => {
     expect(parseTimeOfDay('2026-07-01T10:00Z', 'Asia/Kolkata').toString()).toBe('15:30:00');
   });
 });

@@ -1,14 +1,14 @@
 const endsWithOffset = /(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
- * The instant of YYYY-MM-DDThh:mm, with optional seconds and with Z or an offset, else as a local time of the zone. A local time that DST skips
- * takes the offset before the gap, one that occurs twice is the first occurrence (RFC 5545). The gateway has checked the form of the text.
+ * The instant of YYYY-MM-DDThh:mm with optional seconds, in UTC (Z), at an offset or, without either, in the zone. A local time that DST skips
+ * takes the offset before the gap; one that occurs twice means the first occurrence (RFC 5545). The gateway has checked the format.
  */
 export function parseDateTime(text: string, timeZone: string): Date {
   return toDate(endsWithOffset.test(text) ? Temporal.Instant.from(text) : instantOf(Temporal.PlainDateTime.from(text), timeZone));
 }
 
-/** The time of day that such a text means on the zone's clock, also when that day's DST change skips it. */
+/** The local time of day in the zone, even if that day's DST change skips it. */
 export function parseTimeOfDay(text: string, timeZone: string): Temporal.PlainTime {
   return endsWithOffset.test(text) ? Temporal.Instant.from(text).toZonedDateTimeISO(timeZone).toPlainTime() : Temporal.PlainTime.from(text);
 }

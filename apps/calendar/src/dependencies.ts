@@ -5,7 +5,7 @@ import type { ClientOf } from '@scheduling/rpc';
 import type { CalendarSchema } from './db/schema.ts';
 import type { BookingMetrics } from './participation/booking-metrics.ts';
 
-/** What the use cases work with. */
+/** The dependencies of the use cases. */
 export interface CalendarDependencies {
   database: Database<CalendarSchema>;
   /** Owns the providers. */

@@ -56,7 +56,7 @@ export function fromLocationMessage(message: LocationMessage | undefined): Locat
   return message?.kind?.value;
 }
 
-/** A value that this version does not know is a fault of the field that `pointer` names. */
+/** A value that this version does not know is reported as an error in the field that `pointer` names. */
 export function fromEnumMessage<Enum extends Record<string, string>>(
   values: Enum,
   value: Enum[keyof Enum],

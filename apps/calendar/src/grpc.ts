@@ -33,7 +33,7 @@ import { deleteTimeslot } from './timeslot/delete-timeslot.ts';
 import { listTimeslots } from './timeslot/list-timeslots.ts';
 import { updateTimeslot } from './timeslot/update-timeslot.ts';
 
-/** Protobuf to use cases and back. */
+/** Maps protobuf messages to the use cases and back. */
 export function hostCalendarServices(dependencies: CalendarDependencies): HostedService[] {
   return [
     hostTimeslotService(dependencies),

@@ -1,6 +1,6 @@
 import { isUuid } from '@scheduling/runtime';
 
-/** Where a page ended: lists go by start and id. */
+/** Where a page ended: lists are ordered by start and id. */
 export interface PagePosition {
   startsAt: Date;
   id: string;
@@ -11,11 +11,11 @@ export function encodeCursor({ startsAt, id }: PagePosition): string {
   return Buffer.from(`${startsAt.toISOString()} ${id}`).toString('base64url');
 }
 
-/** Undefined for a text that {@link encodeCursor} has not made. */
+/** Undefined for a string that {@link encodeCursor} did not produce. */
 export function decodeCursor(cursor: string): PagePosition | undefined {
   const [time = '', id = ''] = Buffer.from(cursor, 'base64url').toString().split(' ');
   const position = { startsAt: new Date(time), id };
   if (!isUuid(id) || Number.isNaN(position.startsAt.getTime())) return undefined;
-  // Node reads dates in many forms; this is the one that was written.
+  // Node parses many date formats; only the encoded one is accepted.
   return encodeCursor(position) === cursor ? position : undefined;
 }

@@ -13,7 +13,7 @@ import { startRetention } from './participation/start-retention.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
 import { calendarSubscriptions } from './subscriptions.ts';
 
-/** Puts the service together; tests and the process use the same. */
+/** Assembles the service, for the process as well as the tests. */
 export function createCalendarService(config: Config, logger: Logger): Promise<RunningService> {
   return createService<CalendarSchema>({
     name: 'calendar',

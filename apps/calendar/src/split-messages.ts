@@ -1,11 +1,11 @@
 import type { AppointmentRecord } from './appointment/appointment.ts';
 
-/** Well below the 4 MiB that a gRPC message may have, also when every character takes three bytes. */
+/** Well below the 4 MiB limit of a gRPC message, even if every character takes three bytes. */
 const maxCharacters = 1_000_000;
-/** Of an appointment or participation besides its texts. */
+/** The size of an appointment or participation without its texts. */
 const frameCharacters = 300;
 
-/** Cuts a list so that each part fits into one gRPC message; an empty list is one part. */
+/** Splits a list so that each part fits into one gRPC message; an empty list is one part. */
 export function splitForMessages(appointments: AppointmentRecord[]): AppointmentRecord[][] {
   const parts: AppointmentRecord[][] = [[]];
   let characters = 0;

@@ -7,7 +7,7 @@ import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import { storeProvider } from './provider/provider-copy.ts';
 
-/** What other services tell, and what calendar does with it: it keeps its copies of providers and customers fresh, and forgets people. */
+/** Events from other services: calendar refreshes its copies of providers and customers, and erases deleted people. */
 export function calendarSubscriptions(dependencies: CalendarDependencies): Subscription<CalendarSchema>[] {
   const { identity, customers } = dependencies;
   return [
@@ -24,7 +24,7 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
       };
     }),
     subscription(events.customerErasureRequested, async ({ crmId, customerId, erasureId }) => {
-      // Done when the deletion was asked for, and once more in case this database was restored from a backup since.
+      // Already done when the deletion was requested; repeated in case this database has been restored from a backup since.
       await removeCustomer(dependencies, { crmId, customerId, ignoreFutureAppointments: true });
       return async (tx) => {
         await forgetRemovedParticipations(tx, { crmId, customerId });
@@ -34,7 +34,7 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
   ];
 }
 
-/** What was there when the event happened may be gone when it arrives. */
+/** What existed when the event was published may be gone when it arrives. */
 async function undefinedIfNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -36,7 +36,7 @@ async function list(query: Partial<ListAppointmentsRequest> = {}, replica: Calen
 const references = (appointments: Appointment[]) => appointments.map((appointment) => appointment.reference);
 
 describe('creating an appointment', () => {
-  it('answers it with all fields', async () => {
+  it('returns it with all fields', async () => {
     const participations = [embedded('BOOKED'), embedded('REQUESTED')];
     const request = newAppointment({
       capacity: 3,
@@ -70,7 +70,7 @@ describe('creating an appointment', () => {
     });
   });
 
-  it('places embedded participations deliberately: never refused, counted as taken, no mail', async () => {
+  it('places embedded participations deliberately: never rejected, counted as taken, no mail', async () => {
     const participations = [embedded('BOOKED'), embedded('RESERVED'), embedded('REQUESTED'), embedded('CANCELED'), embedded('DELETED')];
     const request = newAppointment({ capacity: 1, participations });
     const { appointment } = await calendar.appointments.createAppointment(request);
@@ -89,7 +89,7 @@ describe('creating an appointment', () => {
     expect((await refusal(calendar.participations.createParticipation(booking))).code).toBe('participation.capacity_exhausted');
   });
 
-  it('again with the same content answers what exists, with other content not', async () => {
+  it('again with the same content returns the existing one, with other content is rejected', async () => {
     const request = newAppointment({ participations: [embedded('BOOKED')] });
     await calendar.appointments.createAppointment(request);
     await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: request.reference });
@@ -105,14 +105,14 @@ describe('creating an appointment', () => {
     expect(await calendar.appointments.createAppointment({ ...request, crmId: 'two', participations: [] })).toMatchObject({ created: true });
   });
 
-  it('of one reference happens once when twenty ask for it at the same time', async () => {
+  it('of one reference happens once for twenty concurrent requests', async () => {
     const request = newAppointment({ participations: [embedded('BOOKED'), embedded('BOOKED')] });
     const answers = await Promise.all(Array.from({ length: 20 }, () => calendar.appointments.createAppointment(request)));
     expect(answers.filter((answer) => answer.created)).toHaveLength(1);
     expect(await seatsOf(calendar, request.reference)).toBe(2);
   });
 
-  it('with a participation that exists creates nothing', async () => {
+  it('with an existing participation creates nothing', async () => {
     const taken = embedded('BOOKED');
     await createAppointment(calendar, { participations: [taken] });
     const request = newAppointment({ participations: [embedded('BOOKED'), taken] });
@@ -123,7 +123,7 @@ describe('creating an appointment', () => {
     expect(references(await list())).not.toContain(request.reference);
   });
 
-  it('names each fault', async () => {
+  it('reports every invalid field', async () => {
     const twice = embedded('BOOKED');
     const { category, code, errors } = await refusal(
       calendar.appointments.createAppointment(newAppointment({ end: '2099-06-01T10:00', participations: [twice, twice] })),
@@ -134,7 +134,7 @@ describe('creating an appointment', () => {
     expect((await refusal(calendar.appointments.createAppointment(stateless))).errors).toMatchObject([{ pointer: '/participations/0/state' }]);
   });
 
-  it('reads local times in the zone of the provider', async () => {
+  it('interprets local times in the zone of the provider', async () => {
     const request = newAppointment({ providerReference: 'Asia/Kolkata' });
     const { appointment } = await calendar.appointments.createAppointment(request);
     expect(appointment!.start).toEqual(new Date('2099-06-01T04:30:00Z'));
@@ -142,7 +142,7 @@ describe('creating an appointment', () => {
 });
 
 describe('the list of appointments', () => {
-  it('filters by product, resource and period, and goes by start', async () => {
+  it('filters by product, resource and period, and is ordered by start', async () => {
     const at = (start: string, end: string, productReference: string, resourceReference: string) =>
       createAppointment(calendar, { start, end, productReference, resourceReference });
     const late = await at('2098-01-01T12:00', '2098-01-01T13:00', 'pa', 'ra');
@@ -158,7 +158,7 @@ describe('the list of appointments', () => {
     expect(references(await list({ ...period, crmId: 'two' }))).toEqual([]);
   });
 
-  it('comes in pages that together are the whole list', async () => {
+  it('is split into pages that together are the whole list', async () => {
     const productReference = freshReference('product');
     const made = await Promise.all(Array.from({ length: 7 }, () => createAppointment(calendar, { productReference })));
     const seen: string[] = [];
@@ -173,13 +173,13 @@ describe('the list of appointments', () => {
     expect(seen.toSorted()).toEqual(made.toSorted());
   });
 
-  it('refuses a period that ends before it begins, and what is no cursor', async () => {
+  it('rejects a period that ends before it begins, and an invalid cursor', async () => {
     const faults = await refusal(list({ from: '2099-06-02T00:00', to: '2099-06-01T00:00', cursor: 'z' }));
     expect(faults.errors.map((error) => error.pointer)).toEqual(['/to', '/cursor']);
     expect((await refusal(list({ from: '2098-01-02T00:00', to: '2098-01-01T00:00' }))).errors).toMatchObject([{ pointer: '/to' }]);
   });
 
-  it('leaves out what ended longer ago than the configured time, unless it is asked for', async () => {
+  it('omits what ended longer ago than the configured time, unless requested', async () => {
     const productReference = freshReference('product');
     const dayMs = 24 * 60 * 60 * 1_000;
     const ended = (agoMs: number) => {
@@ -195,7 +195,7 @@ describe('the list of appointments', () => {
     expect(references(await list({ productReference }, later))).toEqual([old, recent]);
   });
 
-  it('ends early when the caller goes away', async () => {
+  it('stops early when the caller disconnects', async () => {
     const productReference = freshReference('product');
     for (let index = 0; index < 120; index += 1) await createAppointment(calendar, { productReference });
     const gone = new AbortController();
@@ -211,7 +211,7 @@ describe('the list of appointments', () => {
     expect(await list({ productReference })).toHaveLength(120);
   });
 
-  it('carries an appointment whose participations are larger than one message with the others', async () => {
+  it('includes an appointment whose participations exceed one message, along with the others', async () => {
     const productReference = freshReference('product');
     const bulky = () => Array.from({ length: 500 }, () => ({ ...embedded('BOOKED'), note: 'n'.repeat(1_024) }));
     for (let index = 0; index < 6; index += 1) await createAppointment(calendar, { productReference, participations: bulky() });
@@ -221,7 +221,7 @@ describe('the list of appointments', () => {
 });
 
 describe('cancelling an appointment', () => {
-  it('cancels every participation, and tells those who counted on it once', async () => {
+  it('cancels every participation, and notifies those with an active one exactly once', async () => {
     const participations = [embedded('BOOKED'), embedded('RESERVED'), embedded('REQUESTED'), embedded('CANCELED'), embedded('DELETED')];
     const appointmentReference = await createAppointment(calendar, { participations });
     const cancel = { ...owned, appointmentReference, message: 'Sorry' };
@@ -249,7 +249,7 @@ describe('cancelling an appointment', () => {
     });
   });
 
-  it('happens once when twenty ask for it, while others book', async () => {
+  it('happens once for twenty concurrent requests, while others book', async () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 100, participations: [embedded('BOOKED')] });
     const customerReference = await createCustomer(calendar);
     const bookings = Array.from({ length: 20 }, () => newParticipation({ appointmentReference, customerReference }));
@@ -263,7 +263,7 @@ describe('cancelling an appointment', () => {
     for (const { reference } of cancelled!.participations) expect(await eventsOf(calendar, reference)).toHaveLength(2);
   });
 
-  it('never reaches another provider or CRM', async () => {
+  it('never affects another provider or CRM', async () => {
     const appointmentReference = await createAppointment(calendar);
     const absent = await refusal(calendar.appointments.cancelAppointment({ ...owned, appointmentReference: 'absent' }));
     expect(absent).toMatchObject({ category: 'not_found', code: 'appointment.not_found' });
@@ -274,7 +274,7 @@ describe('cancelling an appointment', () => {
 });
 
 describe('deleting appointments without notification', () => {
-  it('removes one with its participations and tells nobody', async () => {
+  it('removes one with its participations and notifies nobody', async () => {
     const participation = embedded('BOOKED');
     const request = newAppointment({ participations: [participation] });
     await calendar.appointments.createAppointment(request);
@@ -290,7 +290,7 @@ describe('deleting appointments without notification', () => {
     expect(await calendar.appointments.createAppointment(request)).toMatchObject({ created: true });
   });
 
-  it('refuses what names nothing, an unknown series, and what another provider owns', async () => {
+  it('rejects an empty request, an unknown series, and what another provider owns', async () => {
     const value = await createAppointment(calendar);
     const remove = (request: object) => refusal(calendar.appointments.deleteAppointments({ ...owned, ...request }));
     expect((await remove({})).category).toBe('invalid');
@@ -300,6 +300,6 @@ describe('deleting appointments without notification', () => {
   });
 });
 
-it('leaves no deadlock behind', async () => {
+it('causes no deadlock', async () => {
   expect(await calendar.countDeadlocks()).toBe(0);
 });

@@ -18,7 +18,7 @@ describe('the functions that the service calls', () => {
   });
   afterAll(() => calendar?.[Symbol.asyncDispose]());
 
-  it('can gain fields in request and answer while a version that knows neither is running', async () => {
+  it('can gain fields in request and answer while a version that knows neither of them is running', async () => {
     const booking = newParticipation({ appointmentReference: await createAppointment(calendar), customerReference: await createCustomer(calendar) });
     const file = await readFile(new URL('../src/participation/create-participation.sql', import.meta.url), 'utf8');
     const next = file
@@ -42,7 +42,7 @@ describe('the signature of every function', () => {
   });
   afterAll(() => database?.[Symbol.asyncDispose]());
 
-  it('is one jsonb in and one jsonb out, so that no change of it can break the running version', async () => {
+  it('is one jsonb in and one jsonb out, so that no change can break the running version', async () => {
     const { rows } = await sql<{ name: string; signature: string }>`
       SELECT proname AS name, format('%s -> %s', pg_get_function_identity_arguments(oid), pg_get_function_result(oid)) AS signature
         FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY proname`.execute(database.kysely);

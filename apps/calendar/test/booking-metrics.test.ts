@@ -33,7 +33,7 @@ async function read(replica: Calendar) {
   return { taken: of('seats_taken'), freed: of('seats_freed'), expired: of('reservations_expired'), outcome };
 }
 
-/** What the work adds to the counts. */
+/** How much the work adds to the counters. */
 async function added(work: () => Promise<unknown>, outcomes: string[] = [], replica: Calendar = calendar) {
   const before = await read(replica);
   await work();
@@ -51,7 +51,7 @@ async function move(reference: string, state: ParticipationState): Promise<void>
 }
 
 describe('bookings', () => {
-  it('are counted by the state that they come into, with the seats', async () => {
+  it('are counted by the state they enter, with the seats', async () => {
     const appointment = await createAppointment(calendar, { capacity: 5 });
     const count = await added(
       async () => {
@@ -64,7 +64,7 @@ describe('bookings', () => {
     expect(count).toEqual({ taken: 2, freed: 0, expired: 0, booked: 1, reserved: 1, requested: 1 });
   });
 
-  it('are counted once, and moves with the seats that they take or free', async () => {
+  it('are counted once, and moves with the seats they take or free', async () => {
     const appointment = await createAppointment(calendar, { capacity: 5 });
     const reference = freshReference('participation');
     const count = await added(
@@ -79,7 +79,7 @@ describe('bookings', () => {
     expect(count).toEqual({ taken: 1, freed: 1, expired: 0, requested: 1, booked: 1, canceled: 1 });
   });
 
-  it('are not counted when their transaction fails at its end', async () => {
+  it('are not counted when their transaction fails to commit', async () => {
     const productReference = freshReference('doomed');
     await sql`
       CREATE FUNCTION fail_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$`.execute(calendar.database.kysely);
@@ -96,7 +96,7 @@ describe('bookings', () => {
     expect(count).toEqual({ taken: 0, freed: 0, expired: 0, booked: 0, canceled: 0 });
   });
 
-  it('that are refused are counted by the reason', async () => {
+  it('that are rejected are counted by reason', async () => {
     const appointment = await createAppointment(calendar, { capacity: 1 });
     const outcomes = ['capacity_exhausted', 'customer_not_found', 'appointment_not_found', 'not_found'];
     const count = await added(async () => {
@@ -111,7 +111,7 @@ describe('bookings', () => {
 });
 
 describe('seats', () => {
-  it('are counted for participations that are embedded in an appointment', async () => {
+  it('are counted for participations embedded in an appointment', async () => {
     const embedded = (state: ParticipationState) => ({ reference: freshReference('participation'), name: 'Name', email: 'a@example.com', state });
     const count = await added(() => createAppointment(calendar, { participations: [embedded(BOOKED), embedded(BOOKED), embedded(REQUESTED)] }), ['booked']);
     expect(count).toEqual({ taken: 2, freed: 0, expired: 0, booked: 2 });
@@ -131,7 +131,7 @@ describe('seats', () => {
     expect(await added(removing)).toEqual({ taken: 0, freed: 1, expired: 0 });
   });
 
-  it('of reservations whose time is over are counted as such by whoever removes them', async () => {
+  it('of expired reservations are counted as such, whatever removes them', async () => {
     const [swept, cancelled, booked] = await Promise.all([0, 1, 2].map(() => createAppointment(calendar, { capacity: 5 })));
     await create(cancelled!, RESERVED);
     await using late = await calendar.startReplicaAt('181 seconds', { RESERVATION_SWEEPER: 'off' });

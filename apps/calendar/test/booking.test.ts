@@ -20,7 +20,7 @@ const stack = new AsyncDisposableStack();
 let neighbours: Neighbours;
 let calendar: CalendarUnderTest;
 
-/** With neighbours of its own: it waits for their events, and stops one of them. */
+/** With its own identity and customer services: it waits for their events, and stops one of them. */
 beforeAll(async () => {
   const nats = stack.use(await startTestNats());
   neighbours = stack.use(await startNeighbours(nats.url));
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync());
 
 describe('a booking', () => {
-  it('takes a seat and tells about it, with a customer made a moment ago', async () => {
+  it('takes a seat and publishes an event, for a customer created just before', async () => {
     const appointmentReference = await createAppointment(calendar);
     const customerReference = await createCustomer(calendar);
     const request = newParticipation({ appointmentReference, customerReference }, { message: 'Welcome' });
@@ -49,7 +49,7 @@ describe('a booking', () => {
     expect(await eventsOf(calendar, request.reference)).toMatchObject([{ version: 1, toState: ParticipationState.BOOKED, notify: true }]);
   });
 
-  it('is refused when all seats are taken, and answered again when it is repeated', async () => {
+  it('is rejected when all seats are taken, while repeating the first one still succeeds', async () => {
     const appointmentReference = await createAppointment(calendar);
     const customerReference = await createCustomer(calendar);
     const first = newParticipation({ appointmentReference, customerReference });
@@ -66,7 +66,7 @@ describe('a booking', () => {
     expect(await seatsOf(calendar, appointmentReference)).toBe(2);
   });
 
-  it('needs capacity: an appointment has none unless it is given', async () => {
+  it('needs capacity: an appointment has none by default', async () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 0 });
     const customerReference = await createCustomer(calendar);
     const request = newParticipation({ appointmentReference, customerReference });
@@ -77,7 +77,7 @@ describe('a booking', () => {
     expect(await refusal(calendar.participations.updateParticipation(booked))).toMatchObject(noSeats);
   });
 
-  it('of one reference happens once when twenty ask for it at the same time', async () => {
+  it('of one reference happens once for twenty concurrent requests', async () => {
     const customerReference = await createCustomer(calendar);
     const appointmentReference = await createAppointment(calendar, { capacity: 20 });
     const request = newParticipation({ appointmentReference, customerReference });
@@ -87,7 +87,7 @@ describe('a booking', () => {
     expect(await eventsOf(calendar, request.reference)).toHaveLength(1);
   });
 
-  it('of one reference in twenty appointments at the same time happens in one of them', async () => {
+  it('of one reference in twenty appointments concurrently happens in one of them', async () => {
     const customerReference = await createCustomer(calendar);
     const reference = freshReference('participation');
     const appointments = await Promise.all(Array.from({ length: 20 }, () => createAppointment(calendar)));
@@ -105,7 +105,7 @@ describe('a booking', () => {
     expect(seats.reduce((sum, taken) => sum + taken)).toBe(1);
   });
 
-  it('of a known reference is refused with onDuplicateRaise, and for another appointment or customer', async () => {
+  it('of a known reference is rejected with onDuplicateRaise, and for another appointment or customer', async () => {
     const [appointmentReference, otherAppointment] = [await createAppointment(calendar), await createAppointment(calendar)];
     const [customerReference, otherCustomer] = [await createCustomer(calendar), await createCustomer(calendar)];
     const request = newParticipation({ appointmentReference, customerReference });
@@ -119,7 +119,7 @@ describe('a booking', () => {
     expect(await seatsOf(calendar, otherAppointment)).toBe(0);
   });
 
-  it.each(['CANCELED', 'DELETED'] as const)('can begin as %s, without seat and mail, also when the appointment is cancelled', async (state) => {
+  it.each(['CANCELED', 'DELETED'] as const)('can start as %s, without a seat or a mail, even when the appointment is cancelled', async (state) => {
     const appointmentReference = await createAppointment(calendar);
     const customerReference = await createCustomer(calendar);
     await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
@@ -129,7 +129,7 @@ describe('a booking', () => {
     expect(await eventsOf(calendar, request.reference)).toMatchObject([{ notify: false }]);
   });
 
-  it.each(['RESERVED', 'REQUESTED', 'BOOKED'] as const)('as %s is refused in a cancelled appointment', async (state) => {
+  it.each(['RESERVED', 'REQUESTED', 'BOOKED'] as const)('as %s is rejected in a cancelled appointment', async (state) => {
     const appointmentReference = await createAppointment(calendar);
     const customerReference = await createCustomer(calendar);
     await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
@@ -137,7 +137,7 @@ describe('a booking', () => {
     expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject({ category: 'conflict', code: 'appointment.cancelled' });
   });
 
-  it('never reaches another provider or CRM', async () => {
+  it('never affects another provider or CRM', async () => {
     const appointmentReference = await createAppointment(calendar);
     const customerReference = await createCustomer(calendar);
     const customerOfOther = await createCustomer(calendar, { crmId: 'one', providerReference: 'p2' });
@@ -156,7 +156,7 @@ describe('a booking', () => {
     expect(await seatsOf(calendar, appointmentReference)).toBe(0);
   });
 
-  it('says which field is wrong when the state is none', async () => {
+  it('names the invalid field when there is no such state', async () => {
     const request = newParticipation({ appointmentReference: 'a', customerReference: 'c' }, { state: ParticipationState.UNSPECIFIED });
     expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject({
       category: 'invalid',
@@ -167,7 +167,7 @@ describe('a booking', () => {
 });
 
 describe('the copies of customers', () => {
-  it('follow a change of name and reference', async () => {
+  it('are updated when name and reference change', async () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 2 });
     const customerReference = await createCustomer(calendar);
     await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }));
@@ -184,7 +184,7 @@ describe('the copies of customers', () => {
     expect((await refusal(calendar.participations.createParticipation(late))).code).toBe('customer.not_found');
   });
 
-  it('are filled by events, so that a booking needs no other service', async () => {
+  it('are created from events, so that a booking needs no other service', async () => {
     const appointmentReference = await createAppointment(calendar);
     const customerReference = await createCustomer(calendar);
     await eventually(async () => {
@@ -199,6 +199,6 @@ describe('the copies of customers', () => {
   });
 });
 
-it('leaves no deadlock behind', async () => {
+it('causes no deadlock', async () => {
   expect(await calendar.countDeadlocks()).toBe(0);
 });

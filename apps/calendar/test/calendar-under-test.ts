@@ -28,27 +28,27 @@ export interface Calendar extends AsyncDisposable {
   appointments: RpcClient<typeof AppointmentServiceService>;
   participations: RpcClient<typeof ParticipationServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
-  /** What `/metrics` answers. */
+  /** The response of `/metrics`. */
   scrape(): Promise<string>;
 }
 
 export interface CalendarUnderTest extends Calendar {
   identity: RpcClient<typeof IdentityServiceService>;
   customers: RpcClient<typeof CustomerServiceService>;
-  /** To look at what no RPC shows. */
+  /** For inspecting what no RPC returns. */
   database: Database<CalendarSchema>;
   /** Another replica on the same database. Settings override those of the environment. */
   startReplica(settings?: Record<string, string>): Promise<Calendar>;
-  /** Another replica whose clock is `offset` (`181 seconds`) later than that of the others. */
+  /** Another replica whose clock is `offset` (`181 seconds`) ahead of the others. */
   startReplicaAt(offset: string, settings?: Record<string, string>): Promise<Calendar>;
-  /** How many deadlocks the database has seen. Ends everything but the other replicas, which must have ended. */
+  /** The number of deadlocks in the database. Stops everything except the other replicas, which must have stopped already. */
   countDeadlocks(): Promise<number>;
 }
 
-/** Provider p1 (Europe/Berlin) of CRM one, where nothing else is said. */
+/** Provider p1 (Europe/Berlin) of CRM one, unless stated otherwise. */
 export const owned = { crmId: 'one', providerReference: 'p1' };
 
-/** The service as it runs in production, on servers of its own, with the identity and customer services that all files share: it hears no events of theirs. */
+/** The service as it runs in production, on its own servers, with the identity and customer services that all files share: it receives none of their events. */
 export async function startCalendar(settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
@@ -57,7 +57,7 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
   return { ...calendar, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-/** The same with an identity and a customer service that the caller owns, and their events. */
+/** The same with identity and customer services owned by the caller, and their events. */
 export async function startCalendarBeside(addresses: { identity: string; customer: string }, natsUrl: string, settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('calendar-test');
@@ -111,7 +111,7 @@ export async function startCalendarBeside(addresses: { identity: string; custome
   };
 }
 
-/** A reference that no other test uses, of other files either. */
+/** A reference that no other test uses, in any file. */
 export function freshReference(kind: string): string {
   return `${kind}-${randomUUID()}@test`;
 }
@@ -138,7 +138,7 @@ export function newAppointment(overrides: Partial<CreateAppointmentRequest> = {}
   };
 }
 
-/** An appointment of provider p1; answers its reference. */
+/** Creates an appointment of provider p1 and returns its reference. */
 export async function createAppointment(calendar: Calendar, overrides: Partial<CreateAppointmentRequest> = {}): Promise<string> {
   const request = newAppointment(overrides);
   await patiently(() => calendar.appointments.createAppointment(request));
@@ -164,16 +164,16 @@ export function newParticipation(
 const patienceMs = 30_000;
 const tooSlow = new Set(['service.unavailable', 'database.unavailable']);
 
-/** Whether a call, or a query, failed because the service or its database took too long. */
+/** Whether a call or a query failed because the service or its database took too long. */
 export function isTooSlow(error: unknown): boolean {
   const failure = translatePostgresError(error);
   return failure instanceof DomainError && tooSlow.has(failure.code);
 }
 
 /**
- * Calls again, for 30 s, while the service or its database was too slow: a call has 2 s and a connection 1.5 s, and here client and service
- * share one thread. A call that was given up may still be carried out, even after its repetition: only for one that then changes nothing. A
- * deadlock is repeated as well, so a test that could meet one counts them at its end.
+ * Retries for up to 30 s while the service or its database is too slow: a call has 2 s and a connection 1.5 s, and here client and service share
+ * one thread. A call that timed out may still be executed, even after its retry, so use this only where that changes nothing. Deadlocks are
+ * retried as well, so a test that could cause one counts them at the end.
  */
 export async function patiently<T>(call: () => Promise<T>): Promise<T> {
   const givesUpMs = performance.now() + patienceMs;
@@ -187,7 +187,7 @@ export async function patiently<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Waits for the end of all of them, so that none still runs when the test has failed; then rejects as the first one that was rejected. */
+/** Waits until all have settled, so that none is still running when the test has failed; then rejects with the first rejection. */
 export async function allEnded<T>(calls: Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(calls);
   return Promise.all(calls);
@@ -205,7 +205,7 @@ export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError,
   throw new Error('the call was not refused');
 }
 
-/** What the outbox says of one participation, oldest first. */
+/** The events in the outbox about one participation, oldest first. */
 export async function eventsOf({ database }: CalendarUnderTest, participationReference: string): Promise<ParticipationChanged[]> {
   const { id } = await database.kysely
     .selectFrom('participation')

@@ -34,8 +34,8 @@ const firstSeed = Number(process.env['CONTENTION_SEED'] ?? Math.floor(Math.rando
 const seeds = Array.from({ length: Number(process.env['CONTENTION_SEEDS'] ?? 3) }, (_, index) => firstSeed + index);
 
 /**
- * What one caller knows of its participation: the last state that it was told. Nothing once a call was given up: it may still be carried out, at
- * any time.
+ * What one caller knows about its participation: the last state it received. Unknown once a call has timed out: it may still be executed at any
+ * time.
  */
 interface Belief {
   appointmentReference: string;
@@ -55,7 +55,7 @@ const threePlans = fc.array(plan, { minLength: 3, maxLength: 3 });
 type Plan = typeof plan extends fc.Arbitrary<infer Value> ? Value : never;
 
 describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
-  it.each(capacities)('get the %i seats of an appointment, and no more', async (capacity) => {
+  it.each(capacities)('get the %i seats of an appointment and no more', async (capacity) => {
     const appointmentReference = await createAppointment(calendar, { capacity });
     const requests = Array.from({ length: callers }, () => newParticipation({ appointmentReference, customerReference }));
     const answers = await allEnded(requests.map((request, index) => patiently(() => create(index, request))));
@@ -64,7 +64,7 @@ describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
     await expectTrueSeats([appointmentReference]);
   });
 
-  it.each(capacities)('that were waiting get the %i seats by being confirmed, and no more', async (capacity) => {
+  it.each(capacities)('with requested participations get the %i seats on confirmation and no more', async (capacity) => {
     const appointmentReference = await createAppointment(calendar, { capacity });
     const requests = Array.from({ length: callers }, () =>
       newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED }),
@@ -75,20 +75,20 @@ describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
     await expectTrueSeats([appointmentReference]);
   });
 
-  it.each(seeds)('book, reserve, request, confirm, cancel and let reservations end at random: seed %i', async (seed) => {
+  it.each(seeds)('book, reserve, request, confirm, cancel and let reservations expire at random: seed %i', async (seed) => {
     const appointments = await Promise.all(capacities.map((capacity) => createAppointment(calendar, { capacity })));
     const beliefs = await allEnded(fc.sample(threePlans, { seed, numRuns: callers, unbiased: true }).map((plans, index) => playCaller(index, appointments, plans)));
     await expectTrueSeats(appointments);
     await expectBeliefs(beliefs.flat());
   });
 
-  it('leave no deadlock behind', async () => {
+  it('cause no deadlock', async () => {
     await stack.disposeAsync();
     expect(await calendar.countDeadlocks()).toBe(0);
   });
 });
 
-/** Three participations one after the other, each moved about. */
+/** Three participations one after the other, each moved several times. */
 async function playCaller(index: number, appointments: string[], plans: Plan[]): Promise<Belief[]> {
   const beliefs: Belief[] = [];
   for (const plan of plans) {
@@ -114,13 +114,13 @@ async function playCaller(index: number, appointments: string[], plans: Plan[]):
       belief.state = 'UNKNOWN';
       break;
     }
-    // The same caller repeats itself, as after a lost answer.
+    // The same caller repeats its request, as after a lost answer.
     if (belief.state === 'BOOKED' && plan.repeats) await outcomeOrUnknown(create(index, { ...request, state: ParticipationState.BOOKED }));
   }
   return beliefs;
 }
 
-/** Lets the time of one reservation pass. */
+/** Lets one reservation expire. */
 async function endReservation(reference: string): Promise<boolean> {
   const { numUpdatedRows } = await calendar.database.kysely
     .updateTable('participation')
@@ -143,7 +143,7 @@ function update(index: number, participationReference: string, state: 'BOOKED' |
 
 const expectedRefusals = new Set(['participation.capacity_exhausted', 'participation.move_not_allowed', 'participation.not_found']);
 
-/** "ok", or the code of a refusal that the rules know. Rejects with everything else. */
+/** "ok", or the error code if the rules provide for it. Rejects with everything else. */
 async function outcomeOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -154,7 +154,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Not tried again: in between somebody may have given a seat back, which the first call then takes although the second was refused. */
+/** Not retried: a seat may be freed in between, which the first call then takes although the second was rejected. */
 async function outcomeOrUnknown(call: Promise<string>): Promise<string> {
   return call.catch((error: unknown) => {
     if (isTooSlow(error)) return 'unknown';

@@ -4,7 +4,7 @@ import { startNeighbours } from './neighbours.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where the services answer that calendar calls. All files share them. */
+    /** The addresses of the services that calendar calls. All files share them. */
     neighbours: { identity: string; customer: string };
   }
 }

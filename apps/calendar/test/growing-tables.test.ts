@@ -9,10 +9,10 @@ import type { CalendarSchema } from '../src/db/schema.ts';
 const logger = testLogger('growing-tables-test');
 const many = 20_000;
 
-it('a session that has booked in empty tables reads few rows for a booking right after a large import', async () => {
+it('a session that booked while the tables were empty reads few rows for a booking right after a large import', async () => {
   const url = await createTestDatabase();
   await migrateCalendarDatabase(url, logger);
-  // One connection: it keeps the plans that it made while the tables were empty.
+  // One connection: it caches the plans made while the tables were empty.
   await using session = createDatabase<CalendarSchema>({ url, applicationName: 'session', logger, maxConnections: 1 });
   await using importer = createDatabase<CalendarSchema>({ url, applicationName: 'importer', logger });
   await importer.transaction((tx) => importAppointments(tx, 1, 1));
@@ -23,7 +23,7 @@ it('a session that has booked in empty tables reads few rows for a booking right
   await eventually(async () => expect(await countRowsRead(session.kysely)).toBeLessThan(50));
 });
 
-/** Customers, and appointments with a participation each and room for more, numbered from `first` on. */
+/** Customers, and appointments with one participation each and free seats, numbered from `first`. */
 async function importAppointments(db: Kysely<CalendarSchema>, first: number, last: number): Promise<void> {
   await sql`
     INSERT INTO provider (crm_id, id, reference, time_zone, version) VALUES ('crm', ${provider}, 'provider', 'Europe/Berlin', 1) ON CONFLICT DO NOTHING`.execute(db);
@@ -53,7 +53,7 @@ async function book(db: Kysely<CalendarSchema>): Promise<void> {
   expect(rows[0]!.result.outcome).toBe('created');
 }
 
-/** Rows of tables that one booking reads, by any index or none. */
+/** The number of table rows that one booking reads, with or without an index. */
 async function countRowsRead(db: Kysely<CalendarSchema>): Promise<number> {
   return db.transaction().execute(async (tx) => {
     const before = await rowsRead(tx);
@@ -62,7 +62,7 @@ async function countRowsRead(db: Kysely<CalendarSchema>): Promise<number> {
   });
 }
 
-/** Of this session, since it reported its figures the last time. */
+/** For this session, since it last reported its statistics. */
 async function rowsRead(tx: Transaction<CalendarSchema>): Promise<number> {
   const { rows } = await sql<{ count: number }>`SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int8 AS count FROM pg_stat_xact_user_tables`.execute(tx);
   return rows[0]!.count;

@@ -34,7 +34,7 @@ afterAll(() => calendar?.[Symbol.asyncDispose]());
 
 const ownedBy = (crmId: string) => ({ crmId, providerReference: 'p1' });
 
-/** Without a reference: nothing but the key tells a repetition from another request. */
+/** Without a reference: only the key distinguishes a repeated request from a new one. */
 function newTimeslots(crmId: string): CreateTimeslotsRequest {
   const window = { resourceReference: freshReference('resource'), end: '2099-06-01T12:00', raster: 30, defaultCapacity: 2, defaultAcceptBookings: true };
   const timeslot = { ...window, state: TimeslotState.BOOKABLE };
@@ -118,7 +118,7 @@ async function newBooking(crmId: string, overrides: Partial<CreateParticipationR
 
 const participations = repeatable<CreateParticipationRequest>({
   name: 'create participation',
-  // Without the key, a repetition would be refused.
+  // Without the key, a repeated request would be rejected.
   prepare: (crmId) => newBooking(crmId, { onDuplicateRaise: true }),
   change: (request) => ({ ...request, sendMails: false }),
   send: (request) => calendar.participations.createParticipation(request),
@@ -165,7 +165,7 @@ testRepeatableOperations([timeslots, appointments, series, participations, moves
 }));
 
 describe('a repeated booking', () => {
-  it('is the first one, with its status and one event, also where the repetition alone would be refused', async () => {
+  it('returns the first one, with its status and one event, even where it would be rejected on its own', async () => {
     const [key, request] = [randomUUID(), await newBooking('one', { onDuplicateRaise: true })];
     const book = () => calendar.participations.createParticipation(request);
     const first = await withKey(key, book);
@@ -176,7 +176,7 @@ describe('a repeated booking', () => {
     expect(await refusal(book())).toMatchObject({ code: 'participation.reference_taken' });
   });
 
-  it('that moved an existing one is not moved again', async () => {
+  it('that moved an existing participation does not move it again', async () => {
     const request = await newBooking('one', { state: REQUESTED });
     await calendar.participations.createParticipation(request);
     const key = randomUUID();
@@ -187,21 +187,21 @@ describe('a repeated booking', () => {
     expect(await eventsOf(calendar, request.reference)).toHaveLength(3);
   });
 
-  it('whose reservation has ended is told so, and reserves nothing again', async () => {
+  it('whose reservation has expired is told so, and reserves nothing again', async () => {
     const [key, request] = [randomUUID(), await newBooking('one', { state: RESERVED })];
     const reserve = () => withKey(key, () => calendar.participations.createParticipation(request));
     await reserve();
     await calendar.database.kysely.updateTable('participation').set({ reservedUntil: new Date(0) }).where('reference', '=', request.reference).execute();
     expect(await refusal(reserve())).toMatchObject({ category: 'not_found', code: 'participation.not_found' });
-    // Its sweeper looks at once; the others rest until the time at which the reservation would have ended.
+    // Its sweeper runs immediately; the others are idle until the reservation would have expired.
     await using _sweeping = await calendar.startReplica();
     await eventually(async () => expect(await seatsOf(calendar, request.appointmentReference)).toBe(0));
   });
 
-  it('after an answer that got lost: the client gave up, and asks again until it is answered', async () => {
+  it('succeeds after a lost answer: the client timed out and retries until it is answered', async () => {
     const [key, request] = [randomUUID(), await newBooking('one', { onDuplicateRaise: true })];
     const book = () => withKey(key, () => calendar.participations.createParticipation(request));
-    // Either of the two may be the one that is told to wait.
+    // Either of the two may be told to wait.
     const lost = Promise.allSettled([book()]);
     const answer = await eventually(book);
     expect(answer).toMatchObject({ created: true });
@@ -210,8 +210,8 @@ describe('a repeated booking', () => {
   });
 });
 
-describe('what is gone when the request is repeated', () => {
-  it('is left out of an answer with several', async () => {
+describe('what was deleted before the request is repeated', () => {
+  it('is omitted from an answer with several items', async () => {
     const [slotsKey, seriesKey] = [randomUUID(), randomUUID()];
     const [slots, plan] = [newTimeslots('one'), newSeries('one')];
     const createSlots = () => withKey(slotsKey, () => calendar.timeslots.createTimeslots(slots));
@@ -229,7 +229,7 @@ describe('what is gone when the request is repeated', () => {
     expect(await refusal(createSeries())).toMatchObject({ category: 'not_found', code: 'series.not_found' });
   });
 
-  it('is not made again', async () => {
+  it('is not created again', async () => {
     const [key, request] = [randomUUID(), newAppointment()];
     const create = () => withKey(key, () => calendar.appointments.createAppointment(request));
     await create();
@@ -237,7 +237,7 @@ describe('what is gone when the request is repeated', () => {
     expect(await refusal(create())).toMatchObject({ category: 'not_found', code: 'appointment.not_found' });
   });
 
-  it('is forgotten with the person: no key of an erased customer’s bookings stays', async () => {
+  it('is erased with the person: no key of an erased customer’s bookings remains', async () => {
     const request = await newBooking('one');
     const other = await newBooking('one');
     await withKey('key of the erased', () => calendar.participations.createParticipation(request));

@@ -14,7 +14,7 @@ let database: Database<CalendarSchema>;
 
 const crmId = 'crm-1';
 const providerId = '00000000-0000-0000-0000-000000000001';
-/** In the middle of two years. */
+/** The middle of a two-year period. */
 const from = new Date('2025-01-01T00:00:00Z');
 const to = new Date('2025-01-08T00:00:00Z');
 const appointmentCount = 200_000;
@@ -83,12 +83,12 @@ async function explain(query: Compilable): Promise<PlanNode[]> {
   return nodes(rows[0]!['QUERY PLAN'][0].Plan);
 }
 
-/** The tables that the query reads from the first row to the last. */
+/** The tables that the query scans sequentially. */
 async function scannedTables(query: Compilable): Promise<string[]> {
   return (await explain(query)).filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'] ?? '');
 }
 
-/** How the query gets at its rows: an index gives them in the order of the list, so a part of it costs no more than that part. */
+/** How the query accesses its rows: an index returns them in list order, so reading a part of the list costs no more than that part. */
 async function kindsOfNodes(query: Compilable): Promise<Set<string>> {
   return new Set((await explain(query)).map((node) => node['Node Type']));
 }
@@ -96,7 +96,7 @@ async function kindsOfNodes(query: Compilable): Promise<Set<string>> {
 const filter = { crmId, providerId, archiveAfterDays: 365, includeArchived: false };
 const position = { startsAt: from, id: '0199d6a5-7c1e-7abc-8def-0123456789ab' };
 
-describe(`with ${appointmentCount} appointments, no table is read as a whole`, () => {
+describe(`with ${appointmentCount} appointments, no table is scanned sequentially`, () => {
   it.each([
     ['all of a provider', {}],
     ['by product', { productReference: 'product-1' }],
@@ -117,7 +117,7 @@ describe(`with ${appointmentCount} appointments, no table is read as a whole`, (
     }
   });
 
-  it('for the list of appointments by product and resource, whose rows are few, so that two indexes may be intersected and the rest sorted', async () => {
+  it('for the list of appointments by product and resource, which has few rows, so two indexes may be intersected and the result sorted', async () => {
     const changes = { productReference: 'product-1', resourceReference: 'resource-1' };
     for (const includeArchived of [true, false]) {
       for (const after of [undefined, position]) {
@@ -145,13 +145,13 @@ describe(`with ${appointmentCount} appointments, no table is read as a whole`, (
     expect(await scannedTables(selectAppointmentsIn(database.kysely, crmId, rows.map((row) => row.id), 365))).toEqual([]);
   });
 
-  it('for the appointments of a series, and no others of the provider', async () => {
+  it('for the appointments of a series, without reading others of the provider', async () => {
     const query = selectTargets(database.kysely, { crmId, providerId, target: { seriesId: 'series-100' } });
     expect(await scannedTables(query)).toEqual([]);
     expect((await explain(query)).map((node) => node['Index Cond'] ?? '')).toContainEqual(expect.stringContaining('series_id'));
   });
 
-  it('and a missing index would be seen', async () => {
+  it('and a missing index would be detected', async () => {
     const query = database.kysely.selectFrom('appointment').select('id').where('description', '=', 'x');
     expect(await scannedTables(query)).toEqual(['appointment']);
   });

@@ -33,7 +33,7 @@ const refused = 'participation.move_not_allowed';
 const mail = 'moved, mail';
 const silent = 'moved, no mail';
 
-/** From each state (row) to each (column): interface 3.1, and what "Meaning, Moves" decides about the rest. */
+/** From each state (row) to each (column): interface 3.1, and what "Meaning, Moves" specifies for the rest. */
 const table: Record<State, Record<State, string>> = {
   RESERVED: { RESERVED: same, REQUESTED: unsupported, BOOKED: mail, CANCELED: silent, DELETED: refused },
   REQUESTED: { RESERVED: unsupported, REQUESTED: same, BOOKED: mail, CANCELED: mail, DELETED: refused },
@@ -128,7 +128,7 @@ describe('moving a participation', () => {
     expect(await eventsOf(calendar, reference)).toHaveLength(2);
   });
 
-  it('names the moves that are allowed instead', async () => {
+  it('names the moves that are allowed', async () => {
     const reference = await place('BOOKED', await createAppointment(calendar));
     await move(reference, 'DELETED');
     expect((await refusal(move(reference, 'BOOKED'))).message).toBe(
@@ -136,7 +136,7 @@ describe('moving a participation', () => {
     );
   });
 
-  it('sends no mail when the caller wants none', async () => {
+  it('sends no mail if the caller opts out', async () => {
     const reference = await place('BOOKED', await createAppointment(calendar));
     await move(reference, 'CANCELED', { sendMails: false });
     expect((await eventsOf(calendar, reference)).map((event) => event.notify)).toEqual([true, false]);
@@ -166,7 +166,7 @@ describe('moving a participation', () => {
     expect(await seatsOf(calendar, appointmentReference)).toBe(2);
   });
 
-  it('happens once when twenty ask for it at the same time', async () => {
+  it('happens once for twenty concurrent requests', async () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 1 });
     const reference = await place('REQUESTED', appointmentReference);
     await Promise.all(Array.from({ length: 20 }, () => move(reference, 'BOOKED')));
@@ -174,7 +174,7 @@ describe('moving a participation', () => {
     expect(await eventsOf(calendar, reference)).toHaveLength(2);
   });
 
-  it('is refused for another provider, another CRM and an unknown reference in the same words', async () => {
+  it('is rejected for another provider, another CRM and an unknown reference with the same message', async () => {
     const reference = await place('BOOKED', await createAppointment(calendar));
     const ask = (crmId: string, providerReference: string, participationReference: string) =>
       refusal(
@@ -194,14 +194,14 @@ describe('moving a participation', () => {
     expect(await eventsOf(calendar, reference)).toHaveLength(1);
   });
 
-  it('answers 404 for a state that is over', async () => {
+  it('returns 404 for a reservation that has expired', async () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 1 });
     const reference = await place('RESERVED', appointmentReference);
     await using later = await calendar.startReplicaAt('180 seconds');
     for (const to of states) expect((await refusal(move(reference, to, {}, later))).code).toBe('participation.not_found');
   });
 
-  it('keeps the texts that came with it, for each version', async () => {
+  it('keeps the text of each version', async () => {
     const appointmentReference = await createAppointment(calendar);
     const request = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED, message: 'first' });
     await calendar.participations.createParticipation(request);

@@ -8,7 +8,7 @@ export interface Neighbours extends AsyncDisposable {
   customer: ServiceProcess;
 }
 
-/** @param postgresUrl for a global setup, to which nothing is injected */
+/** @param postgresUrl for a global setup, where inject() is not available */
 export async function startNeighbours(natsUrl: string, postgresUrl?: string): Promise<Neighbours> {
   await using starting = new AsyncDisposableStack();
   const environment = async () => ({ DATABASE_URL: await createTestDatabase(postgresUrl), NATS_URL: natsUrl });

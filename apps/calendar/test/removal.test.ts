@@ -50,8 +50,8 @@ async function read(reference: string): Promise<Appointment> {
   throw new Error(`no appointment ${reference}`);
 }
 
-describe('a customer who is removed', () => {
-  it.each([BOOKED, REQUESTED, RESERVED])('and is %s in a future appointment blocks it, by name, and nothing changes', async (state) => {
+describe('removing a customer', () => {
+  it.each([BOOKED, REQUESTED, RESERVED])('who is %s in a future appointment is rejected, naming the appointment, and changes nothing', async (state) => {
     const customerReference = await createCustomer(calendar);
     const appointment = await createAppointment(calendar);
     const participation = await book(customerReference, appointment, state);
@@ -64,7 +64,7 @@ describe('a customer who is removed', () => {
     await book(customerReference, await createAppointment(calendar));
   });
 
-  it('leaves future appointments, frees the seats, and is told about as often as asked', async () => {
+  it('removes future participations, frees the seats, and returns them on every call', async () => {
     const customerReference = await createCustomer(calendar);
     const appointment = await createAppointment(calendar, { description: 'Yoga', address: { kind: { $case: 'text', value: 'Room 1' } } });
     await book(customerReference, appointment);
@@ -75,7 +75,7 @@ describe('a customer who is removed', () => {
     expect(await seatsOf(calendar, appointment)).toBe(0);
   });
 
-  it('stays in the past as nobody', async () => {
+  it('anonymises past participations', async () => {
     const customerReference = await createCustomer(calendar);
     const bygone = await createAppointment(calendar, past);
     const cancelled = await createAppointment(calendar, { capacity: 5 });
@@ -94,7 +94,7 @@ describe('a customer who is removed', () => {
     expect(await seatsOf(calendar, bygone)).toBe(1);
   });
 
-  it('cannot be booked any more, although the customer service still has the record', async () => {
+  it('prevents further bookings, although the customer service still has the record', async () => {
     const [known, unknown] = [await createCustomer(calendar), await createCustomer(calendar)];
     await book(known, await createAppointment(calendar));
     for (const customerReference of [known, unknown]) {
@@ -104,23 +104,23 @@ describe('a customer who is removed', () => {
     }
   });
 
-  // Both calls stop at a lock and go on within their 2 s; a machine that stalls for so long is not the service's fault.
-  it('takes along a booking that has begun and is not committed yet', { retry: 2 }, async () => {
+  // Both calls wait for a lock and continue within their 2 s; a machine that stalls for that long is not the service's fault.
+  it('includes a booking that has begun but is not committed yet', { retry: 2 }, async () => {
     const customerReference = await createCustomer(calendar);
     const appointment = await createAppointment(calendar);
     const finished: string[] = [];
     const waiting = async () => {
-      // The relay, which notes what it has sent, may have to wait as well.
+      // The relay, which records what it has sent, may have to wait as well.
       const { rows } = await sql<{ count: number }>`
         SELECT count(*) FROM pg_stat_activity
          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%"outbox"%'`.execute(calendar.database.kysely);
       return rows[0]!.count;
     };
     const both = await calendar.database.transaction(async (tx) => {
-      // The last thing that a booking writes is its event: there it stops, with all its locks.
+      // The last thing a booking writes is its event: it blocks there, holding all its locks.
       await sql`LOCK TABLE outbox IN EXCLUSIVE MODE`.execute(tx);
       await sql`SET LOCAL idle_in_transaction_session_timeout = 0`.execute(tx);
-      // One that is refused counts as well: there is nothing left to wait for.
+      // A rejected one counts as well: there is nothing left to wait for.
       const booking = book(customerReference, appointment).finally(() => finished.push('booking'));
       booking.catch(() => undefined);
       await eventually(async () => expect(finished.length + (await waiting())).toBe(1));
@@ -135,7 +135,7 @@ describe('a customer who is removed', () => {
     expect(await seatsOf(calendar, appointment)).toBe(0);
   });
 
-  it('never keeps a booking that was made at the same moment', async () => {
+  it('never leaves a concurrent booking', async () => {
     const people = await Promise.all(Array.from({ length: 8 }, () => createCustomer(calendar)));
     for (const customerReference of people) {
       const appointments = await Promise.all(Array.from({ length: 5 }, () => createAppointment(calendar, { capacity: 50 })));
@@ -159,7 +159,7 @@ describe('a customer who is removed', () => {
 });
 
 describe('a retention period', () => {
-  it('makes nobody of the participants of appointments that ended before it, and of no others', async () => {
+  it('anonymises the participants of appointments that ended before it, and no others', async () => {
     const embedded = (reference: string) => ({ reference, name: 'Canary', email: 'canary@example.com', note: 'Canary', state: BOOKED });
     const bygone = await createAppointment(calendar, { ...past, participations: [embedded(freshReference('embedded'))] });
     const coming = await createAppointment(calendar, { participations: [embedded(freshReference('embedded'))] });
@@ -172,6 +172,6 @@ describe('a retention period', () => {
   });
 });
 
-it('leaves no deadlock behind', async () => {
+it('causes no deadlock', async () => {
   expect(await calendar.countDeadlocks()).toBe(0);
 });

@@ -38,13 +38,13 @@ async function shown(replica: Calendar, appointmentReference: string): Promise<A
   return parts.flatMap((part) => part.appointments).find((appointment) => appointment.reference === appointmentReference)!;
 }
 
-/** A replica whose clock is `offset` later than that of the others. */
+/** A replica whose clock is `offset` ahead of the others. */
 function replicaAt(offset: string, settings: Record<string, string> = {}): Promise<Calendar> {
   return calendar.startReplicaAt(offset, { RESERVATION_SWEEPER: 'off', ...settings });
 }
 
 describe('a reservation', () => {
-  it('ends three minutes after it was made', async () => {
+  it('expires three minutes after it was created', async () => {
     const before = Date.now();
     const { participation } = await reserve(await createAppointment(calendar));
     const after = Date.now();
@@ -52,8 +52,8 @@ describe('a reservation', () => {
     expect(participation.expiresAt!.getTime()).toBeLessThanOrEqual(after + 180_000);
   });
 
-  // Tried once more: at 175 s there are 5 s left for what is done then.
-  it('holds its seat at 175 s and not at 181 s, with no sweeper', { retry: 1 }, async () => {
+  // Retried once: at 175 s only 5 s are left for the remaining steps.
+  it('holds its seat at 175 s but not at 181 s, without a sweeper', { retry: 1 }, async () => {
     await using early = await replicaAt('175 seconds');
     await using late = await replicaAt('181 seconds');
     const appointmentReference = await createAppointment(calendar, { capacity: 3 });
@@ -73,7 +73,7 @@ describe('a reservation', () => {
     expect(await seatsOf(calendar, appointmentReference)).toBe(3);
   });
 
-  it('that is over frees its reference for another appointment and for an embedded participation', async () => {
+  it('that has expired frees its reference for another appointment and for an embedded participation', async () => {
     const [first, second] = [await reserve(await createAppointment(calendar)), await reserve(await createAppointment(calendar))];
     await using late = await replicaAt('181 seconds');
     const elsewhere = await createAppointment(calendar);
@@ -84,7 +84,7 @@ describe('a reservation', () => {
     expect((await shown(late, third)).participations).toMatchObject([{ reference: second.request.reference, state: ParticipationState.BOOKED }]);
   });
 
-  it('gives its seat to a waiting request when it is over', async () => {
+  it('frees its seat for a waiting request when it expires', async () => {
     const appointmentReference = await createAppointment(calendar);
     const waiting = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED });
     await calendar.participations.createParticipation(waiting);
@@ -95,7 +95,7 @@ describe('a reservation', () => {
     expect(await seatsOf(calendar, appointmentReference)).toBe(1);
   });
 
-  it('that is over is not cancelled with its appointment: nobody is told', async () => {
+  it('that has expired is not cancelled with its appointment: no mail is sent', async () => {
     const appointmentReference = await createAppointment(calendar);
     await reserve(appointmentReference);
     await using late = await replicaAt('181 seconds');
@@ -105,7 +105,7 @@ describe('a reservation', () => {
     expect(await events.execute()).toHaveLength(before);
   });
 
-  it('is swept from the table within 5 s of its end, by several replicas', async () => {
+  it('is removed from the table within 5 s of expiry, with several replicas', async () => {
     const appointments = await Promise.all(Array.from({ length: 20 }, () => createAppointment(calendar, { capacity: 5 })));
     await allEnded(appointments.flatMap((reference) => [reserve(reference), reserve(reference)]));
     await using _first = await replicaAt('180 seconds', { RESERVATION_SWEEPER: 'on' });
@@ -119,7 +119,7 @@ describe('a reservation', () => {
     for (const appointment of appointments) expect(await seatsOf(calendar, appointment)).toBe(0);
   });
 
-  it('is swept in time, too, when it ends while the sweeper rests', async () => {
+  it('is also removed in time when it expires while the sweeper is idle', async () => {
     const appointmentReference = await createAppointment(calendar);
     const { participation } = await reserve(appointmentReference);
     await using _replica = await replicaAt('172 seconds', { RESERVATION_SWEEPER: 'on' });

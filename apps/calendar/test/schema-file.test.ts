@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 
 /** After a change of the schema: npx vitest run --project calendar schema-file --update */
-it('src/db/schema.sql is what the migrations make', async () => {
+it('src/db/schema.sql matches what the migrations create', async () => {
   const url = await createTestDatabase();
   await migrateCalendarDatabase(url, testLogger('schema-file-test'));
   await expect(await describeSchema(url)).toMatchFileSnapshot('../src/db/schema.sql');

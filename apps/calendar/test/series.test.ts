@@ -26,7 +26,7 @@ function newSeries(overrides: Partial<CreateSeriesRequest> = {}): CreateSeriesRe
 
 async function startsOf(overrides: Partial<CreateSeriesRequest>): Promise<string[]> {
   const request = newSeries(overrides);
-  // A repetition makes another series, and its answer is that one alone.
+  // A repeated request creates another series and returns only that one.
   const { appointments } = await patiently(() => calendar.appointments.createSeries(request));
   return appointments.map((appointment) => appointment.start!.toISOString().slice(0, 16));
 }
@@ -37,7 +37,7 @@ async function listed(productReference: string) {
 }
 
 describe('a series', () => {
-  it('keeps the time on the clock over a DST change', async () => {
+  it('keeps the wall-clock time across a DST change', async () => {
     const request = newSeries({ description: 'Course', price: { value: 5, currency: 'EUR' }, weekdays: [6, 7] });
     const { seriesId, appointments } = await calendar.appointments.createSeries(request);
     expect(appointments.map((appointment) => appointment.start!.toISOString().slice(0, 16))).toEqual([
@@ -52,7 +52,7 @@ describe('a series', () => {
     expect(await listed(request.productReference)).toEqual(appointments);
   });
 
-  it('of one day needs no weekdays', async () => {
+  it('of a single day needs no weekdays', async () => {
     expect(await startsOf({ spanFrom: '2026-06-01T09:00', spanTo: '2026-06-01T10:59', raster: 30, weekdays: [] })).toEqual([
       '2026-06-01T07:00',
       '2026-06-01T07:30',
@@ -76,14 +76,14 @@ describe('a series', () => {
     expect(await startsOf({ providerReference, spanFrom: '2026-06-01T09:00', spanTo: '2026-06-01T10:00', weekdays: [] })).toEqual([start]);
   });
 
-  it('crosses a leap day and the end of a year', async () => {
+  it('spans a leap day and the end of a year', async () => {
     const leap = await startsOf({ spanFrom: '2028-02-28T09:00', spanTo: '2028-03-01T10:00' });
     expect(leap.map((start) => start.slice(5, 10))).toEqual(['02-28', '02-29', '03-01']);
     const year = await startsOf({ spanFrom: '2026-12-31T09:00', spanTo: '2027-01-01T10:00' });
     expect(year.map((start) => start.slice(0, 10))).toEqual(['2026-12-31', '2027-01-01']);
   });
 
-  it('names each fault', async () => {
+  it('reports every invalid field', async () => {
     const ask = (overrides: Partial<CreateSeriesRequest>) => refusal(calendar.appointments.createSeries(newSeries(overrides)));
     const pointers = async (overrides: Partial<CreateSeriesRequest>) => (await ask(overrides)).errors.map((error) => error.pointer);
     expect(await pointers({ weekdays: [] })).toEqual(['/series_data/weekdays']);
@@ -91,7 +91,7 @@ describe('a series', () => {
     expect(await ask({ raster: 121 })).toMatchObject({ category: 'invalid', code: 'series.empty', errors: [{ pointer: '/series_data' }] });
   });
 
-  it('has at most 1000 appointments, and none is made of a longer one', async () => {
+  it('has at most 1000 appointments; a longer one creates none', async () => {
     const week = { spanFrom: '2026-06-01T00:00', raster: 1, weekdays: [] };
     expect(await startsOf({ ...week, spanTo: '2026-06-01T16:40' })).toHaveLength(1_000);
     const request = newSeries({ ...week, spanTo: '2026-06-01T16:41' });

@@ -46,7 +46,7 @@ const update = (timeslotReference: string, changes: object) =>
   calendar.timeslots.updateTimeslot({ ...owned, timeslotReference, ...changes }).then(({ timeslot }) => timeslot!);
 
 describe('creating timeslots', () => {
-  it('answers the full records in the order of the request', async () => {
+  it('returns the full records in the order of the request', async () => {
     const address = { kind: { $case: 'address' as const, value: { city: 'Bonn', countryCode: 'DE' } } };
     const requested = [newTimeslot({ reference: 'b@order', address }), newTimeslot({ reference: 'a@order', state: TimeslotState.CREATED })];
     const created = await create(...requested);
@@ -61,7 +61,7 @@ describe('creating timeslots', () => {
     expect(created[1]!.state).toBe(TimeslotState.CREATED);
   });
 
-  it('names each fault, and creates nothing', async () => {
+  it('reports every invalid field, and creates nothing', async () => {
     const good = newTimeslot();
     const timeslots = [good, newTimeslot({ raster: 241 }), newTimeslot({ end: '2099-06-01T08:00' })];
     const { category, code, errors } = await refusal(create(...timeslots, newTimeslot({ reference: good.reference! })));
@@ -70,14 +70,14 @@ describe('creating timeslots', () => {
     expect(await list(good.resourceReference)).toEqual([]);
   });
 
-  it('names the one with an unknown state, and takes 500 at once', async () => {
+  it('names the one with an unknown state, and accepts 500 at once', async () => {
     const bad = [newTimeslot(), newTimeslot({ state: TimeslotState.UNSPECIFIED })];
     expect((await refusal(create(...bad))).errors).toMatchObject([{ pointer: '/timeslots/1/state' }]);
     const good = Array.from({ length: 500 }, () => newTimeslot());
     expect(await patiently(() => create(...good))).toHaveLength(500);
   });
 
-  it('generates a missing reference and begins now, cut to the minute, without a start', async () => {
+  it('generates a missing reference; without a start it begins now, truncated to the minute', async () => {
     const before = Date.now();
     const [created] = await create(newTimeslot({ reference: undefined, start: undefined }));
     expect(created!.reference).toMatch(/^[^@]+@scheduling$/);
@@ -86,7 +86,7 @@ describe('creating timeslots', () => {
     expect(created!.start!.getTime()).toBeLessThanOrEqual(Date.now());
   });
 
-  it('again with the same content answers what exists, with other content nothing is created', async () => {
+  it('again with the same content returns the existing ones, with other content creates nothing', async () => {
     const [first, second] = [newTimeslot(), newTimeslot()];
     await create(first);
     await update(first.reference!, { defaultCapacity: 9 });
@@ -98,7 +98,7 @@ describe('creating timeslots', () => {
     expect(await list(third.resourceReference)).toEqual([]);
   });
 
-  it('of the same references by twenty at once in different orders creates each once', async () => {
+  it('of the same references by twenty concurrent requests in different orders creates each once', async () => {
     const timeslots = Array.from({ length: 300 }, () => newTimeslot());
     const answers = await allEnded(
       Array.from({ length: 20 }, (_, index) => patiently(() => create(...(index % 2 === 0 ? timeslots : timeslots.toReversed())))),
@@ -122,7 +122,7 @@ describe('the timeslots of a resource', () => {
     expect(found.map((timeslot) => timeslot.reference)).toEqual(['2099-06-01T08:30@list', '2099-06-01T09:00@list']);
   });
 
-  it('come in pages that together are the whole list', async () => {
+  it('are split into pages that together are the whole list', async () => {
     const resourceReference = freshReference('resource');
     await create(...Array.from({ length: 7 }, () => newTimeslot({ resourceReference })));
     const seen: string[] = [];
@@ -137,7 +137,7 @@ describe('the timeslots of a resource', () => {
     expect(new Set(seen).size).toBe(7);
   });
 
-  it('show the appointments that lie in their windows, cancelled ones too', async () => {
+  it('include the appointments in their windows, even cancelled ones', async () => {
     const timeslot = newTimeslot();
     const { resourceReference } = timeslot;
     const overlapping = newTimeslot({ resourceReference, start: '2099-06-01T10:00' });
@@ -157,7 +157,7 @@ describe('the timeslots of a resource', () => {
     ]);
   });
 
-  it('are refused for a period that ends before it begins, and without a cursor of theirs', async () => {
+  it('are rejected for a period that ends before it begins, and for an invalid cursor', async () => {
     expect((await refusal(list('r', '2099-06-02T00:00', '2099-06-01T00:00'))).errors).toMatchObject([{ pointer: '/to' }]);
     const query = { ...owned, resourceReference: 'r', from: '2099-06-01T00:00', to: '2099-06-02T00:00', cursor: 'x' };
     expect((await refusal(calendar.timeslots.listTimeslots(query))).errors).toMatchObject([{ pointer: '/cursor' }]);
@@ -165,7 +165,7 @@ describe('the timeslots of a resource', () => {
 });
 
 describe('updating a timeslot', () => {
-  it('changes the fields that are given', async () => {
+  it('changes the given fields', async () => {
     const [before] = await create(newTimeslot());
     expect(await update(before!.reference, {})).toEqual(before);
     const changes = { end: '2099-06-01T13:00', defaultAcceptBookings: false, state: TimeslotState.CREATED };
@@ -173,13 +173,13 @@ describe('updating a timeslot', () => {
     expect(await update(before!.reference, { state: TimeslotState.BOOKABLE, defaultCapacity: 0 })).toMatchObject({ defaultCapacity: 0 });
   });
 
-  it('refuses a window that ends before it begins, and a raster that does not fit', async () => {
+  it('rejects a window that ends before it begins, and a raster that does not fit', async () => {
     const [{ reference } = { reference: '' }] = await create(newTimeslot());
     expect((await refusal(update(reference, { start: '2099-06-01T12:00' }))).errors).toMatchObject([{ pointer: '/end' }]);
     expect((await refusal(update(reference, { raster: 300 }))).errors).toMatchObject([{ pointer: '/raster' }]);
   });
 
-  it('and deleting it refuse to orphan an appointment until it is cancelled', async () => {
+  it('and deleting it are rejected if they would orphan an appointment that is not cancelled', async () => {
     const timeslot = newTimeslot();
     const reference = timeslot.reference!;
     await create(timeslot);
@@ -199,7 +199,7 @@ describe('updating a timeslot', () => {
     expect((await refusal(remove())).code).toBe('timeslot.not_found');
   });
 
-  it('and deleting it never reach another provider or CRM', async () => {
+  it('and deleting it never affect another provider or CRM', async () => {
     const [{ reference } = { reference: '' }] = await create(newTimeslot());
     for (const owner of [{ crmId: 'one', providerReference: 'p2' }, { crmId: 'two', providerReference: 'p1' }]) {
       const key = { ...owner, timeslotReference: reference };
@@ -210,6 +210,6 @@ describe('updating a timeslot', () => {
   });
 });
 
-it('leaves no deadlock behind', async () => {
+it('causes no deadlock', async () => {
   expect(await calendar.countDeadlocks()).toBe(0);
 });

@@ -11,7 +11,7 @@ import { getErasureNotice } from './erasure/get-erasure-notice.ts';
 import { type ListedErasure, listErasures } from './erasure/list-erasures.ts';
 import { replayErasures } from './erasure/replay-erasures.ts';
 
-/** Protobuf to use cases and back. */
+/** Maps protobuf messages to the use cases and back. */
 export function hostCustomerService(dependencies: CustomerDependencies): HostedService {
   return hostService(CustomerServiceService, {
     getCustomer: async ({ crmId, key }) => {

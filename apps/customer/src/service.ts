@@ -11,7 +11,7 @@ import { createErasureMetrics } from './erasure/erasure-metrics.ts';
 import { hostCustomerService, hostErasureService } from './grpc.ts';
 import { customerSubscriptions } from './subscriptions.ts';
 
-/** Puts the service together; tests and the process use the same. */
+/** Assembles the service, for the process as well as the tests. */
 export function createCustomerService(config: Config, logger: Logger): Promise<RunningService> {
   return createService<CustomerSchema>({
     name: 'customer',

@@ -3,7 +3,7 @@ import { type Subscription, subscription } from '@scheduling/messaging';
 import type { CustomerSchema } from './db/schema.ts';
 import { confirmErasure } from './erasure/confirm-erasure.ts';
 
-/** What other services tell, and what customer does with it. */
+/** Events from other services and how this service handles them. */
 export function customerSubscriptions(): Subscription<CustomerSchema>[] {
   return [events.calendarErasureConfirmed, events.notificationErasureConfirmed].map((definition) =>
     subscription(definition, async (confirmed) => (tx) => confirmErasure(tx, confirmed)),

@@ -11,11 +11,11 @@ import { createCustomerService } from '../src/service.ts';
 export interface CustomerUnderTest extends AsyncDisposable {
   customers: ClientOf<typeof CustomerServiceService>;
   identity: ClientOf<typeof IdentityServiceService>;
-  /** To look at what no RPC shows. */
+  /** For inspecting what no RPC returns. */
   database: Database<CustomerSchema>;
 }
 
-/** The service as it runs in production, on servers of its own, with identity as a process. Calendar does not answer. */
+/** The service as it runs in production, on its own servers, with identity as a process. Calendar does not respond. */
 export async function startCustomer(): Promise<CustomerUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('customer');

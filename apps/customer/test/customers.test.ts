@@ -26,14 +26,14 @@ describe('a customer', () => {
     expect((await customers.getCustomer({ crmId: 'one', key: { $case: 'id', value: customer!.id } })).customer).toEqual(customer);
   });
 
-  it('that exists is answered unchanged', async () => {
+  it('that exists is returned unchanged', async () => {
     await customers.createCustomer({ ...key('known'), userName: 'First' });
     const again = await customers.createCustomer({ ...key('known'), userName: 'Second', email: 'second@example.com' });
     expect(again.created).toBe(false);
     expect(again.customer).toMatchObject({ userName: 'First', email: undefined });
   });
 
-  it('is created once when twenty requests race', async () => {
+  it('is created once by twenty concurrent requests', async () => {
     const before = await events();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => customers.createCustomer({ ...key('race'), userName: `Racer ${index}` })),
@@ -53,13 +53,13 @@ describe('a customer', () => {
     expect((await customers.createCustomer({ ...key('hidden', 'p2'), userName: 'Other' })).created).toBe(true);
   });
 
-  it('needs a provider of its CRM', async () => {
+  it('requires a provider of its CRM', async () => {
     const absent = { category: 'not_found', code: 'provider.not_found' };
     await expect(customers.createCustomer({ ...key('lost', 'p2', 'two'), userName: 'Lost' })).rejects.toMatchObject(absent);
     await expect(customers.createCustomer({ ...key('lost', 'nowhere'), userName: 'Lost' })).rejects.toMatchObject(absent);
   });
 
-  it('changes only in the fields that are given; an empty text clears', async () => {
+  it('changes only in the given fields; an empty string clears a field', async () => {
     await customers.createCustomer({ ...key('change'), userName: 'Before', email: 'before@example.com', note: 'note' });
     const { customer } = await customers.updateCustomer({ ...key('change'), userName: 'After', note: '' });
     expect(customer).toMatchObject({ userName: 'After', email: 'before@example.com', note: undefined, version: 2 });

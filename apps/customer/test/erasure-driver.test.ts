@@ -8,7 +8,7 @@ import { startErasureDriver } from '../src/erasure/drive-erasures.ts';
 
 const logger = testLogger('erasure-driver-test');
 
-it('commits nothing while no erasure is due, and publishes again one that is', async () => {
+it('commits nothing while no erasure is due, and republishes one that is', async () => {
   const url = await createTestDatabase();
   await migrateCustomerDatabase(url, logger);
   await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });

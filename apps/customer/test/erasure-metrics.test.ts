@@ -9,7 +9,7 @@ import { createErasureMetrics } from '../src/erasure/erasure-metrics.ts';
 
 const logger = testLogger('customer');
 
-it('shows how many erasures are open, and for how long the oldest', async () => {
+it('reports how many erasures are open and the age of the oldest', async () => {
   const url = await createTestDatabase();
   await migrateCustomerDatabase(url, logger);
   await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });

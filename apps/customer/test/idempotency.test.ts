@@ -31,7 +31,7 @@ const customers = repeatable<CreateCustomerRequest>({
 testRepeatableOperations([customers], () => ({ pool: service.database.pool, tables: ['customer', 'outbox'], crmIds: ['one', 'two'] }));
 
 describe('a repeated request', () => {
-  it('is answered with the first status and the customer as it is now', async () => {
+  it('returns the first status and the customer in its current state', async () => {
     const [key, request] = [randomUUID(), newCustomer('one')];
     const create = () => service.customers.createCustomer(request);
     expect(await withKey(key, create)).toMatchObject({ created: true });

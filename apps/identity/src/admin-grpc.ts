@@ -9,7 +9,7 @@ import { updateCrm } from './crm/update-crm.ts';
 import type { IdentityDependencies } from './dependencies.ts';
 import { toCrmMessage } from './messages.ts';
 
-/** What operators do. Protobuf to use cases and back. */
+/** The operators' interface. Maps protobuf messages to the use cases and back. */
 export function hostAdminService(dependencies: IdentityDependencies): HostedService {
   return hostService(AdminServiceService, {
     createCrm: async (request) => ({ crm: toCrmMessage(await createCrm(dependencies, request)) }),

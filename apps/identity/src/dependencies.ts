@@ -2,7 +2,7 @@ import type { Database } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import type { IdentitySchema } from './db/schema.ts';
 
-/** What the use cases work with. */
+/** The dependencies of the use cases. */
 export interface IdentityDependencies {
   database: Database<IdentitySchema>;
   logger: Logger;

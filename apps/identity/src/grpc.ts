@@ -19,7 +19,7 @@ import { getVerification } from './verification/get-verification.ts';
 import { issueVerificationToken } from './verification/issue-verification-token.ts';
 import { requestVerification } from './verification/request-verification.ts';
 
-/** Protobuf to use cases and back. */
+/** Maps protobuf messages to the use cases and back. */
 export function hostIdentityService(dependencies: IdentityDependencies): HostedService {
   return hostService(IdentityServiceService, {
     authenticateKey: async ({ keyHash }) => {

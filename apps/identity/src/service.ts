@@ -7,7 +7,7 @@ import { migrationSets } from './db/migrate.ts';
 import type { IdentitySchema } from './db/schema.ts';
 import { hostIdentityService } from './grpc.ts';
 
-/** Puts the service together; tests and the process use the same. */
+/** Assembles the service, for the process as well as the tests. */
 export function createIdentityService(config: Config, logger: Logger): Promise<RunningService> {
   return createService<IdentitySchema>({
     name: 'identity',

@@ -18,7 +18,7 @@ const createAccount = (account: Partial<Parameters<IdentityUnderTest['identity']
   });
 
 describe('an account', () => {
-  it('is created with all its fields and found again', async () => {
+  it('is created with all its fields and can be found', async () => {
     const account = {
       accountReference: 'full@crm',
       ownerReference: 'owner@crm',
@@ -38,13 +38,13 @@ describe('an account', () => {
     expect(account?.branch).toBe(branch);
   });
 
-  it('is answered unchanged when its reference is known, whatever else is given', async () => {
+  it('is returned unchanged when its reference is known, whatever else is given', async () => {
     const { account } = await createAccount({ accountReference: 'known@crm', email: 'first@one.example' });
     const again = await createAccount({ accountReference: 'known@crm', email: 'second@one.example', branch: 'none', ownerReference: 'nobody@crm' });
     expect(again).toEqual({ account, created: false });
   });
 
-  it('is refused for its branch and its owner, in this order and in the words of the contract', async () => {
+  it('is rejected for its branch and its owner, in this order and with the wording of the contract', async () => {
     const faults = { accountReference: 'new@crm', branch: 'none', ownerReference: 'nobody@crm' };
     const refusals = [
       await refusal(createAccount(faults)),
@@ -61,7 +61,7 @@ describe('an account', () => {
     expect(await refusal(absent)).toMatchObject({ category: 'not_found', code: 'account.not_found' });
   });
 
-  it('is created once by twenty requests at once', async () => {
+  it('is created once by twenty concurrent requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => createAccount({ accountReference: 'race@crm', email: `${index}@one.example` })),
     );
@@ -114,7 +114,7 @@ describe('a provider', () => {
     expect((await createProvider({ reference: 'zone' })).provider?.timeZone).toBe('Europe/Zurich');
   });
 
-  it('is answered unchanged and without an event when its reference is known', async () => {
+  it('is returned unchanged and without an event when its reference is known', async () => {
     const { provider } = await createProvider({ reference: 'known' });
     const before = await recordedEvents(service.database, events.providerChanged);
     const again = await createProvider({ reference: 'known', name: 'Other', ownerReference: 'nobody@crm', timeZone: 'Mars/Base' });
@@ -122,7 +122,7 @@ describe('a provider', () => {
     expect(await recordedEvents(service.database, events.providerChanged)).toEqual(before);
   });
 
-  it('is refused for its time zone, its branch, its owner and its account, in this order', async () => {
+  it('is rejected for its time zone, its branch, its owner and its account, in this order', async () => {
     const faults = { reference: 'new', timeZone: '+01:00', branch: 'none', ownerReference: 'nobody@crm', accountReference: 'none@crm' };
     const refusals = [
       await refusal(createProvider(faults)),
@@ -139,7 +139,7 @@ describe('a provider', () => {
     expect(refusals[0]?.errors).toMatchObject([{ pointer: '/timeZone' }]);
   });
 
-  it('is not found when there is none, also by an id that is no uuid', async () => {
+  it('is not found when there is none, nor by an id that is not a uuid', async () => {
     const keys = [
       { $case: 'reference', value: 'absent' },
       { $case: 'id', value: 'absent' },
@@ -150,7 +150,7 @@ describe('a provider', () => {
     }
   });
 
-  it('is created once by twenty requests at once, with one event', async () => {
+  it('is created once by twenty concurrent requests, with one event', async () => {
     const before = (await recordedEvents(service.database, events.providerChanged)).length;
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => createProvider({ reference: 'race', name: `Name ${index}` })));
     expect(answers.filter(({ created }) => created)).toHaveLength(1);

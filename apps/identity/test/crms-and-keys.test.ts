@@ -29,7 +29,7 @@ describe('a CRM', () => {
     expect((await service.identity.getCrm({ crmId: 'defaults' })).crm).toEqual(crm);
   });
 
-  it('keeps the settings that are given, without a rate limit for 0', async () => {
+  it('stores the given settings, with no rate limit for 0', async () => {
     const { crm } = await service.admin.createCrm({
       crmId: 'given',
       name: 'Given CRM',
@@ -55,7 +55,7 @@ describe('a CRM', () => {
     expect(await refusal(service.admin.createCrm({ crmId: 'once', name: 'other' }))).toMatchObject({ category: 'conflict', code: 'crm.exists' });
   });
 
-  it.each(['', 'Upper', '-a', 'a-', 'a b', 'a/b', 'ä', 'a'.repeat(64)])('has no id like %j', async (crmId) => {
+  it.each(['', 'Upper', '-a', 'a-', 'a b', 'a/b', 'ä', 'a'.repeat(64)])('cannot have the id %j', async (crmId) => {
     expect(await refusal(service.admin.createCrm({ crmId }))).toMatchObject({
       category: 'invalid',
       code: 'crm.invalid',
@@ -63,7 +63,7 @@ describe('a CRM', () => {
     });
   });
 
-  it('is refused with every setting at fault', async () => {
+  it('is rejected with every invalid setting', async () => {
     const settings = { language: 'x', timeZone: 'Mars/Base', senderAddress: 'nobody', requestsPerMinute: 2 ** 32 - 1 };
     const pointers = ['/language', '/timeZone', '/senderAddress', '/requestsPerMinute'];
     const created = await refusal(service.admin.createCrm({ crmId: 'faulty', ...settings }));
@@ -72,7 +72,7 @@ describe('a CRM', () => {
     expect(updated.errors.map(({ pointer }) => pointer)).toEqual(pointers);
   });
 
-  it('changes only what is given, and says so in an event', async () => {
+  it('changes only what is given, and publishes an event', async () => {
     await service.admin.createCrm({ crmId: 'changing', name: 'Before', senderName: 'Sender', language: 'en' });
     const { crm } = await service.admin.updateCrm({ crmId: 'changing', name: 'After', senderName: '', requestsPerMinute: 10 });
     expect(crm).toMatchObject({ name: 'After', senderName: 'After', language: 'en', requestsPerMinute: 10 });
@@ -114,14 +114,14 @@ describe('an API key', () => {
     expect(JSON.stringify(row)).not.toContain(key.slice(12));
   });
 
-  it('is one of several that work at once', async () => {
+  it('is one of several that work at the same time', async () => {
     const keys = [await service.admin.createKey({ crmId: 'keys' }), await service.admin.createKey({ crmId: 'keys' })];
     for (const { key } of keys) {
       expect(await service.identity.authenticateKey({ keyHash: hashOf(key) })).toMatchObject({ crm: { crmId: 'keys' } });
     }
   });
 
-  it('is refused when it is unknown', async () => {
+  it('is rejected when it is unknown', async () => {
     expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf('sk_unknown') }))).toMatchObject(refused);
     expect(await refusal(service.identity.authenticateKey({ keyHash: Buffer.alloc(0) }))).toMatchObject(refused);
   });
@@ -141,7 +141,7 @@ describe('an API key', () => {
     expect((await service.admin.listKeys({ crmId: 'keys' })).apiKeys).toHaveLength(before.length);
   });
 
-  it('stops working when it is revoked, which is one event however often', async () => {
+  it('stops working when it is revoked, with one event however often it is revoked', async () => {
     const { key, apiKey } = await service.admin.createKey({ crmId: 'keys' });
     const first = await service.admin.revokeKey({ prefix: apiKey!.prefix });
     const second = await service.admin.revokeKey({ prefix: apiKey!.prefix });
@@ -169,7 +169,7 @@ describe('an API key', () => {
     await eventually(async () => expect((await lastUse())!.getTime()).toBeGreaterThan(recent!.getTime()));
   });
 
-  it('is listed for its own CRM, newest first, revoked ones too', async () => {
+  it('is listed for its own CRM, newest first, including revoked ones', async () => {
     await service.admin.createKey({ crmId: 'other' });
     const { apiKey: newest } = await service.admin.createKey({ crmId: 'other' });
     await service.admin.revokeKey({ prefix: newest!.prefix });

@@ -125,7 +125,7 @@ testRepeatableOperations([users, verifications, accounts, providers, repeatable(
 }));
 
 describe('a repeated request', () => {
-  it('is answered with the first status and the thing as it is now, whichever replica it reaches', async () => {
+  it('returns the first status and the resource in its current state, whichever replica it reaches', async () => {
     const key = randomUUID();
     const request = newUser('one');
     expect(await withKey(key, () => service.identity.createUser(request))).toMatchObject({ created: true, user: { lastName: 'Name' } });
@@ -134,7 +134,7 @@ describe('a repeated request', () => {
     expect(await service.identity.createUser(request)).toMatchObject({ created: false, user: { lastName: 'Name' } });
   });
 
-  it('for staff that was removed since does not give the access back', async () => {
+  it('for staff removed in the meantime does not restore access', async () => {
     const key = randomUUID();
     const { reference } = await createUser(service, 'one', freshName());
     const add = () => withKey(key, () => service.identity.addStaff(newStaff('one', reference!)));
@@ -145,7 +145,7 @@ describe('a repeated request', () => {
     expect(present.map((user) => user.reference)).not.toContain(reference);
   });
 
-  it('with the key of another operation is refused', async () => {
+  it('with the key of another operation is rejected', async () => {
     const key = randomUUID();
     await withKey(key, () => service.identity.createUser(newUser('one')));
     const account = withKey(key, () => service.identity.createAccount(newAccount('one')));

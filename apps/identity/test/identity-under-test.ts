@@ -14,13 +14,13 @@ export interface IdentityUnderTest extends AsyncDisposable {
   admin: ClientOf<typeof AdminServiceService>;
   /** A second replica on the same database. */
   otherReplica: ClientOf<typeof IdentityServiceService>;
-  /** To look at what no RPC shows, and to let time pass. */
+  /** For inspecting what no RPC returns, and for advancing time. */
   database: Database<IdentitySchema>;
-  /** How many deadlocks the database has seen. Ends everything. */
+  /** The number of deadlocks in the database. Stops everything. */
   countDeadlocks(): Promise<number>;
 }
 
-/** Two replicas of the service as they run in production, on servers of their own. */
+/** Two replicas of the service as they run in production, on their own servers. */
 export async function startIdentity(): Promise<IdentityUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('identity-test');

@@ -2,7 +2,7 @@ import type { IdentityUnderTest } from './identity-under-test.ts';
 
 type Service = Pick<IdentityUnderTest, 'identity'>;
 
-/** A user whose reference, address and username are made of one name. */
+/** A user whose reference, address and username are derived from one name. */
 export async function createUser({ identity }: Service, crmId: string, name: string) {
   const { user } = await identity.createUser({
     crmId,

@@ -12,7 +12,7 @@ import type { IdentitySchema } from '../src/db/schema.ts';
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const logger = testLogger('schema-test');
 
-it('waits for a schema that is older, and is ready when the migrations have run', async () => {
+it('waits while the schema is older, and is ready once the migrations have run', async () => {
   const url = await createTestDatabase();
   await using service = await startProcess(url);
   await eventually(async () => expect(await service.readyz()).toBe('not ready: schema\n'));
@@ -21,7 +21,7 @@ it('waits for a schema that is older, and is ready when the migrations have run'
   await eventually(async () => expect(await service.readyz()).toBe('ok\n'));
 });
 
-it('ends at once with code 1 and says why when a newer version has made a breaking migration', async () => {
+it('exits immediately with code 1 and the reason when a newer version has run a breaking migration', async () => {
   const url = await createTestDatabase();
   await migrateIdentityDatabase(url, logger);
   await recordBreakingMigration(url);
@@ -30,7 +30,7 @@ it('ends at once with code 1 and says why when a newer version has made a breaki
   expect(lastLine(service.output())).toMatchObject({ level: 'fatal', service: 'identity', msg: expect.stringContaining('identity/2999-12-31-gone') as string });
 });
 
-it('ends when it finds the breaking migration later on, and so does migrate', async () => {
+it('exits when it finds the breaking migration later, and so does migrate', async () => {
   const url = await createTestDatabase();
   await using service = await startProcess(url);
   await eventually(async () => expect(await service.readyz()).toBe('not ready: schema\n'));
@@ -49,7 +49,7 @@ async function recordBreakingMigration(url: string): Promise<void> {
 
 async function startProcess(databaseUrl: string, ...args: string[]) {
   const metricsPort = await freePort();
-  // Nothing listens for NATS: the schema comes first.
+  // No NATS server is running: the schema is checked first.
   const environment = { LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', METRICS_PORT: String(metricsPort), NATS_URL: 'nats://127.0.0.1:1', DATABASE_URL: databaseUrl };
   const child = spawn(process.execPath, [main, ...args], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
@@ -57,7 +57,7 @@ async function startProcess(databaseUrl: string, ...args: string[]) {
   let closed = false;
   const ended = once(child, 'close').then(() => (closed = true));
   return {
-    /** Once its output is complete. */
+    /** Resolves once the output is complete. */
     exitCode: () => (closed ? child.exitCode : undefined),
     output: () => output,
     readyz: async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).text(),

@@ -18,14 +18,14 @@ const addByReference = (userReference: string) =>
 const listed = async () => (await service.identity.listStaff(provider)).users.map(({ lastName }) => lastName);
 
 describe('the staff of a provider', () => {
-  it('is its owner, then who was added, in that order', async () => {
+  it('is its owner, then the added users, in that order', async () => {
     const user = await createUser(service, 'one', 'added');
     expect(await addByReference('added@crm')).toEqual({ user, added: true });
     await invite(service, 'one', 'invited');
     expect(await listed()).toEqual(['owner', 'added', 'invited']);
   });
 
-  it('does not change when a member is added again, the owner neither', async () => {
+  it('does not change when a member or the owner is added again', async () => {
     const before = await listed();
     expect((await addByReference('added@crm')).added).toBe(false);
     expect((await addByReference('owner@crm')).added).toBe(false);
@@ -33,7 +33,7 @@ describe('the staff of a provider', () => {
     expect(await listed()).toEqual(before);
   });
 
-  it('loses who is removed, and can get them again', async () => {
+  it('loses a removed member, who can be added again', async () => {
     await createUser(service, 'one', 'leaving');
     await addByReference('leaving@crm');
     await service.identity.removeStaff({ ...provider, userReference: 'leaving@crm' });
@@ -64,13 +64,13 @@ describe('the staff of a provider', () => {
 });
 
 describe('an invitation', () => {
-  it('makes a user without a reference', async () => {
+  it('creates a user without a reference', async () => {
     const { user, added } = await invite(service, 'one', 'newcomer');
     expect(added).toBe(true);
     expect(user).toMatchObject({ reference: undefined, email: 'newcomer@one.example', username: 'newcomer-one', lastName: 'newcomer' });
   });
 
-  it('finds the person again by the address, also after it got a reference', async () => {
+  it('finds the person again by the address, even after they got a reference', async () => {
     const { user: invited } = await invite(service, 'one', 'person');
     expect((await invite(service, 'one', 'person', { email: 'PERSON@one.example', username: 'new' })).user).toEqual(invited);
     const adopted = await createUser(service, 'one', 'person');
@@ -83,7 +83,7 @@ describe('an invitation', () => {
     expect(await invite(service, 'one', 'colleague')).toEqual({ user, added: true });
   });
 
-  it('never reaches a user of another CRM', async () => {
+  it('never matches a user of another CRM', async () => {
     await createUser(service, 'two', 'foreign');
     await invite(service, 'two', 'foreign-invited');
     const before = await listed();
@@ -97,20 +97,20 @@ describe('an invitation', () => {
     expect(await listed()).toEqual(before);
   });
 
-  it('never reaches a user by a derived address', async () => {
+  it('never matches a user by a derived address', async () => {
     await createUser(service, 'one', 'shared');
     const derived = { crmId: 'one', reference: 'shared-2@crm', email: 'shared@one.example', username: 'shared-2', lastName: 'Shared' };
     expect((await service.identity.createUser(derived)).user?.email).toBe('shared1@one.example');
     expect(await refusal(invite(service, 'one', 'shared1'))).toMatchObject({ code: 'user.email_taken' });
   });
 
-  it('is refused when the username is taken', async () => {
+  it('is rejected when the username is taken', async () => {
     await createUser(service, 'one', 'name');
     const taken = { category: 'conflict', code: 'user.username_taken', message: 'User with given username already exists.' };
     expect(await refusal(invite(service, 'one', 'other', { username: 'NAME-one' }))).toMatchObject(taken);
   });
 
-  it('makes one user when twenty come at once', async () => {
+  it('creates one user for twenty concurrent requests', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => invite(service, 'one', 'crowd')));
     expect(answers.filter(({ added }) => added)).toHaveLength(1);
     expect(new Set(answers.map(({ user }) => user?.id)).size).toBe(1);

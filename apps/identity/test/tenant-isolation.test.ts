@@ -10,7 +10,7 @@ const absent = '0199b5a0-7c3e-7d2f-9a41-2f6f0a9c1b77';
 let service: IdentityUnderTest;
 let foreign: { provider: string; verification: string };
 
-/** Calls that name something of a CRM and that no route of the gateway leads to; those of the routes are tested over HTTP. */
+/** Calls that name a CRM's resource and are not reachable through any gateway route; those of the routes are tested over HTTP. */
 const calls: [method: keyof typeof IdentityServiceService, kind: keyof typeof foreign, call: (id: string) => Promise<unknown>][] = [
   ['getProvider', 'provider', (value) => service.identity.getProvider({ crmId, key: { $case: 'id', value } })],
   ['issueVerificationToken', 'verification', (verificationId) => service.identity.issueVerificationToken({ crmId, verificationId })],
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]());
 
 describe('what belongs to another CRM', () => {
-  it.each(calls)('is for %s by the id of a %s as if it did not exist, and nothing comes of it', async (_method, kind, call) => {
+  it.each(calls)('does not exist for %s by the id of a %s, and nothing changes', async (_method, kind, call) => {
     const before = await everything();
     const ofForeign = await refusal(call(foreign[kind]));
     expect(ofForeign).toEqual(await refusal(call(absent)));
@@ -40,7 +40,7 @@ describe('what belongs to another CRM', () => {
   });
 });
 
-/** All rows of all tables, but for what the relay notes of its own work. */
+/** All rows of all tables, except the relay's own records. */
 async function everything(): Promise<string> {
   const tables = ['crm', 'app_user', 'account', 'provider', 'provider_staff', 'email_verification'];
   const contents = await Promise.all(tables.map((table) => sql`SELECT * FROM ${sql.table(table)} AS t ORDER BY t`.execute(service.database.kysely)));

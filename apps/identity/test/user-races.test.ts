@@ -14,14 +14,14 @@ const random = createRandom(seed);
 
 type Request = Pick<CreateUserRequest, 'crmId' | 'reference' | 'email' | 'username' | 'lastName'>;
 /**
- * A call of a round was given up after its 2 s. It may still be carried out, so the round says nothing about the rules; another is played in its
- * place, with names of its own. A deadlock looks like that as well, and is counted at the end.
+ * A call of a round timed out after 2 s. It may still be executed, so the round proves nothing about the rules and is replaced by another one
+ * with new names. A deadlock looks the same, and is counted at the end.
  */
 class TooSlow extends Error {}
 
 type Answer = { request: Request } & ({ response: CreateUserResponse } | { refused: string });
 
-// Six kinds of race, 15 times each: 90 rounds, in an order and with pauses that the seed decides.
+// Six kinds of race, 15 times each: 90 rounds, in an order and with pauses determined by the seed.
 describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   let service: IdentityUnderTest;
   let round = 0;
@@ -63,7 +63,7 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
     });
   }, 60_000);
 
-  it('for an address and for those that are derived from it: all create, each with an address of its own', async () => {
+  it('for an address and its derived ones: all create, each with a different address', async () => {
     await eachRound(async (name) => {
       const answers = await race(
         requests((index) => ({
@@ -78,7 +78,7 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
     });
   }, 60_000);
 
-  it('for the same username, in two CRMs: one creates, the others are told', async () => {
+  it('for the same username, in two CRMs: one creates, the others are rejected', async () => {
     await eachRound(async (name) => {
       const answers = await race(
         requests((index) => ({
@@ -123,13 +123,13 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
     });
   }, 60_000);
 
-  it('for any mixture of them: every answer is that of a rule', async () => {
+  it('for any mixture of them: every answer follows from a rule', async () => {
     await eachRound(async (name) => {
       const answers = await race(
         requests(() => ({
           crmId: pick(['one', 'two']),
           reference: `${name}-${pick([1, 2, 3, 4, 5])}@crm`,
-          // Addresses that are derived ones of another request too.
+          // Includes addresses that are also derived ones of another request.
           email: `${name}-x${pick(['', '', '1', '2', '11'])}@${pick(['x', 'X'])}.example`,
           username: `${name}-${pick(['u', 'U', 'v', 'w', 'x', 'y', 'z', '1', '2', '3', '4'])}`,
         })),
@@ -139,7 +139,7 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
     });
   }, 60_000);
 
-  it('leave no deadlock behind', async () => {
+  it('cause no deadlock', async () => {
     expect(await service.countDeadlocks()).toBe(0);
   });
 
@@ -185,7 +185,7 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   }
 });
 
-/** The answer is the stored user with this reference; or a refusal, because another user has the name. */
+/** The answer is the stored user with this reference, or a rejection because another user has the name. */
 function agrees(answer: Answer, users: UserRow[]): boolean {
   const { request } = answer;
   const stored = users.find((user) => user.crmId === request.crmId && user.reference === request.reference);
@@ -201,7 +201,7 @@ function requests(make: (index: number) => Partial<Request> & Pick<Request, 'ref
   return Array.from({ length: requestsPerRound }, (_, index) => ({ crmId: 'one', lastName: `Name ${index}`, ...make(index) }));
 }
 
-/** Addresses without digits, so that they have nothing in common: no lock on an address makes up for one that is missing. */
+/** Addresses without digits, so that they have nothing in common: no lock on an address compensates for a missing one. */
 function distinctAddress(name: string, index: number): string {
   return `${name}-${String.fromCodePoint('a'.codePointAt(0)! + index)}@x.example`;
 }
@@ -225,7 +225,7 @@ function shuffle<T>(values: readonly T[]): T[] {
     .map(({ value }) => value);
 }
 
-/** Mulberry32: a failing run is played again with its seed. */
+/** Mulberry32: a failing run can be repeated with its seed. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -45,7 +45,7 @@ describe('rule 1: the reference is known', () => {
     expect((await service.identity.createUser({ ...request, phone: '' })).user).toEqual({ ...user, phone: undefined });
   });
 
-  it('comes before all others, also when username and e-mail are those of other users', async () => {
+  it('takes precedence over all others, even when username and e-mail belong to other users', async () => {
     const user = await createUser(service, 'one', 'first');
     const other = await createUser(service, 'one', 'second');
     const { user: answered, created } = await service.identity.createUser({
@@ -59,7 +59,7 @@ describe('rule 1: the reference is known', () => {
   });
 });
 
-describe('rule 2: the e-mail belongs to somebody else', () => {
+describe('rule 2: the e-mail belongs to another user', () => {
   const request = (crmId: string, name: string, email: string) => ({
     crmId,
     reference: `${name}@crm`,
@@ -68,7 +68,7 @@ describe('rule 2: the e-mail belongs to somebody else', () => {
     lastName: name,
   });
 
-  it('creates a user with the next derived address, which is never written to', async () => {
+  it('creates a user with the next derived address, which never receives mail', async () => {
     await service.identity.createUser(request('one', 'info', 'Info@Rule2.example'));
     const { user: first, created } = await service.identity.createUser(request('one', 'info-a', 'info@rule2.example'));
     const { user: second } = await service.identity.createUser(request('one', 'info-b', 'INFO@rule2.example'));
@@ -77,14 +77,14 @@ describe('rule 2: the e-mail belongs to somebody else', () => {
     expect((await storedUser(first!.id)).emailGenerated).toBe(true);
   });
 
-  it('skips a derived address that somebody has', async () => {
+  it('skips a derived address that is taken', async () => {
     await service.identity.createUser(request('one', 'skip1', 'skip1@rule2.example'));
     await service.identity.createUser(request('one', 'skip', 'skip@rule2.example'));
     const { user } = await service.identity.createUser(request('one', 'skip-a', 'skip@rule2.example'));
     expect(user?.email).toBe('skip2@rule2.example');
   });
 
-  it('holds for an address of another CRM, also of an invited person there', async () => {
+  it('applies to an address of another CRM, even of an invited person there', async () => {
     await createUser(service, 'one', 'abroad');
     const { user } = await service.identity.createUser(request('two', 'abroad', 'abroad@one.example'));
     expect(user?.email).toBe('abroad1@one.example');
@@ -116,7 +116,7 @@ describe('rule 2: the e-mail belongs to somebody else', () => {
     expect(await refusal(service.identity.createUser(request('one', 'too-many', 'full@one.example')))).toMatchObject(emailTaken);
   });
 
-  it('refuses a username that is taken', async () => {
+  it('rejects a username that is taken', async () => {
     const user = await createUser(service, 'one', 'taken-name');
     const refused = service.identity.createUser({ ...request('one', 'other-name', user.email), username: user.username.toUpperCase() });
     expect(await refusal(refused)).toMatchObject(usernameTaken);
@@ -124,7 +124,7 @@ describe('rule 2: the e-mail belongs to somebody else', () => {
 });
 
 describe('rule 3: the e-mail belongs to an invited person', () => {
-  it('gives the person the reference and the contact data, and has the address confirmed again', async () => {
+  it('gives the person the reference and the contact data, and requires the address to be confirmed again', async () => {
     const { user: invited } = await invite(service, 'one', 'guest');
     await service.database.kysely.updateTable('appUser').set({ emailVerifiedAt: new Date() }).where('id', '=', invited!.id).execute();
     const { user, created } = await service.identity.createUser({
@@ -170,7 +170,7 @@ describe('rule 4: a new user', () => {
     expect((await storedUser(french!.id)).language).toBe('fr');
   });
 
-  it('is refused when its username is taken, in any case and any CRM', async () => {
+  it('is rejected when its username is taken, in upper or lower case and in any CRM', async () => {
     await service.identity.createUser({ crmId: 'one', reference: 'jörg@crm', email: 'joerg@one.example', username: 'Jörg', lastName: 'J' });
     for (const crmId of ['one', 'two']) {
       const request = { crmId, reference: 'other@crm', email: 'other@one.example', username: 'JÖRG', lastName: 'J' };
@@ -192,7 +192,7 @@ describe('the database', () => {
     ['app_user_reference_key', { emailKey: 'x', usernameKey: 'x' }],
     ['app_user_email_key', { reference: 'x', usernameKey: 'x' }],
     ['app_user_username_key', { reference: 'x', emailKey: 'x' }],
-  ])('guarantees by %s what the locks arrange', async (constraint, changes) => {
+  ])('enforces with %s what the locks ensure', async (constraint, changes) => {
     const reference = `guarded-${constraint}`;
     const { id: _, ...row } = await storedUser((await createUser(service, 'one', reference)).id);
     const second = service.database.kysely.insertInto('appUser').values({ ...row, ...changes }).execute();

@@ -32,7 +32,7 @@ describe('the verification of an address', () => {
       .emailVerifiedAt;
   const notFound = { category: 'not_found', code: 'verification.not_found' };
 
-  it('goes from a token over a look at it to the confirmation, once', async () => {
+  it('is issued, read and confirmed, once', async () => {
     const issued = await service.identity.issueVerificationToken(key);
     expect(issued).toMatchObject({ user, language: 'en', token: expect.stringMatching(/^[\w-]{43}$/) });
     const { token } = issued;
@@ -54,7 +54,7 @@ describe('the verification of an address', () => {
     expect(await refusal(service.identity.issueVerificationToken(key))).toMatchObject(notFound);
   });
 
-  it('stores the hash of a token only', async () => {
+  it('stores only the hash of a token', async () => {
     const token = await issue();
     const row = await service.database.kysely
       .selectFrom('emailVerification')
@@ -65,7 +65,7 @@ describe('the verification of an address', () => {
     expect(JSON.stringify(row)).not.toContain(token);
   });
 
-  it('ends after 24 hours by the clock of the database', async () => {
+  it('expires after 24 hours by the clock of the database', async () => {
     const { token, expiresAt } = await service.identity.issueVerificationToken(key);
     const { rows } = await sql<{ hours: number }>`SELECT extract(epoch FROM ${expiresAt}::timestamptz - now())::float / 3600 AS hours`.execute(
       service.database.kysely,
@@ -80,14 +80,14 @@ describe('the verification of an address', () => {
     expect(await verifiedAt()).toBeInstanceOf(Date);
   });
 
-  it('knows a token no more when a newer one was issued', async () => {
+  it('no longer accepts a token once a newer one was issued', async () => {
     const [older, newer] = [await issue(), await issue()];
     expect(await refusal(service.identity.getVerification({ token: older }))).toMatchObject(notFound);
     expect(await refusal(service.identity.confirmVerification({ token: older }))).toMatchObject(notFound);
     await service.identity.confirmVerification({ token: newer });
   });
 
-  it('succeeds once when a link is used twenty times at once', async () => {
+  it('succeeds once for twenty concurrent uses of a link', async () => {
     const token = await issue();
     const results = await Promise.allSettled(Array.from({ length: 20 }, () => service.identity.confirmVerification({ token })));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -116,7 +116,7 @@ describe('a verification that is requested again', () => {
   });
 
   const request = () => service.identity.requestVerification(key);
-  /** The token of the mail that was requested last. */
+  /** The token of the most recently requested mail. */
   const issueLast = async () => {
     const requested = await recordedEvents(service.database, events.emailVerificationRequested);
     return (await service.identity.issueVerificationToken(requested.at(-1)!)).token;
@@ -130,7 +130,7 @@ describe('a verification that is requested again', () => {
       .execute();
   const limited = { category: 'limited', code: 'verification.limited' };
 
-  it('has one mail, whose link confirms the address', async () => {
+  it('sends one mail, whose link confirms the address', async () => {
     const before = await countRequests();
     expect(user.emailVerified).toBe(false);
     await request();
@@ -139,7 +139,7 @@ describe('a verification that is requested again', () => {
     expect((await service.identity.getUser(key)).user).toEqual({ ...user, emailVerified: true });
   });
 
-  it('makes the link of the earlier mail unknown, also one that expired', async () => {
+  it('invalidates the link of the earlier mail, even an expired one', async () => {
     await request();
     const earlier = await issueLast();
     await service.database.kysely.updateTable('emailVerification').set({ expiresAt: sql`now()` }).where('userId', '=', user.id).execute();
@@ -149,7 +149,7 @@ describe('a verification that is requested again', () => {
     expect(await service.identity.getVerification({ token: await issueLast() })).toMatchObject({ state: VerificationState.OPEN });
   });
 
-  it('is refused when the address is verified', async () => {
+  it('is rejected when the address is verified', async () => {
     await request();
     await service.identity.confirmVerification({ token: await issueLast() });
     await letPass('1 day');
@@ -159,14 +159,14 @@ describe('a verification that is requested again', () => {
     expect((await service.identity.getUser(key)).user?.emailVerified).toBe(true);
   });
 
-  it('is refused for a derived address', async () => {
+  it('is rejected for a derived address', async () => {
     const reference = `derived-${count}@crm`;
     await service.identity.createUser({ crmId: 'one', reference, email: user.email, username: `derived-${count}`, lastName: 'Derived' });
     const refused = await refusal(service.identity.requestVerification({ crmId: 'one', reference }));
     expect(refused).toMatchObject({ category: 'conflict', code: 'user.email_derived' });
   });
 
-  it('is refused within a minute of the earlier one, and says when it is not', async () => {
+  it('is rejected within a minute of the earlier one, and says when to retry', async () => {
     await request();
     await letPass('20 seconds');
     const refused = await refusal(request());
@@ -177,7 +177,7 @@ describe('a verification that is requested again', () => {
     await request();
   });
 
-  it('is refused after five in 24 hours, until the first of them is a day ago', async () => {
+  it('is rejected after five in 24 hours, until the first of them is a day old', async () => {
     for (let times = 0; times < 5; times += 1) {
       await request();
       await letPass('1 hour');
@@ -191,7 +191,7 @@ describe('a verification that is requested again', () => {
     expect(await refusal(request())).toMatchObject(limited);
   });
 
-  it('has one mail when twenty ask at once, for the first time and later', async () => {
+  it('sends one mail for twenty concurrent requests, the first time and later', async () => {
     for (const wait of ['0 seconds', '1 minute']) {
       await letPass(wait);
       const before = await countRequests();
@@ -204,7 +204,7 @@ describe('a verification that is requested again', () => {
     }
   });
 
-  it('never takes back a confirmation that comes at the same moment', async () => {
+  it('never undoes a concurrent confirmation', async () => {
     for (let round = 0; round < 20; round += 1) {
       const { reference, id } = await createUser(service, 'one', `racing-${round}`);
       const racing = { crmId: 'one', reference: reference! };

@@ -11,16 +11,16 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     calendarAddress: read.text('CALENDAR_ADDRESS'),
     customerAddress: read.text('CUSTOMER_ADDRESS'),
     smtpUrl: read.url('SMTP_URL', ['smtp:', 'smtps:']),
-    /** Connections to the mail server, and so mails that are sent at the same time. */
+    /** Connections to the mail server, and thus mails sent concurrently. */
     smtpConnections: read.integer('SMTP_CONNECTIONS', { min: 1, max: 100 }, 10),
-    /** Sends for CRMs that have no address of their own. */
+    /** The sender for CRMs without their own address. */
     senderAddress: read.text('SENDER_ADDRESS', 'no-reply@scheduling.example'),
-    /** Where people reach the gateway: the beginning of links in mails. */
+    /** The public URL of the gateway: the base of links in mails. */
     publicUrl: read.url('PUBLIC_URL', ['http:', 'https:']),
   }));
 }
 
-/** Of the command that sends a sample of every mail. */
+/** For the command that sends a sample of every mail. */
 export function readSamplesConfig(environment: NodeJS.ProcessEnv) {
   return readEnvironment(environment, (read) => ({
     smtpUrl: read.url('SMTP_URL', ['smtp:', 'smtps:']),

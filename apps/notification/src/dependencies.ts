@@ -5,14 +5,14 @@ import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
 import type { NotificationSchema } from './db/schema.ts';
 
-/** What the handlers of events work with. */
+/** The dependencies of the event handlers. */
 export interface NotificationDependencies {
   database: Database<NotificationSchema>;
   identity: ClientOf<typeof IdentityServiceService>;
   participations: ClientOf<typeof ParticipationServiceService>;
   erasures: ClientOf<typeof ErasureServiceService>;
-  /** Sends for CRMs that have no address of their own. */
+  /** The sender for CRMs without their own address. */
   senderAddress: string;
-  /** The beginning of links. */
+  /** The base URL of links. */
   publicUrl: string;
 }

@@ -5,7 +5,7 @@ import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import type { NotificationSchema } from './db/schema.ts';
 import { type ListedMail, listMails } from './mail/list-mails.ts';
 
-/** Protobuf to use cases and back. */
+/** Maps protobuf messages to the use cases and back. */
 export function hostMailService(database: Database<NotificationSchema>): HostedService {
   return hostService(MailServiceService, {
     listMails: async ({ state }) => ({ mails: (await listMails(database, fromMessage(state))).map(toMessage) }),

@@ -16,7 +16,7 @@ function serviceProcess() {
   };
 }
 
-/** Needs nothing but a mail server. */
+/** Needs only a mail server. */
 function samplesProcess() {
   const config = readSamplesConfig(process.env);
   const logger = createLogger({ service: 'notification', level: 'info' });

@@ -16,11 +16,11 @@ import { notificationSubscriptions } from './subscriptions.ts';
 
 export interface Overrides {
   timings?: Partial<MailTimings>;
-  /** At which delivery an event that fails is put aside. */
+  /** The delivery count at which a failing event becomes a dead letter. */
   maxAttempts?: number;
 }
 
-/** Puts the service together; tests and the process use the same. Without SMTP mails wait and the service goes on. */
+/** Assembles the service, for the process as well as the tests. Without SMTP, mails stay pending and the service keeps running. */
 export function createNotificationService(config: Config, logger: Logger, overrides: Overrides = {}): Promise<RunningService> {
   return createService<NotificationSchema>({
     name: 'notification',

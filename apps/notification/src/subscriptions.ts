@@ -17,7 +17,7 @@ type Effect = (tx: Transaction<NotificationSchema>) => Promise<void>;
 
 const nothing: Effect = () => Promise.resolve();
 
-/** Which events become mails, and which unmake them. */
+/** Which events create mails, and which delete them. */
 export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
   return [
     subscription(
@@ -50,7 +50,7 @@ async function mailAboutChange(dependencies: NotificationDependencies, change: P
   return (tx) => storeMail(tx, intent);
 }
 
-/** Asking for a token makes those of earlier mails useless, so an event that comes again must not. */
+/** Issuing a token invalidates those of earlier mails, so a redelivered event must not do it. */
 async function mailForVerification(
   dependencies: NotificationDependencies,
   { crmId, verificationId }: EmailVerificationRequested,
@@ -64,7 +64,7 @@ async function mailForVerification(
   return (tx) => storeMail(tx, { crmId, eventId, aboutId: verificationId, version: 0, template: 'email-verification', content });
 }
 
-/** Nothing of the person waits for the last mail to be written: the customer service may be away. */
+/** The person's mails are erased before the last mail is composed: the customer service may be down. */
 async function eraseCustomer(dependencies: NotificationDependencies, request: CustomerErasureRequested): Promise<Effect> {
   await eraseMails(dependencies.database, request);
   const lastMail = request.notify ? await composeLastMail(dependencies, request) : undefined;
@@ -104,7 +104,7 @@ async function senders({ identity }: NotificationDependencies, crmId: string, pr
   return { crm: crm!, provider: provider! };
 }
 
-/** What was deleted or superseded since the event needs no mail any more. */
+/** Anything deleted or superseded since the event needs no mail. */
 async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

@@ -64,7 +64,7 @@ const copiesFor = (address: string) => smtp.mails.filter(({ recipients }) => rec
 const addresses = (count: number, domain: string) => Array.from({ length: count }, (_, index) => `${index}@${domain}`);
 const untilFinished = () => eventually(async () => expect(await pending()).toEqual([]));
 
-describe('a mail that is refused', () => {
+describe('a mail that is rejected', () => {
   it.each([
     ['421 at the recipient', 'rcpt', 421],
     ['450 at the recipient', 'rcpt', 450],
@@ -86,7 +86,7 @@ describe('a mail that is refused', () => {
   it.each([
     ['rcpt', 550, 'EENVELOPE RCPT TO 550'],
     ['data', 554, 'EMESSAGE DATA 554'],
-  ] as const)('for good at %s is given up at once, and not kept', async (at, code, reason) => {
+  ] as const)('permanently at %s fails immediately, and its content is deleted', async (at, code, reason) => {
     await using _delivery = deliver();
     smtp.trouble = () => ({ at, code });
     await storeAll([`gone-${code}@refused.example`]);
@@ -97,7 +97,7 @@ describe('a mail that is refused', () => {
 });
 
 describe('a server without TLS', () => {
-  it('gets nothing when TLS is demanded, and no mail is lost', async () => {
+  it('receives nothing when TLS is required, and no mail is lost', async () => {
     await storeAll(['secret@example.com']);
     {
       await using _delivery = deliver({}, `${smtp.url}?requireTLS=true`);
@@ -111,7 +111,7 @@ describe('a server without TLS', () => {
 });
 
 describe('a server that hangs', () => {
-  it('keeps nobody else waiting, and the mail arrives once', async () => {
+  it('does not delay other recipients, and the mail arrives once', async () => {
     await using _delivery = deliver();
     const released = Promise.withResolvers<void>();
     const hanging = new Set<string>();
@@ -142,7 +142,7 @@ describe('a server that hangs', () => {
     await eventually(() => expect(attempts).toBe(1));
     const startMs = performance.now();
     await delivery[Symbol.asyncDispose]();
-    // It does not wait for the answer: every process stops within 10 s.
+    // It does not wait for the response: every process stops within 10 s.
     expect(performance.now() - startMs).toBeLessThan(10_000);
     expect(await pending()).toMatchObject([{ lease: null, attempts: 0, lastError: 'stopped' }]);
     await using _next = deliver();
@@ -151,8 +151,8 @@ describe('a server that hangs', () => {
   });
 });
 
-describe('a server that dies behind the text', () => {
-  it('gets the mail once more, as the same mail', async () => {
+describe('a server that dies after the message text', () => {
+  it('receives the mail once more, with the same id', async () => {
     await using _delivery = deliver();
     smtp.trouble = (_, attempt) => (attempt === 1 ? { at: 'data', dies: true } : undefined);
     await storeAll(['twice@example.com']);
@@ -163,7 +163,7 @@ describe('a server that dies behind the text', () => {
     expect(await rows()).toMatchObject([{ state: 'sent', attempts: 2 }]);
   });
 
-  it('every time, gets no third copy', async () => {
+  it('every time receives no third copy', async () => {
     await using _delivery = deliver();
     smtp.trouble = () => ({ at: 'data', dies: true });
     await storeAll(['always@example.com']);
@@ -174,7 +174,7 @@ describe('a server that dies behind the text', () => {
 });
 
 describe('a server that is down under load', () => {
-  it('gets every mail when it is back, and a second copy only of those it may have had', async () => {
+  it('receives every mail when it is back, and a second copy only of those it may have had', async () => {
     await using _one = deliver();
     await using _two = deliver();
     const all = ['one', 'two', 'three'].flatMap((crmId) => addresses(150, `${crmId}.example`));
@@ -205,7 +205,7 @@ describe('turns', () => {
     expect(position - before).toBeLessThan(60);
   });
 
-  it('mails about one booking leave in its order, also when the first has to be tried again', async () => {
+  it('mails about one booking are sent in order, even when the first has to be retried', async () => {
     const aboutId = randomUUID();
     smtp.trouble = (_, attempt) => (attempt <= 2 ? { at: 'rcpt', code: 451 } : undefined);
     await storeAll(['second@order.example'], { aboutId, version: 2 });
@@ -215,7 +215,7 @@ describe('turns', () => {
     expect(smtp.mails.map(({ recipients }) => recipients[0])).toEqual(['first@order.example', 'second@order.example']);
   });
 
-  it('one recipient gets one mail after the other', async () => {
+  it('mails to one recipient are sent one at a time', async () => {
     let most = 0;
     smtp.trouble = (_, attempt) => {
       most = Math.max(most, attempt - smtp.mails.length);
@@ -232,7 +232,7 @@ describe('turns', () => {
 describe('a lease', () => {
   const lease = (leaseMs: number) => leaseDueRows<MailRow>(database.kysely as unknown as Kysely<unknown>, mailTable, { limits: { total: 10, perCrm: 5, perHost: 5 }, free: 10, leaseMs, inFlight: [] });
 
-  it('that ran out gives the mail to another, and the first can record nothing', async () => {
+  it('that expired passes the mail to another holder, and the first can record nothing', async () => {
     await storeAll(['leased@example.com']);
     const [first] = await lease(1);
     const second = await eventually(async () => {
@@ -246,7 +246,7 @@ describe('a lease', () => {
     expect(await rows()).toMatchObject([{ state: 'sent', content: null, recipient: null }]);
   });
 
-  it('is renewed while the mail is being sent, so that no other takes it', async () => {
+  it('is renewed while the mail is being sent, so that no other holder takes it', async () => {
     smtp.trouble = () => ({ at: 'data', hangMs: 5_000 });
     await storeAll(['slow@example.com']);
     await using _one = deliver({ leaseMs: 2_000 });
@@ -255,7 +255,7 @@ describe('a lease', () => {
     expect(copiesFor('slow@example.com')).toHaveLength(1);
   });
 
-  it('is held by one of many who ask at once', async () => {
+  it('is held by one of many concurrent claimants', async () => {
     await storeAll(addresses(40, 'contended.example'));
     const taken = (await Promise.all(Array.from({ length: 20 }, () => lease(60_000)))).flat();
     expect(new Set(taken.map(({ id }) => id)).size).toBe(taken.length);

@@ -73,7 +73,7 @@ async function confirmations(): Promise<string[]> {
   return rows.map(({ payload }) => CustomerErasureConfirmed.decode(payload).erasureId);
 }
 
-/** The customer service asks again for what takes long, and is then answered again. */
+/** The customer service requests slow erasures again, and gets another confirmation. */
 const confirmed = async () => new Set(await confirmations()).size;
 
 const contentFor = (email: string): MailContent => ({
@@ -92,7 +92,7 @@ const storeFor = ({ customerId, email }: Person) =>
   );
 
 describe('a customer who is deleted from future appointments', () => {
-  it('gets one last mail that takes them out of the calendar, and is forgotten then', async () => {
+  it('gets one last mail that removes them from the calendar, and is then erased', async () => {
     const person = await createPerson();
     await book(person, 'first');
     await book(person, 'second');
@@ -112,7 +112,7 @@ describe('a customer who is deleted from future appointments', () => {
     expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'sent', content: null, recipient: null }]);
   });
 
-  it('gets none of the mails that wait, only the last one, and that only until it expires', async () => {
+  it('gets none of the pending mails, only the last one, and that only until it expires', async () => {
     const person = await createPerson();
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
     await book(person, 'waiting');
@@ -131,7 +131,7 @@ describe('a customer who is deleted from future appointments', () => {
 });
 
 describe('an erasure', () => {
-  it('is confirmed every time that it is asked for, and no mail is stored behind it', async () => {
+  it('is confirmed every time it is requested, and no mail is stored after it', async () => {
     const person = await createPerson();
     const erasureId = randomUUID();
     for (const times of [1, 2, 3]) {
@@ -142,7 +142,7 @@ describe('an erasure', () => {
     expect(await rowsOf(person)).toEqual([]);
   });
 
-  it('leaves nothing behind while mails are stored at the same time', async () => {
+  it('leaves nothing behind while mails are stored concurrently', async () => {
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
     for (let seed = 0; seed < 20; seed += 1) {
       const person = { reference: 'nobody', customerId: randomUUID(), email: `race-${seed}@example.com` };

@@ -48,7 +48,7 @@ const arrival = (text: string, count = 1) => eventually(() => expect(mailsAbout(
 const newestMail = () =>
   stack.database.kysely.selectFrom('mail').selectAll().orderBy('createdAt', 'desc').limit(1).executeTakeFirstOrThrow();
 
-/** The stream forgets the ids of its messages after two minutes, so an old event that comes again looks like this. */
+/** The stream forgets its message ids after two minutes, so this is what a late redelivery looks like. */
 async function repeat(eventId: string, subject: string, payload: Uint8Array): Promise<void> {
   const letter = { consumer: 'test', eventId, subject, payload, requestId: 'repeated', error: 'none', attempts: 1 };
   await stack.database.kysely.insertInto('deadLetter').values(letter).execute();
@@ -57,8 +57,8 @@ async function repeat(eventId: string, subject: string, payload: Uint8Array): Pr
 
 const forgetInbox = () => stack.database.kysely.deleteFrom('inbox').execute();
 
-describe('an event that comes again', () => {
-  it('makes no second mail, even when the inbox has forgotten it', async () => {
+describe('a redelivered event', () => {
+  it('creates no second mail, even when the inbox has forgotten it', async () => {
     await book('again');
     await arrival('about again');
     const mail = await newestMail();
@@ -81,7 +81,7 @@ describe('an event that comes again', () => {
     expect(mailsAbout('about again')).toHaveLength(1);
   });
 
-  it('does not make the link of a verification mail useless', async () => {
+  it('does not invalidate the link of a verification mail', async () => {
     const person = { email: 'ida@example.com', username: 'ida', lastName: 'Ida', language: 'en' };
     await stack.identity.addStaff({ crmId, providerReference, member: { $case: 'invitation', value: person } });
     await stack.identity.createUser({ crmId, reference: 'ida@crm', ...person });
@@ -100,8 +100,8 @@ describe('an event that comes again', () => {
   });
 });
 
-describe('an event that comes too late', () => {
-  it('is about nothing any more, and makes no mail', async () => {
+describe('an event that arrives too late', () => {
+  it('no longer applies to anything, and creates no mail', async () => {
     const participationId = '01990000-0000-7000-8000-0000000000ff';
     const data = {
       crmId,
@@ -120,7 +120,7 @@ describe('an event that comes too late', () => {
 });
 
 describe('a poison event', () => {
-  it('is put aside where operators see it, keeps nothing else waiting, and can be tried again and dropped', async () => {
+  it('becomes a dead letter that operators can see, blocks no other event, and can be retried and dropped', async () => {
     const poison = { ...outboxRow(events.participationChanged, ParticipationChanged.create()), payload: Buffer.from('not protobuf') };
     await stack.database.transaction((tx) => tx.insertInto('outbox').values(poison).execute());
     await book('behind-poison');
@@ -147,8 +147,8 @@ describe('a poison event', () => {
   });
 });
 
-describe('a mail that was given up', () => {
-  it('is listed with the reason and nothing personal', async () => {
+describe('a mail that failed permanently', () => {
+  it('is listed with the reason and without personal data', async () => {
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 550 });
     await book('refused');
     const failed = async () => (await stack.mails.listMails({ state: MailState.UNSPECIFIED })).mails;

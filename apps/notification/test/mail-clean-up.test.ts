@@ -8,7 +8,7 @@ import { startMailCleanUp } from '../src/mail/start-mail-clean-up.ts';
 
 const logger = testLogger('notification-test');
 
-it('removes what is left of mails finished a month ago as soon as the process starts', async () => {
+it('deletes the remains of mails finished a month ago as soon as the process starts', async () => {
   const url = await createTestDatabase();
   await migrateNotificationDatabase(url, logger);
   await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger });

@@ -33,7 +33,7 @@ async function store(crmId: string, dueSecondsAgo: number): Promise<void> {
   await database.kysely.updateTable('mail').set({ dueAt }).where('eventId', '=', eventId).execute();
 }
 
-it('shows how many mails wait, and which CRM’s is overdue most', async () => {
+it('reports how many mails are pending, and the most overdue across CRMs', async () => {
   expect([await value('mails_pending'), await value('mail_oldest_due_seconds')]).toEqual([0, 0]);
   await store('one', -600);
   expect([await value('mails_pending'), await value('mail_oldest_due_seconds')]).toEqual([1, 0]);
@@ -46,7 +46,7 @@ it('shows how many mails wait, and which CRM’s is overdue most', async () => {
   expect(afterwards).toBeLessThan(299);
 });
 
-it('counts attempts by what came of them', async () => {
+it('counts attempts by outcome', async () => {
   expect(await value('mail_attempts_total', { outcome: 'sent' })).toBe(0);
   count('sent');
   expect([await value('mail_attempts_total', { outcome: 'sent' }), await value('mail_attempts_total')]).toEqual([1, 1]);

@@ -23,7 +23,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => stack[Symbol.asyncDispose]());
 
-/** An appointment of its own, so that its mails can be told from others by the subject. */
+/** A separate appointment, so that its mails can be identified by the subject. */
 async function createAppointment(participations: { name: string; state: ParticipationState }[] = []): Promise<string> {
   const reference = `class-${(names += 1)}-`;
   await stack.appointments.createAppointment({
@@ -78,14 +78,14 @@ const cancel = (appointmentReference: string, message?: string) =>
 const remove = (value: string) =>
   stack.appointments.deleteAppointments({ crmId, providerReference, target: { $case: 'appointmentReference', value } });
 
-/** What arrived about an appointment, as `recipient subject`, in the order of arrival for each recipient. */
+/** The mails that arrived about an appointment, as `recipient subject`, in order of arrival for each recipient. */
 const arrived = (about: string): string[] =>
   stack.smtp.mails
     .filter(({ parsed }) => parsed.subject?.includes(about))
     .map(({ recipients, parsed }) => `${recipients.join()} ${parsed.subject!.replace(about, '')}`)
     .sort((one, other) => one.split('@')[0]!.localeCompare(other.split('@')[0]!));
 
-/** A booking that mails for certain is made behind what the test did: when its mail is there, so are those before it. */
+/** Adds a booking that is certain to send a mail after the test's own changes: once its mail has arrived, so have the earlier ones. */
 async function expectMails(about: string, expected: string[]): Promise<void> {
   const marker = await createAppointment();
   await create(marker, 'bill', BOOKED);
@@ -241,7 +241,7 @@ describe('which mail goes to whom', () => {
     await expectMails(about, mails);
   });
 
-  it('sends none for the participations of a new appointment, and one to each when it is cancelled', async () => {
+  it('none for the participations of a new appointment, and one to each when it is cancelled', async () => {
     const about = await createAppointment([
       { name: 'dora', state: BOOKED },
       { name: 'emil', state: RESERVED },
@@ -252,7 +252,7 @@ describe('which mail goes to whom', () => {
     await expectMails(about, ['dora@example.com Abgesagt: ', 'emil@example.com Abgesagt: ']);
   });
 
-  it('asks an invited person to confirm the address, and never writes to one that was made up', async () => {
+  it('asks an invited person to confirm the address, and never writes to a derived one', async () => {
     const person = { email: 'ida@example.com', username: 'ida', lastName: 'Ida', language: 'en' };
     await stack.identity.addStaff({ crmId, providerReference, member: { $case: 'invitation', value: person } });
     await stack.identity.createUser({ crmId, reference: 'ida@crm', ...person });
@@ -285,7 +285,7 @@ describe('a mail', () => {
     expect(parsed.html).not.toMatch(/<img|src=|@import|url\(/);
   });
 
-  it('is not kept once it is sent', async () => {
+  it('is not kept once sent', async () => {
     const rest = stack.database.kysely.selectFrom('mail').select(['state', 'content', 'recipient']).distinct();
     await eventually(async () => expect(await rest.execute()).toEqual([{ state: 'sent', content: null, recipient: null }]));
   });

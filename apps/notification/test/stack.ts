@@ -28,7 +28,7 @@ export interface TestStack extends AsyncDisposable {
   deadLetters: ClientOf<typeof DeadLetterServiceService>;
 }
 
-/** The notification service in this process, the services it works with as processes of their own, and a CRM with a provider. */
+/** The notification service in this process, the services it works with as separate processes, and a CRM with a provider. */
 export async function startStack(overrides: Overrides = {}): Promise<TestStack> {
   await using starting = new AsyncDisposableStack();
   const [nats, smtp] = await Promise.all([startTestNats(), startTestSmtp()]);

@@ -5,13 +5,13 @@ import { listParticipations, type ParticipationRecord } from '../participation/p
 
 export type AppointmentRow = Selectable<AppointmentTable> & { archived: boolean };
 
-/** An appointment as the outside sees it. */
+/** An appointment as callers see it. */
 export interface AppointmentRecord {
   row: AppointmentRow;
   participations: ParticipationRecord[];
 }
 
-/** What single appointments and those of a series are asked for with. */
+/** What requests for single appointments and for series have in common. */
 export interface AppointmentDetails {
   capacity: number;
   acceptBookings: boolean;

@@ -21,8 +21,8 @@ export interface AppointmentCancellation {
 }
 
 /**
- * Cancels an appointment with all its participations (interface 3.2); those that were RESERVED, REQUESTED or BOOKED get a mail. Again: nothing
- * happens. Rejects with `appointment.not_found` or `provider.not_found`.
+ * Cancels an appointment with all its participations (interface 3.2); those that were RESERVED, REQUESTED or BOOKED get a mail. Repeating it has
+ * no effect. Rejects with `appointment.not_found` or `provider.not_found`.
  */
 export async function cancelAppointment(dependencies: CalendarDependencies, request: AppointmentCancellation): Promise<AppointmentRecord> {
   const provider = await requireProvider(dependencies, request);
@@ -49,7 +49,7 @@ async function cancelWithParticipations(
   id: string,
 ): Promise<void> {
   const { crmId, message } = request;
-  // A reservation that is over is gone, and nobody is told of it.
+  // An expired reservation counts as deleted, so nobody is notified.
   const reclaimed = await reclaimOf(tx, crmId, id);
   const cancelled = await cancelParticipations(tx, crmId, id);
   await tx.updateTable('appointment').set({ state: 'CANCELLED', taken: 0 }).where('crmId', '=', crmId).where('id', '=', id).execute();

@@ -46,13 +46,13 @@ interface Period {
   endsAt: Date;
 }
 
-/** The second one follows the removal of expired reservations, or a deletion that came in between. */
+/** A retry follows the removal of expired reservations or a concurrent deletion. */
 const maxAttempts = 3;
 
 /**
- * Creates one appointment with the participations embedded in the request (interface 4.2), which are never refused for capacity; no mail. The
- * same content again answers what exists. Rejects with `appointment.invalid`, `provider.not_found`, `appointment.reference_taken` or
- * `participation.reference_taken`.
+ * Creates one appointment with the participations embedded in the request (interface 4.2), which are never rejected for lack of capacity; sends
+ * no mail. Repeated with the same content, it returns the existing appointment. Rejects with `appointment.invalid`, `provider.not_found`,
+ * `appointment.reference_taken` or `participation.reference_taken`.
  */
 export async function createAppointment(dependencies: CalendarDependencies, request: NewAppointment): Promise<CreatedAppointment> {
   const provider = await requireProvider(dependencies, request);
@@ -94,7 +94,7 @@ function digestOf(request: NewAppointment, { startsAt, endsAt }: Period): Buffer
   return contentDigest([startsAt, endsAt, detailColumns(request), participations]);
 }
 
-/** Undefined when the reference existed and was deleted in between. */
+/** Undefined when the reference existed and was deleted concurrently. */
 function createOrFindAppointment(
   { database, archiveAfterDays, bookings }: CalendarDependencies,
   provider: ProviderRow,
@@ -151,8 +151,8 @@ async function insertAppointment(
 }
 
 /**
- * Lists go by id, so ids in ascending order keep the order of the request. The rows go in by reference, so that two requests with the same references
- * never wait for each other crosswise.
+ * Lists are ordered by id, so ascending ids keep the order of the request. The rows are inserted by reference, so that two requests with the
+ * same references cannot deadlock.
  */
 async function insertEmbedded(
   tx: Transaction<CalendarSchema>,

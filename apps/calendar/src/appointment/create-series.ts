@@ -28,18 +28,18 @@ export interface NewSeries extends AppointmentDetails {
   raster: number;
   /** ISO weekdays; needed when the span has more than one day. */
   weekdays: number[];
-  /** Date-times of which only the time of day counts. */
+  /** Date-times; only the time of day is used. */
   windowFrom?: string | undefined;
   windowTo?: string | undefined;
 }
 
 export const maxAppointments = 1_000;
-/** A series with one appointment a week reaches the limit before; this bounds the search through a span in which no day has one. */
+/** A series with one appointment a week reaches the other limit first; this one bounds the search through a span in which no day has an appointment. */
 const maxDays = 8_000;
 
 /**
- * Creates all appointments of a series or none (interface 4.2, "Create series"); no mail. Rejects with `appointment.invalid`, `series.too_long`,
- * `series.empty` or `provider.not_found`.
+ * Creates all appointments of a series or none (interface 4.2, "Create series"); sends no mail. Rejects with `appointment.invalid`,
+ * `series.too_long`, `series.empty` or `provider.not_found`.
  */
 export async function createSeries(
   dependencies: CalendarDependencies,
@@ -120,7 +120,7 @@ function toRow(request: NewSeries, providerId: string, seriesId: string, { start
     startsAt: toDate(startsAt),
     endsAt: toDate(endsAt),
     taken: 0,
-    // A generated reference is nobody's retry.
+    // A generated reference is never retried.
     contentDigest: contentDigest([seriesId, reference]),
     ...detailColumns(request),
   };

@@ -11,7 +11,7 @@ export interface AppointmentDeletion {
 }
 
 /**
- * Deletes one appointment, or all of a series, with their participations; nobody is informed (interface 4.2). Rejects with
+ * Deletes one appointment, or all of a series, with their participations; nobody is notified (interface 4.2). Rejects with
  * `appointment.not_found`, `series.not_found` or `provider.not_found`.
  */
 export async function deleteAppointments(dependencies: CalendarDependencies, { target, ...request }: AppointmentDeletion): Promise<void> {
@@ -25,7 +25,7 @@ export async function deleteAppointments(dependencies: CalendarDependencies, { t
   });
 }
 
-/** In a fixed order, so that two transactions that lock them cannot deadlock. */
+/** Locked in a fixed order, so that two transactions cannot deadlock. */
 export function selectTargets(
   db: Kysely<CalendarSchema>,
   { crmId, providerId, target }: { crmId: string; providerId: string; target: AppointmentDeletion['target'] },

@@ -26,13 +26,13 @@ const zones = [
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** Every minute of a span and what the clock on the wall shows then, read from the platform's other time zone implementation. */
+/** Every minute of a span with its wall-clock time, read from the platform's other time zone implementation. */
 function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epochMs: number, wall: string]> {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' });
   const read = (epochMs: number): number => Date.parse(`${format.format(epochMs).replace(' ', 'T')}Z`);
   for (let startMs = fromMs; startMs <= toMs; startMs += hourMs) {
     const wallMs = read(startMs);
-    // Formatting takes long: in an hour in which the clock is not changed, it is read once.
+    // Formatting is slow: an hour without a clock change is read only once.
     const isRegular = read(startMs + hourMs) === wallMs + hourMs;
     for (let passed = 0; passed < hourMs && startMs + passed <= toMs; passed += minuteMs) {
       const at = isRegular ? wallMs + passed : read(startMs + passed);
@@ -42,14 +42,14 @@ function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epoc
 }
 
 /**
- * The second implementation, which knows nothing of offsets: it walks the span minute by minute and reads the clock on the wall. On each day it
+ * The second implementation, which knows nothing about offsets: it walks the span minute by minute and reads the wall clock. For each day it
  * finds the minutes at which the window opens and closes, then counts rasters between them.
  */
 function walkSeries(plan: SeriesPlan): string[] {
   const [fromMs, toMs] = [plan.spanFrom.epochMilliseconds, plan.spanTo.epochMilliseconds];
   const firstMinuteOf = new Map<string, number>();
   const dates: string[] = [];
-  // A day before and after, for the part of the first and last day's window that lies outside the span.
+  // A day before and after, for the part of the first and last day's window that is outside the span.
   for (const [ms, wall] of readClock(plan.timeZone, fromMs - 25 * hourMs, toMs + 25 * hourMs)) {
     if (!firstMinuteOf.has(wall)) firstMinuteOf.set(wall, ms);
     const date = wall.slice(0, 10);
@@ -67,7 +67,7 @@ function walkSeries(plan: SeriesPlan): string[] {
     .map((ms) => new Date(ms).toISOString());
 }
 
-/** A time that the clock skips comes as long after the last time before the gap as the clock would have taken. */
+/** A time that the clock skips is as long after the last time before the gap as it would have been without the gap. */
 function minuteAt(firstMinuteOf: Map<string, number>, date: string, time: Temporal.PlainTime): number {
   const wanted = Temporal.PlainDateTime.from(`${date}T${time.toString()}`);
   for (let minutesBack = 0; ; minutesBack += 1) {
@@ -83,7 +83,7 @@ function startsOf(plan: SeriesPlan): string[] {
     .toArray();
 }
 
-/** The first instants of the offsets of some years: spans begin near them more often than chance would have it. */
+/** The instants at which the offset changes in the given years: spans are made to begin near them more often than by chance. */
 function transitionsOf(zone: string): number[] {
   const transitions: number[] = [];
   let at: Temporal.ZonedDateTime | null = Temporal.ZonedDateTime.from(`2010-01-01T00:00[${zone}]`);
@@ -119,7 +119,7 @@ const plans: fc.Arbitrary<SeriesPlan> = fc.constantFrom(...zones).chain((timeZon
 });
 
 describe('the expansion of a series', () => {
-  it('is what a walk over the clock finds, minute by minute', { timeout: 120_000 }, () => {
+  it('matches a minute-by-minute walk over the clock', { timeout: 120_000 }, () => {
     fc.assert(
       fc.property(plans, (plan) => {
         expect(startsOf(plan)).toEqual(walkSeries(plan));
@@ -128,7 +128,7 @@ describe('the expansion of a series', () => {
     );
   });
 
-  it('keeps the time on the clock over both DST changes', () => {
+  it('keeps the wall-clock time across both DST changes', () => {
     for (const [from, to, before, after] of [
       ['2026-03-27T00:00', '2026-03-31T00:00', '2026-03-28T08:00:00.000Z', '2026-03-29T07:00:00.000Z'],
       ['2026-10-23T00:00', '2026-10-27T00:00', '2026-10-24T07:00:00.000Z', '2026-10-25T08:00:00.000Z'],
@@ -140,18 +140,18 @@ describe('the expansion of a series', () => {
     }
   });
 
-  it('has an hour less in the night that skips one, and an hour more in the night that repeats one', () => {
+  it('is an hour shorter in the night that skips one, and an hour longer in the night that repeats one', () => {
     const night = { windowFrom: '01:00', windowTo: '04:00', raster: 60 };
     expect(startsOf(plan({ from: '2026-03-29T00:00', to: '2026-03-29T12:00', ...night }))).toHaveLength(2);
     expect(startsOf(plan({ from: '2026-10-25T00:00', to: '2026-10-25T12:00', ...night }))).toHaveLength(4);
   });
 
-  it('drops what is left over, and what begins before or ends after the span', () => {
+  it('drops the remainder, and what begins before or ends after the span', () => {
     const starts = startsOf(plan({ from: '2026-06-01T09:10', to: '2026-06-01T11:30', windowFrom: '09:00', windowTo: '12:20', raster: 30 }));
     expect(starts.map((start) => start.slice(11, 16))).toEqual(['07:30', '08:00', '08:30', '09:00']);
   });
 
-  it('has nothing on a day that the zone skipped', () => {
+  it('has no appointments on a day that the zone skipped', () => {
     const samoa = plan({ from: '2011-12-29T00:00', to: '2012-01-01T00:00', windowFrom: '09:00', windowTo: '10:00', raster: 60 }, 'Pacific/Apia');
     expect(startsOf(samoa)).toEqual(['2011-12-29T19:00:00.000Z', '2011-12-30T19:00:00.000Z']);
   });

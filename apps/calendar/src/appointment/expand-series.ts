@@ -2,7 +2,7 @@ import { instantOf } from '../date-time.ts';
 
 export interface SeriesPlan {
   timeZone: string;
-  /** First and last instant of the series; nothing lies outside. */
+  /** The first and last instant of the series; nothing is outside. */
   spanFrom: Temporal.Instant;
   spanTo: Temporal.Instant;
   /** Times of day, on the wall clock, between which there are appointments. */
@@ -20,9 +20,9 @@ export interface Slot {
 }
 
 /**
- * The appointments of a series, by start: on each local day of the span whose weekday is listed, the daily window is cut into steps of `raster`
- * minutes from its start; what is left over at its end, or is not wholly inside the span, is dropped. The window keeps its wall-clock times
- * over a DST change, so on these two days it is longer or shorter. Lazy: the caller takes as many as it allows.
+ * The appointments of a series, by start: on each local day of the span whose weekday is listed, the daily window is divided into steps of
+ * `raster` minutes from its start; a remainder at its end, or a step that is not entirely within the span, is dropped. The window keeps its
+ * wall-clock times across a DST change, so on those days it is longer or shorter. Lazy: the caller takes as many as it allows.
  */
 export function* expandSeries(plan: SeriesPlan): Generator<Slot> {
   const lastDay = localDate(plan.spanTo, plan.timeZone);
@@ -48,7 +48,7 @@ function* slotsOfDay(plan: SeriesPlan, day: Temporal.PlainDate): Generator<Slot>
   }
 }
 
-/** A zone that moves over the date line skips a whole day, as Samoa did with December 30, 2011. */
+/** A zone that moves across the date line skips a whole day, as Samoa did with December 30, 2011. */
 function exists(day: Temporal.PlainDate, timeZone: string): boolean {
   return day.toZonedDateTime(timeZone).toPlainDate().equals(day);
 }

@@ -24,7 +24,7 @@ export interface AppointmentsQuery {
 
 export interface AppointmentsPart {
   appointments: AppointmentRecord[];
-  /** In the last part of a page that is followed by another. */
+  /** Set in the last part of a page if there is another page. */
   nextCursor?: string | undefined;
 }
 
@@ -42,8 +42,8 @@ export interface AppointmentsFilter {
 const batchSize = 100;
 
 /**
- * A provider's appointments by start and id, active and cancelled, in parts of some dozens, each read when the one before has been taken: memory
- * and work are bounded by the reader. Each part is as of its own moment. Rejects with `appointment.invalid` or `provider.not_found`.
+ * A provider's appointments by start and id, active and cancelled, in parts of a few dozen, each read once the previous one has been consumed:
+ * memory and work are bounded by the reader. Each part has its own snapshot. Rejects with `appointment.invalid` or `provider.not_found`.
  */
 export async function* listAppointments(
   dependencies: CalendarDependencies,
@@ -71,7 +71,7 @@ export async function* listAppointments(
   }
 }
 
-/** One batch, by start and id, behind a position. */
+/** One batch, by start and id, after a position. */
 export function selectAppointmentsPart(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, limit: number) {
   let query = selectAppointments(db, filter.archiveAfterDays)
     .where('crmId', '=', filter.crmId)

@@ -10,7 +10,7 @@ export interface CustomerReference {
   customerReference: string;
 }
 
-/** Asks for a customer that calendar has not met under this reference and keeps the answer. Rejects with `customer.not_found`. */
+/** Fetches a customer that calendar does not know by this reference and stores a copy. Rejects with `customer.not_found`. */
 export async function fetchCustomer({ database, customers }: CalendarDependencies, key: CustomerReference): Promise<void> {
   const { customer } = await customers.getCustomer({
     crmId: key.crmId,
@@ -20,7 +20,7 @@ export async function fetchCustomer({ database, customers }: CalendarDependencie
   if (await isErased(database.kysely, key.crmId, customer!.id)) throw new DomainError('customer.not_found');
 }
 
-/** Calendar lets go of a person first; the customer service may have the record a moment longer. */
+/** Calendar erases a person first; the customer service may still have the record for a moment. */
 async function isErased(db: Kysely<CalendarSchema>, crmId: string, id: string): Promise<boolean> {
   const erased = await db
     .selectFrom('customer')
@@ -33,8 +33,8 @@ async function isErased(db: Kysely<CalendarSchema>, crmId: string, id: string): 
 }
 
 /**
- * An older copy gives way to a newer one, never the other way round, and none comes back after an erasure. The last one stored is the one
- * that its reference finds.
+ * A newer copy replaces an older one, never the reverse, and no copy is stored after an erasure. A lookup by reference finds the copy stored
+ * last.
  */
 export async function storeCustomer(db: Kysely<CalendarSchema>, crmId: string, customer: Customer): Promise<void> {
   const row = {

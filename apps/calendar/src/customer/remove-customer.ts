@@ -13,19 +13,19 @@ export interface CustomerId {
   customerId: string;
 }
 
-/** A participation that left its appointment, with what a last mail about it needs. */
+/** A participation that was removed from its appointment, with what the last mail about it needs. */
 export type RemovedParticipation = Pick<
   Selectable<AppointmentTable>,
   'description' | 'startsAt' | 'endsAt' | 'address'
 > & { participationId: string; version: number };
 
-/** Bookings that come in between make the removal start again; after this many the service is said to be busy. */
+/** A concurrent booking makes the removal start again; after this many attempts it fails as busy. */
 const maxAttempts = 8;
 
 /**
- * Takes a customer out of the calendar for good (interface 4.4). Active participations in active appointments that have not ended leave them
- * and free their seats; without `ignoreFutureAppointments` they refuse the removal with `customer.has_future_appointments`, and nothing
- * changes. All others stay without anything of the person. Nobody can book for this customer any more. Again: the same answer.
+ * Removes a customer from the calendar permanently (interface 4.4). Active participations in active appointments that have not ended are removed
+ * and their seats freed; without `ignoreFutureAppointments` they cause the removal to be rejected with `customer.has_future_appointments`, and
+ * nothing changes. All others are anonymised. No more bookings can be made for this customer. Repeating the call returns the same answer.
  */
 export async function removeCustomer(
   { database, bookings }: CalendarDependencies,
@@ -39,8 +39,8 @@ export async function removeCustomer(
 }
 
 /**
- * Takes the locks in the order of every booking: appointments, participations, customer. Undefined, with nothing changed, when a booking in
- * an appointment that is not locked was faster; once the customer is locked none can follow.
+ * Takes the locks in the same order as every booking: appointments, participations, customer. Undefined, with nothing changed, if a concurrent
+ * booking was made in an appointment that is not locked; once the customer is locked there can be no more.
  */
 async function tryRemove(
   tx: Transaction<CalendarSchema>,
@@ -85,7 +85,7 @@ function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }
     .execute();
 }
 
-/** Bookings hold the customer FOR KEY SHARE, so this waits for those under way and keeps out all others. An unknown one gets a row to lock. */
+/** Bookings hold the customer FOR KEY SHARE, so this waits for those in progress and blocks all others. An unknown customer gets a row to lock. */
 async function lockCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
   await tx
     .insertInto('customer')
@@ -139,7 +139,7 @@ async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, custo
   await deleteParticipations(tx, crmId, leaving);
 }
 
-/** And their seats. */
+/** Frees their seats as well. */
 async function deleteParticipations(tx: Transaction<CalendarSchema>, crmId: string, leaving: Leaving[]): Promise<void> {
   const seats = leaving.filter(({ state }) => takesSeat(state)).map(({ appointmentId: id }) => id);
   await sql`
@@ -168,7 +168,7 @@ function selectRemoved(tx: Transaction<CalendarSchema>, { crmId, customerId }: C
     .execute();
 }
 
-/** The list of what was removed is needed until the erasure was told to everybody, and no longer. */
+/** The list of removed participations is needed only until every service has been notified of the erasure. */
 export async function forgetRemovedParticipations(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
   await tx.deleteFrom('removedParticipation').where('crmId', '=', crmId).where('customerId', '=', customerId).execute();
 }

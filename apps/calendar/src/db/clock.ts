@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 
-/** The database's clock in a query; as a subquery it is read once, and an index can be searched by it. */
+/** The database's clock in a query; as a subquery it is evaluated once, so an index can be used. */
 export const databaseNow: RawBuilder<Date> = sql<Date>`(SELECT scheduling_now())`;
 
 /** Appointments that ended at this time or earlier are archived. Hours, because the length of a day depends on the session's time zone. */

@@ -5,14 +5,14 @@ import * as tables from './migrations/2026-11-21-tables.ts';
 
 const migrations = { '2026-11-21-tables': tables };
 
-/** A function that has changed gets a new line under a new date, which runs its file again. */
+/** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {
   '2026-11-21-1-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
   '2026-11-21-2-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
   '2026-11-21-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
 };
 
-/** In the order in which they run; the doctor compares with them. */
+/** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,

@@ -12,7 +12,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   removedParticipation: RemovedParticipationTable;
 }
 
-/** What calendar keeps of identity's providers. */
+/** Calendar's copy of identity's providers. */
 export interface ProviderTable {
   crmId: string;
   id: string;
@@ -21,7 +21,7 @@ export interface ProviderTable {
   version: number;
 }
 
-/** What calendar keeps of the customer service's customers. Of an erased one the id stays, so that no late copy brings the person back. */
+/** Calendar's copy of the customer service's customers. The id of an erased one remains, so that a late copy cannot bring the person back. */
 export interface CustomerTable {
   crmId: string;
   id: string;
@@ -47,7 +47,7 @@ export interface PostalAddress {
 /** An address, or a free text such as a link to a video call. */
 export type Location = PostalAddress | string;
 
-/** pg would send a text as it is, which is no JSON; so locations are written as JSON texts. */
+/** pg would send a string as it is, which is not JSON, so locations are serialised first. */
 type LocationColumn = ColumnType<Location | null, string | null, string | null>;
 
 export interface TimeslotTable {
@@ -64,7 +64,7 @@ export interface TimeslotTable {
   defaultAcceptBookings: boolean;
   address: LocationColumn;
   state: 'CREATED' | 'BOOKABLE';
-  /** Of what was asked for when it was created: tells a retry from another request with the same reference. */
+  /** Of the request that created it: distinguishes a retry from another request with the same reference. */
   contentDigest: Buffer;
 }
 
@@ -82,13 +82,13 @@ export interface AppointmentTable {
   description: string | null;
   notes: string | null;
   address: LocationColumn;
-  /** numeric: pg returns it as a text, which keeps every digit. */
+  /** numeric: pg returns it as a string, which keeps every digit. */
   priceValue: ColumnType<string | null, number | null, number | null>;
   priceCurrency: string | null;
   startsAt: Date;
   endsAt: Date;
   capacity: number;
-  /** Participations that are BOOKED or RESERVED, changed only behind a lock on this row. */
+  /** Participations that are BOOKED or RESERVED, changed only while holding a lock on this row. */
   taken: number;
   acceptBookings: boolean;
   state: Generated<AppointmentState>;
@@ -100,7 +100,7 @@ export interface ParticipationTable {
   crmId: string;
   id: string;
   appointmentId: string;
-  /** Null for one that was embedded in the creation of its appointment; that one has the contact data itself. */
+  /** Null for one that was embedded in the creation of its appointment and has its own contact data. */
   customerId: string | null;
   reference: string;
   name: string | null;
@@ -108,14 +108,14 @@ export interface ParticipationTable {
   mobile: string | null;
   note: string | null;
   state: 'RESERVED' | 'REQUESTED' | 'BOOKED' | 'CANCELED' | 'DELETED';
-  /** Placed deliberately: never refused for capacity. */
+  /** Placed deliberately: never rejected for lack of capacity. */
   exempt: boolean;
-  /** Set exactly while RESERVED; from then on the row counts as gone. */
+  /** Set if and only if RESERVED; from this time on the row counts as deleted. */
   reservedUntil: Date | null;
   version: Generated<number>;
 }
 
-/** The text that a caller gave with one version of a participation. */
+/** The text that a caller sent with one version of a participation. */
 export interface ParticipationMessageTable {
   crmId: string;
   participationId: string;
@@ -123,7 +123,7 @@ export interface ParticipationMessageTable {
   text: string;
 }
 
-/** A participation that left its appointment because its customer was erased: remembered until the erasure was told to everybody. */
+/** A participation that was removed because its customer was erased: kept until every service has been notified of the erasure. */
 export interface RemovedParticipationTable {
   crmId: string;
   customerId: string;

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 
-/** What stays says that there was somebody, not who: no customer, no contact data, no reference, no message. */
+/** What remains shows that there was a participant, but not who: no customer, no contact data, no reference, no message. */
 export async function anonymiseParticipations(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
   await tx

@@ -6,15 +6,15 @@ import { Counter } from 'prom-client';
 import type { CalendarSchema } from '../db/schema.ts';
 import { type ParticipationState, seatsOfMove, takesSeat } from './moves.ts';
 
-/** Counts in this process what was committed: what is told with a transaction counts after its commit. Nothing is asked of the database for it. */
+/** Counts what this process committed: changes made in a transaction are counted after its commit. This needs no database query. */
 export interface BookingMetrics {
-  /** A participation came into being in a state, or from one state into another. */
+  /** A participation was created in a state, or moved from one state to another. */
   moved(db: Kysely<CalendarSchema>, crmId: string, from: ParticipationState | undefined, to: ParticipationState): void;
   /** Seats of participations that were removed. */
   freed(db: Kysely<CalendarSchema>, seats: number): void;
-  /** Expired reservations were removed, and their seats are free. */
+  /** Expired reservations were removed and their seats freed. */
   expired(db: Kysely<CalendarSchema>, reservations: number): void;
-  /** Returns the result of `work`; if it is refused, counts the reason and rethrows. */
+  /** Returns the result of `work`; if it is rejected, counts the reason and rethrows. */
   countRefusal<Result>(crmId: string, work: Promise<Result>): Promise<Result>;
 }
 

@@ -1,14 +1,14 @@
--- Books in one round trip. It locks the appointment first, so whoever holds that lock alone decides about its seats; each statement behind the
--- lock sees what was committed before it was granted (READ COMMITTED takes a snapshot per statement). The customer's row is locked too, so that
--- an erasure, which locks it FOR UPDATE, comes entirely before or after. The rules (which state takes a seat) are the application's and
--- come in with the request.
+-- Books in one round trip. It locks the appointment first, so only the holder of that lock allocates its seats; each statement after the lock
+-- sees what was committed before it was granted (READ COMMITTED takes a snapshot per statement). The customer's row is locked too, so that an
+-- erasure, which locks it FOR UPDATE, comes entirely before or after. The rules (which state takes a seat) belong to the application and are
+-- passed in the request.
 --
 -- Request: crmId, providerReference, appointmentReference, customerReference, id, reference, state, takesSeat, needsActive, exempt,
 --   reservationSeconds, message (may be null), event (a row of the outbox, its payload in base64).
--- Answer: outcome, which is created, provider_unknown, appointment_unknown, customer_unknown, appointment_cancelled, full or exists; reclaimed, the
---   number of expired reservations that it removed; with full also capacity; with created and exists also appointmentId and customerId; with
---   created also name, email, mobile and reservedUntil.
--- A reference that another transaction takes at this moment for another appointment violates participation_reference_key.
+-- Answer: outcome, which is created, provider_unknown, appointment_unknown, customer_unknown, appointment_cancelled, full or exists; reclaimed,
+--   the number of expired reservations it removed; for full also capacity; for created and exists also appointmentId and customerId; for created
+--   also name, email, mobile and reservedUntil.
+-- If another transaction concurrently takes the reference for another appointment, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION create_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';

@@ -25,13 +25,13 @@ export interface NewParticipation extends RequestedMove {
   onDuplicateRaise: boolean;
 }
 
-/** A provider and a customer to fetch, an expired reservation to remove, and some others' races for the same reference. */
+/** One retry each to fetch the provider, fetch the customer and remove an expired reservation, plus a few for races on the same reference. */
 const maxAttempts = 8;
 
 /**
- * Books (interface 4.3): participation, seat and event in one round trip, and no network call when calendar knows provider and customer. An
- * existing reference is moved to the state instead, or refused. Rejects with `provider.not_found`, `appointment.not_found`,
- * `customer.not_found`, `appointment.cancelled`, `participation.capacity_exhausted`, `participation.reference_taken` or
+ * Books (interface 4.3): participation, seat and event in one round trip, and no network call if calendar knows the provider and the customer.
+ * If the reference exists, its participation is moved to the state instead, or the request is rejected. Rejects with `provider.not_found`,
+ * `appointment.not_found`, `customer.not_found`, `appointment.cancelled`, `participation.capacity_exhausted`, `participation.reference_taken` or
  * `participation.move_not_allowed`.
  */
 export async function createParticipation(
@@ -65,7 +65,7 @@ interface CreatedParticipation {
   created: boolean;
 }
 
-/** What keeps an attempt from being the last, and can be removed outside of it. */
+/** Why an attempt failed in a way that a retry can fix. */
 type Obstacle = 'provider_unknown' | 'customer_unknown' | 'reference_expired' | 'reference_unsettled';
 
 async function tryToBook(
@@ -81,7 +81,7 @@ async function tryToBook(
       replay: async (db, { resourceIds, created }) => ({ participation: await requireParticipation(db, { crmId, id: resourceIds[0]! }), created }),
     });
   } catch (error) {
-    // Made at this moment for another appointment: the next attempt finds it, or finds it gone.
+    // Created concurrently for another appointment: the next attempt finds it, or finds it gone.
     if (isUniqueViolation(error, 'participation_reference_key')) return 'reference_unsettled';
     throw error;
   }
@@ -168,7 +168,7 @@ async function moveExisting(
     .where('participation.crmId', '=', request.crmId)
     .where('participation.reference', '=', request.reference)
     .executeTakeFirst();
-  // Gone since it was found.
+  // Deleted since it was found.
   if (existing === undefined) return 'reference_unsettled';
   if (existing.expired) return 'reference_expired';
   if (request.onDuplicateRaise || existing.appointmentId !== appointmentId || existing.customerId !== customerId) {

@@ -14,15 +14,18 @@ export interface ParticipationNotice {
   participation: ParticipationRecord;
   appointment: AppointmentRecord;
   providerId: string;
-  /** The text that the caller gave with this version. */
+  /** The text that the caller sent with this version. */
   message: string | null;
-  /** Of the customer, when one is known. */
+  /** The customer's, if there is one. */
   language: string | null;
-  /** Null for a participant who was embedded in the creation of the appointment. */
+  /** Null for a participant embedded in the creation of the appointment. */
   customerId: string | null;
 }
 
-/** Everything a mail about one version of a participation needs; the appointment comes without participations. Rejects with `participation.not_found` once it is gone. */
+/**
+ * Everything a mail about one version of a participation needs; the appointment has no participations. Rejects with `participation.not_found`
+ * once it is deleted.
+ */
 export async function getParticipationNotice(
   { database, archiveAfterDays }: CalendarDependencies,
   { crmId, participationId, version }: NoticeKey,
@@ -45,6 +48,6 @@ export async function getParticipationNotice(
     .where('crmId', '=', crmId)
     .where('id', '=', appointmentId)
     .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
-  // The other participants are nobody's business in a mail.
+  // A mail must not reveal the other participants.
   return { participation, appointment: { row, participations: [] }, providerId: row.providerId, message, language, customerId };
 }

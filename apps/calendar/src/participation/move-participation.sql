@@ -1,9 +1,9 @@
--- Moves a participation to another state in one round trip, behind the same locks and in the same order as create_participation.
+-- Moves a participation to another state in one round trip, with the same locks in the same order as create_participation.
 --
--- Request: crmId, participationId, expectedVersion, state, seats (what the move adds to the taken seats: -1, 0 or 1), needsActive, exempt (from
---   now on), message (may be null), event (a row of the outbox, its payload in base64).
+-- Request: crmId, participationId, expectedVersion, state, seats (the change in taken seats: -1, 0 or 1), needsActive, exempt (from now on),
+--   message (may be null), event (a row of the outbox, its payload in base64).
 -- Answer: outcome, which is moved, gone, appointment_cancelled, full, or stale when the version is not the expected one: the caller decides
---   anew; reclaimed, the number of expired reservations that it removed; with full also capacity.
+--   again; reclaimed, the number of expired reservations it removed; for full also capacity.
 CREATE OR REPLACE FUNCTION move_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';

@@ -10,7 +10,7 @@ import type { BookingMetrics } from './booking-metrics.ts';
 import { checkMove, isActive, type ParticipationState, seatsOfMove } from './moves.ts';
 import { capacityExhausted, type ParticipationRecord, selectParticipations } from './participation.ts';
 
-/** A participation with what decides about its moves. */
+/** A participation with what determines its allowed moves. */
 export interface MovableParticipation extends ParticipationRecord {
   crmId: string;
   providerId: string;
@@ -18,7 +18,7 @@ export interface MovableParticipation extends ParticipationRecord {
   customerId: string | null;
   appointmentState: AppointmentState;
   version: number;
-  /** A reservation whose time is over, by the database's clock. */
+  /** A reservation that has expired, by the database's clock. */
   expired: boolean;
 }
 
@@ -29,12 +29,12 @@ export interface RequestedMove {
   sendMails: boolean;
 }
 
-/** Every move raises the version, and the moves form no circle: from REQUESTED over BOOKED and DELETED to CANCELED there are three. */
+/** Every move increments the version, and the state graph is acyclic: its longest path (REQUESTED, BOOKED, DELETED, CANCELED) has three moves. */
 const maxAttempts = 5;
 
 /**
- * Moves a participation to another state by the table of interface 3.1, in one round trip with the seat and the event. Somebody else's move
- * in between is taken into account. The caller tells of the commit. Rejects with `participation.not_found`, `participation.state_unsupported`,
+ * Moves a participation to another state by the table of interface 3.1, in one round trip with the seat and the event. A concurrent move is
+ * taken into account. The caller reports the commit. Rejects with `participation.not_found`, `participation.state_unsupported`,
  * `participation.move_not_allowed`, `participation.capacity_exhausted` or `appointment.cancelled`.
  */
 export async function moveParticipation(

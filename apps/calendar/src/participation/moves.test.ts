@@ -40,7 +40,7 @@ describe.each(['ACTIVE', 'CANCELLED'] as const)('the moves of an appointment tha
   });
 });
 
-it('a move adds a seat when it leads to BOOKED or RESERVED, and takes one away when it leads from there', () => {
+it('a move takes a seat when it enters BOOKED or RESERVED, and frees one when it leaves them', () => {
   expect(states.map((from) => states.map((to) => seatsOfMove(from, to)))).toEqual([
     [0, -1, 0, -1, -1],
     [1, 0, 1, 0, 0],

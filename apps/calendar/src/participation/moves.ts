@@ -5,11 +5,11 @@ export const participationStates = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED
 export type ParticipationState = (typeof participationStates)[number];
 
 interface AllowedMove {
-  /** Whether the participant gets a mail about it. */
+  /** Whether the participant receives a mail about it. */
   mail: boolean;
 }
 
-/** Every move that is allowed, from each state (interface 3.1). */
+/** The allowed moves from each state (interface 3.1). */
 const moves: Record<ParticipationState, Partial<Record<ParticipationState, AllowedMove>>> = {
   RESERVED: { BOOKED: { mail: true }, CANCELED: { mail: false } },
   REQUESTED: { BOOKED: { mail: true }, CANCELED: { mail: true } },
@@ -19,7 +19,7 @@ const moves: Record<ParticipationState, Partial<Record<ParticipationState, Allow
 };
 
 /**
- * What the move brings with it; undefined when the state is the present one already, so that nothing happens. Throws
+ * The effects of the move; undefined when the participation is already in this state, so that nothing happens. Throws
  * `participation.state_unsupported`, `participation.move_not_allowed` or `appointment.cancelled`.
  */
 export function checkMove(from: ParticipationState, to: ParticipationState, appointment: AppointmentState): AllowedMove | undefined {
@@ -40,20 +40,20 @@ export function takesSeat(state: ParticipationState): boolean {
   return state === 'BOOKED' || state === 'RESERVED';
 }
 
-/** What the move adds to the taken seats. */
+/** The change in taken seats. */
 export function seatsOfMove(from: ParticipationState, to: ParticipationState): number {
   return Number(takesSeat(to)) - Number(takesSeat(from));
 }
 
 /**
- * Whether the participant counts on the appointment. Then the appointment must not be cancelled for a participation to come into this state,
- * its cancellation is told by mail (interface 3.2), and it stands in the way of the customer's deletion (interface 4.4).
+ * Whether the participant expects the appointment to take place. If so, the state can be entered only while the appointment is not cancelled,
+ * the participant is notified of a cancellation by mail (interface 3.2), and the participation blocks the customer's deletion (interface 4.4).
  */
 export function isActive(state: ParticipationState): boolean {
   return takesSeat(state) || state === 'REQUESTED';
 }
 
-/** BOOKED is confirmed, REQUESTED acknowledged; the other states are not told. */
+/** BOOKED is confirmed and REQUESTED acknowledged by mail; the other states are not. */
 export function mailsOnCreation(state: ParticipationState): boolean {
   return state === 'BOOKED' || state === 'REQUESTED';
 }

@@ -7,11 +7,11 @@ import type { ParticipationState } from './moves.ts';
 /** How long a reservation holds its seat (interface 8). */
 export const reservationSeconds = 180;
 
-/** A participation as the outside sees it. */
+/** A participation as callers see it. */
 export interface ParticipationRecord {
   id: string;
   reference: string;
-  /** Of the customer, or as embedded in the creation of the appointment; so are e-mail and mobile. */
+  /** The customer's, or as embedded in the creation of the appointment; the same goes for e-mail and mobile. */
   name: string;
   email: string | null;
   mobile: string | null;
@@ -19,11 +19,11 @@ export interface ParticipationRecord {
   state: ParticipationState;
   /** Oldest first. */
   messages: string[];
-  /** Set exactly while RESERVED. */
+  /** Set if and only if RESERVED. */
   reservedUntil: Date | null;
 }
 
-/** All columns of {@link ParticipationRecord}, expired reservations among the rows. */
+/** All columns of {@link ParticipationRecord}, including expired reservations. */
 export function selectParticipations(db: Kysely<CalendarSchema>) {
   return db
     .selectFrom('participation')
@@ -46,10 +46,10 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
     ]);
 }
 
-/** A reservation whose time is over is not shown, whether or not its row is still there. */
+/** An expired reservation is hidden, whether or not its row still exists. */
 export const isNotOver = sql<boolean>`(participation.reserved_until IS NULL OR participation.reserved_until > ${databaseNow})`;
 
-/** Rejects with `participation.not_found`, for a reservation that is over too. */
+/** Rejects with `participation.not_found`, also for an expired reservation. */
 export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
   return selectParticipations(db)
     .where('participation.crmId', '=', crmId)
@@ -58,7 +58,7 @@ export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: 
     .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
 }
 
-/** The participations of some appointments, by appointment, in the order of their creation; a reservation that is over is not shown. */
+/** The participations of the given appointments, by appointment, in order of creation, without expired reservations. */
 export async function listParticipations(
   db: Kysely<CalendarSchema>,
   crmId: string,
@@ -81,7 +81,7 @@ export function selectParticipationsOfAppointments(db: Kysely<CalendarSchema>, c
     .orderBy('participation.id');
 }
 
-/** Whoever forgot to give a capacity learns that there never was a seat. Undefined: a function of the previous version has answered. */
+/** A caller that forgot to set a capacity learns that there never was a seat. Undefined: the answer came from the previous version of the function. */
 export function capacityExhausted(capacity: number | undefined): DomainError {
   return new DomainError('participation.capacity_exhausted', capacity === 0 ? { text: 'The appointment has a capacity of 0: it has no seats.' } : {});
 }

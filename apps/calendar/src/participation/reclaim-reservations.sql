@@ -1,5 +1,5 @@
--- `appointment.taken` counts the participations that are BOOKED or RESERVED, expired reservations among them. An expired one is removed, and
--- its seat with it, before any seat is allocated.
+-- `appointment.taken` counts the participations that are BOOKED or RESERVED, expired reservations among them. Expired ones are removed and their
+-- seats freed before any seat is allocated.
 
 -- Called by the other functions only, with the appointment locked. Returns the number of seats that became free.
 CREATE OR REPLACE FUNCTION free_expired_seats(the_crm text, the_appointment uuid) RETURNS integer LANGUAGE plpgsql AS $$
@@ -23,7 +23,7 @@ BEGIN
 END
 $$;
 
--- { limit } -> { swept }. An appointment that somebody else has locked is left for the next round, so sweepers never wait for each other.
+-- { limit } -> { swept }. An appointment locked by another transaction is left for the next round, so sweepers never wait for each other.
 CREATE OR REPLACE FUNCTION sweep_reservations(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   place record;

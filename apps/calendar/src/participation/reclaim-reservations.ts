@@ -3,7 +3,7 @@ import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
-/** Removes the reservations that are over and have these references, so that the references are free again before the sweeper comes. */
+/** Removes the expired reservations with these references, so that the references are free again before the sweeper runs. */
 export async function reclaimReservations({ database, bookings }: CalendarDependencies, crmId: string, references: string[]): Promise<void> {
   await database.transaction(async (tx) => {
     const appointments = await tx
@@ -21,12 +21,12 @@ export async function reclaimReservations({ database, bookings }: CalendarDepend
       .orderBy('id')
       .forNoKeyUpdate()
       .execute();
-    // A statement of its own: it must see what was committed before the locks were granted.
+    // A separate statement: it must see what was committed before the locks were granted.
     for (const { id } of appointments) bookings.expired(tx, await reclaimOf(tx, crmId, id));
   });
 }
 
-/** How many reservations of an appointment were over. The caller holds the lock on it. */
+/** Returns how many reservations of the appointment had expired. The caller holds the lock on it. */
 export async function reclaimOf(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<number> {
   const request = JSON.stringify({ crmId, appointmentId });
   const { rows } = await sql<{ result: { reclaimed: number } }>`SELECT reclaim_reservations(${request}) AS result`.execute(tx);

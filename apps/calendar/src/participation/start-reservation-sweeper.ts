@@ -11,15 +11,15 @@ export interface SweeperOptions {
   logger: Logger;
 }
 
-/** An expired reservation must be gone from the table within 5 s. Those that end at about the same time are removed together. */
+/** An expired reservation must be gone from the table within 5 s. Those that expire at about the same time are removed together. */
 const shortestPauseMs = 2_000;
-/** A reservation lasts 3 minutes, so each is seen long before it ends, whichever replica made it. */
+/** A reservation lasts 3 minutes, so each is seen long before it expires, whichever replica created it. */
 const longestPauseMs = 30_000;
 const batchSize = 200;
 
 /**
- * Removes the rows of expired reservations, within about 2 s of their end. That they take no seat and are not shown does not depend on it. Every
- * replica may run one: they skip what another has in hand.
+ * Removes the rows of expired reservations within about 2 s. Expired reservations take no seat and are hidden even without it. Every replica may
+ * run one: they skip rows that another has locked.
  */
 export function startReservationSweeper({ database, bookings, logger }: SweeperOptions): AsyncDisposable {
   let pauseMs = shortestPauseMs;
@@ -29,7 +29,7 @@ export function startReservationSweeper({ database, bookings, logger }: SweeperO
     everyMs: () => pauseMs,
     batch: batchSize,
     run: async (limit) => {
-      // Also the limit of the retries after a failure.
+      // This also limits the retries after a failure.
       pauseMs = shortestPauseMs;
       const { rows } = await sql<{ result: { swept: number } }>`SELECT sweep_reservations(${JSON.stringify({ limit })}) AS result`.execute(database.kysely);
       const { swept } = rows[0]!.result;
@@ -40,7 +40,7 @@ export function startReservationSweeper({ database, bookings, logger }: SweeperO
   });
 }
 
-/** How long until the next reservation expires; negative for one that is over and could not be removed yet. */
+/** How long until the next reservation expires; negative for one that has expired and could not be removed yet. */
 async function nextExpiryMs(db: Kysely<CalendarSchema>): Promise<number> {
   const { remaining } = await db
     .selectFrom('participation')

@@ -9,8 +9,8 @@ const everyMs = 60 * 60 * 1_000;
 const batchSize = 500;
 
 /**
- * Anonymises the participations of appointments that ended the given number of days ago, every hour. The only way for those that were
- * embedded in an appointment and have no customer who could be deleted. Safe with many replicas.
+ * Anonymises the participations of appointments that ended the given number of days ago, every hour. There is no other way for those that were
+ * embedded in an appointment, as they have no customer who could be deleted. Safe with many replicas.
  */
 export function startRetention(options: { database: Database<CalendarSchema>; anonymiseAfterDays: number; logger: Logger }): AsyncDisposable {
   const { database, anonymiseAfterDays, logger } = options;
@@ -41,7 +41,7 @@ async function anonymiseBatch(database: Database<CalendarSchema>, anonymiseAfter
   });
 }
 
-/** The digest of an appointment was made of its embedded participants too; without it a retry of the creation is told that the reference is taken. */
+/** An appointment's digest covers its embedded participants too; once it is cleared, a retry of the creation is rejected because the reference is taken. */
 async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
   await tx
     .updateTable('appointment')

@@ -13,7 +13,7 @@ export interface ParticipationUpdate extends RequestedMove {
   participationReference: string;
 }
 
-/** Update participation (interface 4.3). Rejects as {@link moveParticipation}, and with `provider.not_found`. */
+/** Update participation (interface 4.3). Rejects like {@link moveParticipation}, and with `provider.not_found`. */
 export async function updateParticipation(dependencies: CalendarDependencies, request: ParticipationUpdate): Promise<ParticipationRecord> {
   const { crmId } = request;
   const participation = await runOnce(dependencies.database, crmId, {

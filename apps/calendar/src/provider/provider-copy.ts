@@ -10,7 +10,7 @@ export interface ProviderReference {
   providerReference: string;
 }
 
-/** The provider with this reference; one that calendar has not met yet is asked for. Rejects with `provider.not_found`. */
+/** The provider with this reference; one that calendar does not know yet is fetched. Rejects with `provider.not_found`. */
 export async function requireProvider(dependencies: CalendarDependencies, key: ProviderReference): Promise<ProviderRow> {
   const known = await dependencies.database.kysely
     .selectFrom('provider')
@@ -21,15 +21,15 @@ export async function requireProvider(dependencies: CalendarDependencies, key: P
   return known ?? fetchProvider(dependencies, key);
 }
 
-/** Asks identity and keeps the answer; that there is no such provider is not kept, because it may be made the next moment. */
+/** Fetches the provider from identity and stores a copy. That there is none is not cached, because it may be created at any moment. */
 export async function fetchProvider({ database, identity }: CalendarDependencies, key: ProviderReference): Promise<ProviderRow> {
   const { provider } = await identity.getProvider({ crmId: key.crmId, key: { $case: 'reference', value: key.providerReference } });
   return storeProvider(database.kysely, key.crmId, provider!);
 }
 
 /**
- * An older copy gives way to a newer one, never the other way round. Two statements: an upsert settles conflicts of one unique index only, and
- * when a request and an event store the same provider at the same moment either of the two may be the one that is hit.
+ * A newer copy replaces an older one, never the reverse. Two statements: an upsert handles conflicts on one unique index only, and when a
+ * request and an event store the same provider concurrently, either index may report the conflict.
  */
 export async function storeProvider(db: Kysely<CalendarSchema>, crmId: string, provider: Provider): Promise<ProviderRow> {
   const { id, reference, timeZone, version } = provider;

@@ -15,7 +15,7 @@ export interface NewTimeslot {
   /** Absent: generated. */
   reference?: string | undefined;
   resourceReference: string;
-  /** Date-times as in the interface, in the provider's time zone; start absent: now, cut to the minute. */
+  /** Date-times as in the interface, in the provider's time zone; start absent: now, truncated to the minute. */
   start?: string | undefined;
   end: string;
   /** Minutes. */
@@ -33,8 +33,8 @@ export interface NewTimeslots {
 }
 
 /**
- * Creates all timeslots or none (interface 4.1) and answers them in the order of the request. A reference that exists with the same content
- * answers what exists; `created` is false when all existed. Rejects with `timeslot.invalid`, `timeslot.reference_taken` or
+ * Creates all timeslots or none (interface 4.1) and returns them in the order of the request. For a reference that exists with the same content,
+ * the existing timeslot is returned; `created` is false when all existed. Rejects with `timeslot.invalid`, `timeslot.reference_taken` or
  * `provider.not_found`.
  */
 export async function createTimeslots(
@@ -93,13 +93,13 @@ function readTimeslot(errors: FieldErrors, pointer: string, timeslot: NewTimeslo
     reference: timeslot.reference ?? `${randomUUIDv7()}@scheduling`,
     startsAt,
     endsAt,
-    // Of the start as it was given: a retry in the next minute is still the same request.
+    // Uses the start as given: a retry in the next minute is still the same request.
     contentDigest: contentDigest([given ?? null, endsAt, details]),
     ...details,
   };
 }
 
-/** In the order of the references, so that two requests with the same ones never wait for each other crosswise. False: none was new. */
+/** Inserted in the order of the references, so that two requests with the same ones cannot deadlock. False: none was new. */
 async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<boolean> {
   const { numInsertedOrUpdatedRows = 0n } = await tx
     .insertInto('timeslot')
@@ -109,7 +109,7 @@ async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]):
   return numInsertedOrUpdatedRows > 0n;
 }
 
-/** What is in the table now under the references of the request: inserted just now or, with the same content, before. */
+/** The rows stored under the references of the request: inserted just now or earlier, with the same content. */
 async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<TimeslotRow[]> {
   const found = await tx
     .selectFrom('timeslot')
@@ -127,7 +127,7 @@ async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): P
   });
 }
 
-/** Those that have not been deleted since, in the order of the ids. Rejects with `timeslot.not_found` when none is left. */
+/** The timeslots that have not been deleted since, in the order of the ids. Rejects with `timeslot.not_found` when none is left. */
 async function requireRemaining(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<TimeslotRow[]> {
   const left = await tx
     .selectFrom('timeslot')

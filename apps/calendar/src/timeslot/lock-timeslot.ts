@@ -22,7 +22,7 @@ export function lockTimeslot(tx: Transaction<CalendarSchema>, providerId: string
     .executeTakeFirstOrThrow(() => new DomainError('timeslot.not_found'));
 }
 
-/** The appointments that lie in the window and are not cancelled. One that is created at this moment counts as created after. */
+/** The appointments in the window that are not cancelled. One that is created concurrently counts as created afterwards. */
 export function findLiveAppointments(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow) {
   return selectFromWindows(tx)
     .select(['appointment.reference', 'appointment.startsAt', 'appointment.endsAt'])

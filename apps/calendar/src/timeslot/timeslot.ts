@@ -9,7 +9,7 @@ export type TimeslotState = 'CREATED' | 'BOOKABLE';
 
 export type TimeslotRow = Selectable<TimeslotTable>;
 
-/** A timeslot as the outside sees it, with the appointments of its resource that lie in its window. */
+/** A timeslot as callers see it, with the appointments of its resource that fall within its window. */
 export interface TimeslotRecord {
   row: TimeslotRow;
   appointments: AppointmentRecord[];
@@ -28,7 +28,7 @@ export async function withAppointments(
   return rows.map((row) => ({ row, appointments: byTimeslot.get(row.id) ?? [] }));
 }
 
-/** Appointments that lie in the windows of some timeslots, by start; one row for each timeslot that an appointment lies in. */
+/** Appointments that fall within the windows of the given timeslots, by start; one row for each timeslot that contains the appointment. */
 export function selectAppointmentsIn(db: Kysely<CalendarSchema>, crmId: string, timeslotIds: string[], archiveAfterDays: number) {
   return selectFromWindows(db)
     .selectAll('appointment')

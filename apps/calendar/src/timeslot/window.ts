@@ -16,23 +16,23 @@ interface Period {
 
 const minuteMs = 60_000;
 
-/** The end comes after the start, and at least one slot fits in. `pointer` is that of the timeslot in the request. */
+/** The end must be after the start, and at least one slot must fit. `pointer` is that of the timeslot in the request. */
 export function checkWindow(errors: FieldErrors, pointer: string, { startsAt, endsAt, raster }: Window): void {
   if (endsAt <= startsAt) errors.add(`${pointer}/end`, 'must be after start');
   else if (raster * minuteMs > endsAt.getTime() - startsAt.getTime()) errors.add(`${pointer}/raster`, 'must fit between start and end');
 }
 
 /**
- * Whether a change of the timeslot takes an appointment's place away: it lay in the window and does not any more, or it was one of the raster's
- * slots (or several in a row) and is not any more. An appointment that never was on the raster, because the CRM made it at times of its
- * own, holds up no change of the raster.
+ * Whether a change of the timeslot orphans an appointment: it was in the window and no longer is, or it matched one of the raster's slots (or
+ * several in a row) and no longer does. An appointment that never matched the raster, because the CRM chose other times, does not block a change
+ * of the raster.
  */
 export function isOrphaned(appointment: Period, before: Window, after: Window): boolean {
   if (!liesIn(appointment, before)) return false;
   return !liesIn(appointment, after) || (isOnRaster(appointment, before) && !isOnRaster(appointment, after));
 }
 
-/** Timeslots with the appointments of their resource that lie in their windows, one row for each pair. */
+/** Timeslots with the appointments of their resource that fall within their windows, one row for each pair. */
 export function selectFromWindows(db: Kysely<CalendarSchema>) {
   return db
     .selectFrom('timeslot')
@@ -42,7 +42,7 @@ export function selectFromWindows(db: Kysely<CalendarSchema>) {
         .onRef('appointment.providerId', '=', 'timeslot.providerId')
         .onRef('appointment.resourceReference', '=', 'timeslot.resourceReference')
         .onRef('appointment.startsAt', '>=', 'timeslot.startsAt')
-        // Follows from the others, and bounds the part of the index that is read.
+        // Implied by the other conditions, but limits the part of the index that is read.
         .onRef('appointment.startsAt', '<', 'timeslot.endsAt')
         .onRef('appointment.endsAt', '<=', 'timeslot.endsAt'),
     );

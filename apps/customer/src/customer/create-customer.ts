@@ -18,8 +18,8 @@ export interface NewCustomer {
 }
 
 /**
- * Creates a customer of a provider, or answers the one that has this reference, unchanged (interface 4.4). The unique key on the reference
- * decides between two that come at once. Rejects with `provider.not_found`.
+ * Creates a customer of a provider, or returns the existing one with this reference, unchanged (interface 4.4). The unique key on the reference
+ * resolves concurrent requests. Rejects with `provider.not_found`.
  */
 export async function createCustomer(
   { database, identity }: CustomerDependencies,

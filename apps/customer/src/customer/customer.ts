@@ -7,11 +7,11 @@ import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
 
 export type CustomerRow = Selectable<CustomerTable>;
 
-/** What the use cases work with. */
+/** The dependencies of the use cases. */
 export interface CustomerDependencies {
   database: Database<CustomerSchema>;
   /** Owns the providers that customers belong to. */
   identity: ClientOf<typeof IdentityServiceService>;
-  /** Decides whether a customer may go, and holds the bookings. */
+  /** Decides whether a customer may be deleted, and owns the bookings. */
   removals: ClientOf<typeof CustomerRemovalServiceService>;
 }

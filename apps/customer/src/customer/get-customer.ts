@@ -9,7 +9,7 @@ export interface CustomerReference {
   customerReference: string;
 }
 
-/** Rejects with `customer.not_found`, for a customer of another CRM or provider too. */
+/** Rejects with `customer.not_found`, also for a customer of another CRM or provider. */
 export function getCustomerByReference({ database }: CustomerDependencies, key: CustomerReference): Promise<CustomerRow> {
   return requireCustomerByReference(database.kysely, key);
 }

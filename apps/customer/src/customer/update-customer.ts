@@ -18,7 +18,7 @@ export interface CustomerUpdate {
   language?: string | undefined;
 }
 
-/** Changes the fields that are given (interface 4.4). Rejects with `customer.not_found` or `customer.reference_taken`. */
+/** Changes the given fields (interface 4.4). Rejects with `customer.not_found` or `customer.reference_taken`. */
 export async function updateCustomer({ database }: CustomerDependencies, request: CustomerUpdate): Promise<CustomerRow> {
   return database.transaction(async (tx) => {
     const customer = await writeChanges(tx, request);

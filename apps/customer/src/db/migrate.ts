@@ -5,7 +5,7 @@ import * as customers from './migrations/2026-11-21-customers.ts';
 
 const migrations = { '2026-11-21-customers': customers };
 
-/** In the order in which they run; the doctor compares with them. */
+/** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, { name: 'customer', migrations }];
 
 export function migrateCustomerDatabase(url: string, logger: Logger): Promise<void> {

@@ -25,12 +25,12 @@ export interface CustomerTable {
   updatedAt: Generated<Date>;
 }
 
-/** One deletion of a person. What stays of it for ever holds ids only. */
+/** One deletion of a person. Only ids are kept permanently. */
 export interface ErasureTable {
   crmId: string;
   id: Generated<string>;
   customerId: string;
-  /** `checking`: calendar has not said yet whether the customer may go. `requested`: gone here, and the other services are told. */
+  /** `checking`: calendar has not decided yet whether the customer may be deleted. `requested`: deleted here, and the other services are notified. */
   state: Generated<'checking' | 'requested' | 'complete'>;
   ignoreFutureAppointments: boolean;
   /** What the last mail needs, as an encoded GetErasureNoticeResponse. Personal data, kept for 10 minutes at most. */

@@ -3,12 +3,12 @@ import { sql, type Transaction } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import { confirmingServices } from './erasure.ts';
 
-/** Notes that a service holds nothing of the person any more; the last one completes the erasure, and the notice goes. */
+/** Records that a service has erased the person; the last confirmation completes the erasure and deletes the notice. */
 export async function confirmErasure(
   tx: Transaction<CustomerSchema>,
   { crmId, erasureId, service }: CustomerErasureConfirmed,
 ): Promise<void> {
-  // Two confirmations at once would each miss the other: the erasure's row lets them pass one by one.
+  // Two concurrent confirmations would each miss the other, so a lock on the erasure's row serialises them.
   const erasure = await tx
     .selectFrom('erasure')
     .select('id')

@@ -12,12 +12,12 @@ import type { CustomerSchema } from '../db/schema.ts';
 import { type ErasureRow, noticeMinutes } from './erasure.ts';
 
 /**
- * Deletes a customer (interface 4.4) in three steps, each of which can be repeated, so that a crash between them is made good by
- * {@link finishErasure} later:
+ * Deletes a customer (interface 4.4) in three steps, each of which can be repeated, so that {@link finishErasure} can recover from a crash
+ * between them:
  *
- * 1. The intent is written down.
- * 2. Calendar decides, under the lock that bookings take too, and lets go of the person.
- * 3. The customer is deleted here and the other services are told.
+ * 1. The intent is stored.
+ * 2. Calendar decides, under the lock that bookings take too, and erases the person.
+ * 3. The customer is deleted here and the other services are notified.
  *
  * Rejects with `customer.not_found`, or with `customer.has_future_appointments`, in which case nothing has changed.
  */
@@ -49,7 +49,7 @@ export async function finishErasure(dependencies: CustomerDependencies, erasure:
       .where('id', '=', customerId)
       .returningAll()
       .executeTakeFirst();
-    // Another request for the same customer was faster.
+    // A concurrent request deleted the customer first.
     if (customer === undefined) return;
     await forgetKeys(tx, crmId, [customerId]);
     const notice = erasure.ignoreFutureAppointments ? noticeOf(customer, crm!, removed) : undefined;
@@ -90,7 +90,7 @@ function noticeOf(customer: CustomerRow, crm: Crm, removed: RemovedParticipation
   }).finish();
 }
 
-/** An intent that a refused request dropped in the meantime is written anew: the customer is gone now. */
+/** If a rejected request has dropped the intent in the meantime, it is inserted again: the customer is deleted now. */
 async function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureRow, notice: Uint8Array | undefined): Promise<string> {
   const { crmId, customerId, ignoreFutureAppointments } = erasure;
   const requested = { state: 'requested' as const, notice: notice ?? null, requestedAt: sql<Date>`now()`, publishedAt: sql<Date>`now()` };
@@ -103,7 +103,7 @@ async function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureR
   return id;
 }
 
-/** When the notice of an erasure must be gone, sent or not. */
+/** When the notice of an erasure must be deleted, sent or not. */
 export function noticeExpiry(erasure: ErasureRow): Date {
   return new Date(erasure.requestedAt.getTime() + noticeMinutes * 60_000);
 }

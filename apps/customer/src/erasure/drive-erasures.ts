@@ -7,13 +7,13 @@ import { finishErasure } from './delete-customer.ts';
 import { type ErasureRow, noticeMinutes } from './erasure.ts';
 
 const everyMs = 2_000;
-/** How long a request may take before its intent counts as left behind, and a confirmation before it is asked for again. */
+/** How long a request may take before its intent counts as abandoned, and a confirmation before it is requested again. */
 const patienceSeconds = 5;
 const batchSize = 50;
 
 /**
- * Drives every erasure to its end, whatever crashed or was away: finishes those whose request died, publishes again what was not confirmed,
- * and blanks a notice after 10 minutes. Safe with many replicas.
+ * Completes every erasure despite crashes and outages: finishes those whose request died, republishes those not confirmed, and clears a notice
+ * after 10 minutes. Safe with many replicas.
  */
 export function startErasureDriver(dependencies: CustomerDependencies, logger: Logger): AsyncDisposable {
   return startLoop({
@@ -35,7 +35,7 @@ export function startErasureDriver(dependencies: CustomerDependencies, logger: L
   });
 }
 
-/** One query, because it is almost always the only one. A transaction would also wake all that waits for commits. */
+/** One query, because it is almost always the only one. A transaction would also wake everything that waits for commits. */
 async function isAnythingDue({ database }: CustomerDependencies): Promise<boolean> {
   const due = await database.kysely
     .selectFrom('erasure')
@@ -67,7 +67,7 @@ async function blankOldNotices({ database }: CustomerDependencies, limit: number
   return Number(numUpdatedRows);
 }
 
-/** Takes the erasures on which nothing happened for a while, and publishes again those that wait for confirmations. */
+/** Takes the erasures that have made no progress for a while, and republishes those that wait for confirmations. */
 async function takeOverdue({ database }: CustomerDependencies, limit: number): Promise<ErasureRow[]> {
   return database.transaction(async (tx) => {
     const overdue = await tx

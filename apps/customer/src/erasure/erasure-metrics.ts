@@ -3,7 +3,7 @@ import { measureAtScrape, type Metrics } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 
-/** How many erasures are open, and for how long the oldest; read from the database whenever somebody looks, by the index on the open ones. */
+/** How many erasures are open, and the age of the oldest; read from the database at each scrape, using the index on the open ones. */
 export function createErasureMetrics(metrics: Metrics, { kysely }: Database<CustomerSchema>): void {
   measureAtScrape(
     metrics,

@@ -4,7 +4,7 @@ import { confirmingServices, type ErasureRow } from './erasure.ts';
 import type { ErasureConfirmationTable } from '../db/schema.ts';
 
 export interface ListedErasure extends ErasureRow {
-  /** The services whose confirmation is still missing. */
+  /** The services that have not confirmed yet. */
   awaiting: string[];
 }
 

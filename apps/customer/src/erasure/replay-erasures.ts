@@ -4,7 +4,7 @@ import { type Database, forgetKeys } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 
-/** Who was erased, and the erasure's id. */
+/** The erased customer and the erasure's id. */
 interface Erased {
   crmId: string;
   customerId: string;
@@ -12,9 +12,9 @@ interface Erased {
 }
 
 /**
- * Repeats every erasure that was asked for, or completed, since a backup was made, after any of the databases was restored from it. What the
- * restored database of this service forgot, the events in NATS still know, for 7 days. The requests are published again within a second, and
- * the other services confirm anew. Rejects with `broker.unavailable`.
+ * Repeats every erasure that was requested or completed since a backup was made, after any of the databases was restored from it. Erasures
+ * missing from this service's restored database are recovered from the events in NATS, which are kept for 7 days. The requests are republished
+ * within a second, and the other services confirm again. Rejects with `broker.unavailable`.
  */
 export async function replayErasures(database: Database<CustomerSchema>, broker: Broker, since: Date): Promise<ReplayErasuresResponse> {
   const published = await readPublished(broker, events.customerErasureRequested, since);
@@ -37,7 +37,7 @@ async function recordUnknown(tx: Transaction<CustomerSchema>, told: Erased[]): P
   return Number(numAffectedRows);
 }
 
-/** An intent that calendar has not decided about yet is driven to its end anyway, unless an event says that it was requested. */
+/** An intent that calendar has not decided on yet is completed anyway, unless an event says that it was requested. */
 async function requestAgain(tx: Transaction<CustomerSchema>, told: Erased[], since: Date): Promise<Erased[]> {
   const { rows } = await sql<Erased>`
     UPDATE erasure SET state = 'requested', completed_at = NULL, published_at = '-infinity'

@@ -20,9 +20,9 @@ export interface CreateAccount {
 }
 
 /**
- * Creates an account, or answers the one that has this reference, unchanged (interface 4.6). A known reference is answered before branch and
- * owner are looked at: they have no effect then, so they cannot be wrong. Otherwise rejects with the first of
- * `branch.unknown` and `account.owner_not_found`, in the words of interface part 7.
+ * Creates an account, or returns the existing one with this reference, unchanged (interface 4.6). A known reference is returned before branch
+ * and owner are checked: they have no effect then, so they cannot be wrong. Otherwise rejects with the first of `branch.unknown` and
+ * `account.owner_not_found`, with the wording of interface part 7.
  */
 export async function createAccount(
   { database }: IdentityDependencies,
@@ -47,7 +47,7 @@ async function createOrFindAccount(
   const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
   if (owner === undefined) throw new DomainError('account.owner_not_found');
   const created = await insertAccount(tx, owner.id, request);
-  // Not created: another request with this reference was faster.
+  // Not created: a concurrent request created it first.
   return { account: await requireAccount(tx, { crmId, reference }), created };
 }
 

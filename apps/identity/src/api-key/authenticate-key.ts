@@ -22,12 +22,12 @@ export async function authenticateKey(dependencies: IdentityDependencies, keyHas
     .where('apiKey.keyHash', '=', keyHash)
     .where(active)
     .executeTakeFirstOrThrow(() => new DomainError('key.invalid'));
-  // Nobody waits for this write, and its failure costs nothing but a later time.
+  // This write is not awaited; if it fails, the stored time is merely older.
   if (isUseNotNoted) void noteUse(dependencies, keyHash);
   return { crm, prefix, expiresAt };
 }
 
-/** The condition is checked again under the row's lock, so of many at once one writes. */
+/** The condition is checked again under the row lock, so only one of many concurrent calls writes. */
 async function noteUse({ database, logger }: IdentityDependencies, keyHash: Buffer): Promise<void> {
   try {
     await database.kysely

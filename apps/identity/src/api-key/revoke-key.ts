@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
 import type { ApiKeyRow } from './api-key.ts';
 
-/** Revokes a key for good; the event tells the gateways to forget it. Again: no change, no event. Rejects with `key.not_found`. */
+/** Revokes a key permanently; the event makes the gateways drop it from their caches. Repeating it: no change, no event. Rejects with `key.not_found`. */
 export async function revokeKey({ database }: IdentityDependencies, prefix: string): Promise<ApiKeyRow> {
   return database.transaction(async (tx) => {
     const revoked = await tx

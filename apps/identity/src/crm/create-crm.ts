@@ -2,10 +2,10 @@ import { DomainError } from '@scheduling/errors';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
 
-/** It is part of addresses and host names, so it is what a DNS label may be. */
+/** It is part of addresses and host names, so it must be a valid DNS label. */
 const crmIdSyntax = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Creates a tenant. Rejects with `crm.exists`, or `crm.invalid` with the fields at fault. */
+/** Creates a tenant. Rejects with `crm.exists`, or `crm.invalid` with the invalid fields. */
 export async function createCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string }): Promise<CrmRow> {
   const errors = settingErrors(request);
   if (!crmIdSyntax.test(request.crmId)) {

@@ -7,7 +7,7 @@ import { parseTimeZone } from '../field/time-zone.ts';
 
 export type CrmRow = Selectable<CrmTable>;
 
-/** The settings of a CRM as they are given: absent keeps or takes the default, an empty text clears. */
+/** The settings of a CRM in a request: absent keeps the value or takes the default, an empty string clears it. */
 export interface CrmSettings {
   name?: string | undefined;
   language?: string | undefined;
@@ -19,7 +19,7 @@ export interface CrmSettings {
   requestsPerMinute?: number | undefined;
 }
 
-/** Largest value of Postgres' integer. */
+/** The largest value of a Postgres integer. */
 const maxRequestsPerMinute = 2 ** 31 - 1;
 
 export function crmInvalid(errors: FieldError[]): DomainError {
@@ -44,7 +44,7 @@ export function settingErrors(settings: CrmSettings): FieldError[] {
   return errors;
 }
 
-/** The columns of the settings. One that is undefined keeps its value, or takes the default in an insert. Settings without {@link settingErrors} only. */
+/** The columns of the settings. An undefined one keeps its value, or takes the default in an insert. Only for settings without {@link settingErrors}. */
 export function settingColumns(settings: CrmSettings) {
   const { name, language, timeZone, senderName, senderAddress, notifyOnCustomerDeletion, requestsPerMinute } = settings;
   return {

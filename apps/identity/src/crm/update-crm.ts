@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
 
-/** Changes the settings that are given. Rejects with `crm.not_found`, or `crm.invalid` with the fields at fault. */
+/** Changes the given settings. Rejects with `crm.not_found`, or `crm.invalid` with the invalid fields. */
 export async function updateCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string }): Promise<CrmRow> {
   const errors = settingErrors(request);
   if (errors.length > 0) throw crmInvalid(errors);

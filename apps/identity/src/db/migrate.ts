@@ -5,7 +5,7 @@ import * as identity from './migrations/2026-11-21-identity.ts';
 
 const migrations = { '2026-11-21-identity': identity };
 
-/** In the order in which they run; the doctor compares with them. */
+/** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, { name: 'identity', migrations }];
 
 export function migrateIdentityDatabase(url: string, logger: Logger): Promise<void> {

@@ -32,14 +32,14 @@ export interface CrmTable {
 export interface ApiKeyTable {
   crmId: string;
   id: Generated<string>;
-  /** The first characters of the key, by which people tell keys apart. */
+  /** The first characters of the key, by which people distinguish keys. */
   prefix: string;
   /** SHA-256 of the key. */
   keyHash: Buffer;
   createdAt: Generated<Date>;
   expiresAt: Date | null;
   revokedAt: Date | null;
-  /** Right to a minute. */
+  /** Accurate to a minute. */
   lastUsedAt: Date | null;
 }
 
@@ -52,7 +52,7 @@ export interface UserTable {
   email: string;
   /** Folded by `caseInsensitiveKey`, as username_key is. */
   emailKey: string;
-  /** The address was derived because the given one belongs to somebody else; nothing is ever sent to it. */
+  /** The address was derived because the given one belongs to another user; no mail is ever sent to it. */
   emailGenerated: boolean;
   emailVerifiedAt: Date | null;
   username: string;
@@ -66,7 +66,7 @@ export interface UserTable {
   updatedAt: Generated<Date>;
 }
 
-/** The latest verification of a user's address. It takes the place of an earlier one, which makes the earlier link unknown. */
+/** The latest verification of a user's address. It replaces an earlier one, whose link becomes unknown. */
 export interface EmailVerificationTable {
   crmId: string;
   id: Generated<string>;
@@ -75,7 +75,7 @@ export interface EmailVerificationTable {
   tokenHash: Buffer | null;
   expiresAt: Date | null;
   usedAt: Date | null;
-  /** When its mails were requested, those of the last 24 hours at least; they outlast a verification that is replaced. */
+  /** When its mails were requested, for at least the last 24 hours; carried over when a verification is replaced. */
   requestedAt: Generated<Date[]>;
   createdAt: Generated<Date>;
 }

@@ -4,11 +4,11 @@ import { addressFamily, derivedAddresses } from './email-address.ts';
 import { parseTimeZone } from './time-zone.ts';
 
 describe('an e-mail address', () => {
-  it('gets a number behind its local part', () => {
+  it('gets a number after its local part', () => {
     expect(derivedAddresses('ann@b.example', 3)).toEqual(['ann1@b.example', 'ann2@b.example', 'ann3@b.example']);
   });
 
-  it('is of one family with every address that is derived from it, and from those', () => {
+  it('belongs to one family with every address derived from it, directly or indirectly', () => {
     const family = addressFamily('ann@b.example');
     for (const derived of derivedAddresses('ann@b.example', 12)) {
       expect(addressFamily(derived)).toBe(family);
@@ -47,5 +47,5 @@ describe('a time zone', () => {
     ['utc', 'UTC'],
     ['Asia/Kolkata', 'Asia/Kolkata'],
   ])('%j is %j', (text, name) => expect(parseTimeZone(text)).toBe(name));
-  it.each(['', 'Mars/Base', '+01:00', '2026-01-01T00:00[Europe/Berlin]'])('%j is none', (text) => expect(parseTimeZone(text)).toBeUndefined());
+  it.each(['', 'Mars/Base', '+01:00', '2026-01-01T00:00[Europe/Berlin]'])('is not %j', (text) => expect(parseTimeZone(text)).toBeUndefined());
 });

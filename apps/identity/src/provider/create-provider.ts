@@ -31,9 +31,9 @@ export interface CreateProvider {
 }
 
 /**
- * Creates a provider whose owner is its first staff, or answers the one that has this reference, unchanged and before anything else is looked
- * at, as for accounts. Otherwise rejects with the first of `provider.time_zone_unknown`, `branch.unknown`, `provider.owner_not_found` and
- * `provider.account_not_found`.
+ * Creates a provider whose owner is its first staff member, or returns the existing one with this reference, unchanged and before anything else
+ * is checked, as for accounts. Otherwise rejects with the first of `provider.time_zone_unknown`, `branch.unknown`, `provider.owner_not_found`
+ * and `provider.account_not_found`.
  */
 export async function createProvider(
   { database }: IdentityDependencies,
@@ -57,7 +57,7 @@ async function createOrFindProvider(
   if (request.branch) checkBranch(request.branch);
   const created = await insertProvider(tx, { ...request, timeZone });
   const provider = await requireProvider(tx, request);
-  // Otherwise another request with this reference was faster.
+  // Otherwise a concurrent request created it first.
   if (created) {
     await insertStaff(tx, provider, provider.ownerId);
     await appendEvent(tx, events.providerChanged, { crmId: provider.crmId, providerId: provider.id, version: provider.version });

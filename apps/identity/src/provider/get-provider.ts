@@ -4,7 +4,7 @@ import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { findProvider, type ProviderKey, type ProviderRow } from './provider.ts';
 
-/** Rejects with `provider.not_found`, for a provider of another CRM too. */
+/** Rejects with `provider.not_found`, also for a provider of another CRM. */
 export function getProvider({ database }: IdentityDependencies, key: ProviderKey): Promise<ProviderRow> {
   return requireProvider(database.kysely, key);
 }

@@ -16,7 +16,7 @@ export interface AddStaff {
 }
 
 /**
- * Gives a user access to a provider; one who has it already keeps it. Rejects with `provider.not_found`, `user.not_found`, and for an
+ * Gives a user access to a provider; a user who already has access keeps it. Rejects with `provider.not_found`, `user.not_found`, and for an
  * invitation with `user.email_taken` or `user.username_taken`.
  */
 export async function addStaff(
@@ -44,7 +44,7 @@ async function giveAccess(
   return { user, added: await insertStaff(tx, provider, user.id) };
 }
 
-/** False when the user had access already. */
+/** False if the user already had access. */
 export async function insertStaff(
   tx: Transaction<IdentitySchema>,
   provider: { crmId: string; id: string },

@@ -3,7 +3,7 @@ import type { IdentityDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/get-provider.ts';
 import type { UserRow } from '../user/user.ts';
 
-/** The owner, then the others in the order in which they were added. Rejects with `provider.not_found`. */
+/** The owner, then the others in the order they were added. Rejects with `provider.not_found`. */
 export async function listStaff(
   { database }: IdentityDependencies,
   { crmId, providerReference }: { crmId: string; providerReference: string },

@@ -6,11 +6,11 @@ import { findUserByReference } from '../user/get-user.ts';
 export interface RemoveStaff {
   crmId: string;
   providerReference: string;
-  /** An invited person has none, and cannot be removed before the CRM has given it one. */
+  /** An invited person has none, and cannot be removed until the CRM has assigned one. */
   userReference: string;
 }
 
-/** Takes a user's access away. Rejects with `provider.not_found`, `staff.not_found`, or `staff.owner` for the owner, who keeps it. */
+/** Revokes a user's access. Rejects with `provider.not_found`, `staff.not_found`, or `staff.owner` for the owner, who keeps it. */
 export async function removeStaff({ database }: IdentityDependencies, { crmId, providerReference, userReference }: RemoveStaff): Promise<void> {
   await database.transaction(async (tx) => {
     const provider = await requireProvider(tx, { crmId, reference: providerReference });

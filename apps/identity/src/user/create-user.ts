@@ -23,9 +23,9 @@ const maxDerivedAddresses = 1_000;
  * Creates a user or finds the existing one, by the rules of interface 4.5 in their order:
  *
  * 1. The reference is known: phone, mobile, last and first name are updated; e-mail, username and language of the request are ignored.
- * 2. The e-mail belongs to a user with another reference, or to anybody of another CRM: a new user with a derived address.
- * 3. The e-mail belongs to an invited user of this CRM: it gets the reference, and its contact data as in rule 1. Its username stays, for the
- *    person may know it already. The address has to be confirmed anew.
+ * 2. The e-mail belongs to a user with another reference, or to any user of another CRM: a new user with a derived address.
+ * 3. The e-mail belongs to an invited user of this CRM: it gets the reference, and its contact data as in rule 1. Its username stays, as the
+ *    person may already know it. The address has to be confirmed again.
  * 4. Otherwise a new user, in the given language or the CRM's.
  *
  * Rejects with `user.username_taken` (rules 2 and 4), `user.email_taken` (no derived address is free) or `crm.not_found`.
@@ -53,7 +53,7 @@ async function createOrFindUser(tx: Transaction<IdentitySchema>, request: Create
   return { user: await insertUser(tx, { crmId, reference, person: request, derivedEmail }), created: true };
 }
 
-/** Absent keeps, empty clears. */
+/** Absent keeps the value, empty clears it. */
 function updateUser(tx: Transaction<IdentitySchema>, user: UserRow, request: CreateUser, reference = user.reference): Promise<UserRow> {
   const { lastName, firstName, phone, mobile } = request;
   return tx
@@ -71,13 +71,13 @@ async function adoptInvited(tx: Transaction<IdentitySchema>, invited: UserRow, r
   return updateUser(tx, invited, request, request.reference);
 }
 
-/** Takes back what the person has confirmed. Verification before user, as when a link is used. */
+/** Revokes the person's confirmation. Verification before user, as when a link is used. */
 async function invalidateVerification(tx: Transaction<IdentitySchema>, { crmId, id }: UserRow): Promise<void> {
   await tx.deleteFrom('emailVerification').where('crmId', '=', crmId).where('userId', '=', id).execute();
   await tx.updateTable('appUser').set({ emailVerifiedAt: null }).where('crmId', '=', crmId).where('id', '=', id).execute();
 }
 
-/** local1@, local2@, …: the first that nobody has. */
+/** local1@, local2@, …: the first one that is free. */
 async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, email: string): Promise<string> {
   const candidates = derivedAddresses(email, maxDerivedAddresses);
   const rows = await tx

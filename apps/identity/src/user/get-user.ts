@@ -5,7 +5,7 @@ import type { IdentityDependencies } from '../dependencies.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import type { UserRow } from './user.ts';
 
-/** Rejects with `user.not_found`, for a user of another CRM too. */
+/** Rejects with `user.not_found`, also for a user of another CRM. */
 export async function getUser({ database }: IdentityDependencies, key: { crmId: string; reference: string }): Promise<UserRow> {
   const user = await findUserByReference(database.kysely, key);
   if (user === undefined) throw new DomainError('user.not_found');
@@ -24,7 +24,7 @@ export function requireUser(db: Kysely<IdentitySchema>, { crmId, id }: { crmId: 
   return db.selectFrom('appUser').selectAll().where('crmId', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
 }
 
-/** The user with this address, whichever CRM it belongs to: an address is somebody's in the whole service. */
+/** The user with this address, whichever CRM it belongs to: an address is unique across the whole service. */
 export function findUserByEmail(db: Kysely<IdentitySchema>, email: string): Promise<UserRow | undefined> {
   return db.selectFrom('appUser').selectAll().where('emailKey', '=', caseInsensitiveKey(email)).executeTakeFirst();
 }

@@ -11,11 +11,11 @@ export interface NewUser {
   /** Null for an invited person. */
   reference: string | null;
   person: PersonData;
-  /** Takes the place of the person's own address, which is somebody else's. */
+  /** Replaces the person's own address, which belongs to another user. */
   derivedEmail?: string | undefined;
 }
 
-/** Rejects with `user.username_taken` or `crm.not_found`. The caller holds the login names and has found the address free. */
+/** Rejects with `user.username_taken` or `crm.not_found`. The caller holds the locks on the login names and has checked that the address is free. */
 export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
   if (await isUsernameTaken(tx, person.username)) throw new DomainError('user.username_taken');
   const crm = await requireCrm(tx, crmId);

@@ -3,17 +3,17 @@ import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { addressFamily } from '../field/email-address.ts';
 
-/** Locks of this service with two-part keys; the outbox relay's has a single one, so they never meet. */
+/** This service's advisory locks have two-part keys; the outbox relay's has a single one, so they never collide. */
 const loginNameLocks = 1;
 
 /**
- * Holds a person's reference, e-mail address and username until the end of the transaction, so that what the caller reads about them stays
- * true until it writes. The unique indexes alone would tell only after the decision: a rule would have to be found anew after each violation,
- * and of twenty requests with one address nineteen would try up to nineteen derived ones. With the locks a rule is decided once, and the
- * indexes remain as what guarantees it.
+ * Locks a person's reference, e-mail address and username until the end of the transaction, so that what the caller reads about them stays true
+ * until it writes. The unique indexes alone would report a conflict only after the decision: the rule would have to be chosen again after each
+ * violation, and of twenty requests with one address nineteen would try up to nineteen derived ones. With the locks the rule is chosen once, and
+ * the indexes remain as the guarantee.
  *
- * An address shares its lock with all that are derived from it. All locks are taken in the order of their keys, which keeps two requests from
- * waiting for each other; names whose hashes collide merely wait longer than they need to.
+ * An address shares its lock with all addresses derived from it. All locks are taken in the order of their keys, which prevents deadlocks; names
+ * whose hashes collide merely wait longer than necessary.
  */
 export async function lockLoginNames(
   tx: Transaction<IdentitySchema>,

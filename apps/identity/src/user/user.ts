@@ -3,7 +3,7 @@ import type { UserTable } from '../db/schema.ts';
 
 export type UserRow = Selectable<UserTable>;
 
-/** What is given of a person, who is created as a user or invited. */
+/** The data of a person to create as a user or to invite. */
 export interface PersonData {
   email: string;
   username: string;

@@ -5,7 +5,7 @@ import { selectVerification, toVerification, type Verification } from './get-ver
 import { hashToken } from './verification.ts';
 
 /**
- * Uses a link: the user's address is confirmed. Of two who use it at once one succeeds. Rejects with `verification.not_found`,
+ * Uses a link: the user's address is confirmed. Of concurrent calls only one succeeds. Rejects with `verification.not_found`,
  * `verification.used` or `verification.expired`.
  */
 export async function confirmVerification({ database }: IdentityDependencies, token: string): Promise<Verification> {

@@ -13,7 +13,7 @@ export interface Verification {
   crmName: string;
 }
 
-/** Looks at a link without using it. Rejects with `verification.not_found`. */
+/** Reads a link without using it. Rejects with `verification.not_found`. */
 export async function getVerification({ database }: IdentityDependencies, token: string): Promise<Verification> {
   return toVerification(await selectVerification(database.kysely, token).executeTakeFirstOrThrow(() => new DomainError('verification.not_found')));
 }

@@ -9,7 +9,7 @@ import { startVerification } from './start-verification.ts';
 
 export interface RequestVerification {
   crmId: string;
-  /** Of the user. */
+  /** The user's. */
   reference: string;
 }
 

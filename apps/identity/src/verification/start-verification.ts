@@ -5,7 +5,7 @@ import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { UserRow } from '../user/user.ts';
 
-/** Mails to one user in 24 hours. Nobody needs more to find one of them, and a mailbox cannot be flooded with them. */
+/** Mails to one user in 24 hours. Enough for the user to receive one, too few to flood a mailbox. */
 const maxMailsPerDay = 5;
 
 const recentRequests = sql`unnest(email_verification.requested_at) AS request WHERE request > now() - interval '24 hours'`;
@@ -18,9 +18,8 @@ const waitSeconds = sql<number | null>`(
     FROM ${recentRequests})`;
 
 /**
- * Puts a new verification in the place of a user's earlier one, whose link becomes unknown, and requests its mail. Of several at once one
- * succeeds, and of one and a confirmation the first: the row of the verification decides. Rejects with `user.email_verified` or
- * `verification.limited`.
+ * Replaces a user's earlier verification, whose link becomes unknown, and requests the mail. Of concurrent calls only one succeeds, and of a
+ * call and a confirmation the first: the verification's row lock decides. Rejects with `user.email_verified` or `verification.limited`.
  */
 export async function startVerification(tx: Transaction<IdentitySchema>, user: UserRow): Promise<void> {
   const started = await tx
@@ -45,7 +44,7 @@ export async function startVerification(tx: Transaction<IdentitySchema>, user: U
   await appendEvent(tx, events.emailVerificationRequested, { crmId: user.crmId, verificationId: started.id });
 }
 
-/** The statement that found the row in the way has locked it, so this sees what was in the way. */
+/** The statement that found the conflicting row has locked it, so this reads the same row. */
 async function refuse(tx: Transaction<IdentitySchema>, user: UserRow): Promise<never> {
   const { used, retryAfterSeconds } = await tx
     .selectFrom('emailVerification')

@@ -27,14 +27,14 @@ const texts: [kind: string, text: string][] = [
 ];
 
 describe('the content lines of a calendar (RFC 5545, 3.1)', () => {
-  it.each(['REQUEST', 'CANCEL'] as const)('each end with CRLF, the last one too, in a %s', (method) => {
+  it.each(['REQUEST', 'CANCEL'] as const)('each end with CRLF, including the last one, in a %s', (method) => {
     const text = writeCalendar({ ...booking, method });
     expect(text.endsWith('END:VCALENDAR\r\n')).toBe(true);
     expect(text.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/);
     expect(text).not.toContain('\r\n\r\n');
   });
 
-  it.each(texts)('hold at most 75 octets, and are read back as they were written: %s', (_kind, text) => {
+  it.each(texts)('have at most 75 octets, and are read back as written: %s', (_kind, text) => {
     const calendar = writeCalendar({ ...booking, summary: text, location: text, description: text, attendee: { ...booking.attendee, name: text } });
     for (const line of calendar.split('\r\n')) expect(Buffer.byteLength(line), line).toBeLessThanOrEqual(75);
     expect(calendar).not.toContain('\uFFFD');

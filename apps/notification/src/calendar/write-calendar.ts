@@ -1,13 +1,13 @@
 import ical, { ICalAttendeeRole, ICalAttendeeStatus, ICalCalendarMethod, type ICalEvent, ICalEventBusyStatus, ICalEventStatus } from 'ical-generator';
 import { tzlib_get_ical_block as blockOf, tzlib_get_offset as offsetOf } from 'timezones-ical-library';
 
-/** REQUEST puts a booking into the person's calendar, CANCEL takes it out again. */
+/** REQUEST adds a booking to the person's calendar, CANCEL removes it. */
 export type CalendarMethod = 'REQUEST' | 'CANCEL';
 
-/** A booking as the calendar of the person who booked sees it. Texts are clean already. */
+/** A booking as shown in the calendar of the person who booked. Texts are already cleaned. */
 export interface CalendarBooking {
   participationId: string;
-  /** Of the participation: rises with every change, so that the newest word counts in whatever order mails arrive. */
+  /** Of the participation: increases with every change, so that the newest message wins in whatever order mails arrive. */
   version: number;
   method: CalendarMethod;
   summary: string;
@@ -17,7 +17,7 @@ export interface CalendarBooking {
   timeZone: string;
   location: string;
   description: string;
-  /** Sends the mail: clients take a cancellation only from the sender of the invitation. */
+  /** The sender of the mail: clients accept a cancellation only from the sender of the invitation. */
   organizer: { name: string; address: string };
   attendee: { name: string; address: string };
   writtenAt: Date;
@@ -49,16 +49,16 @@ export function writeCalendar(booking: CalendarBooking): string {
     organizer: { name: parameterText(booking.organizer.name), email: booking.organizer.address },
   });
   addAttendee(event, booking.attendee);
-  // RFC 5545, 3.1: the last line ends with a line break, too. The library leaves that one out.
+  // RFC 5545, 3.1: the last line ends with a line break too. The library omits that one.
   return `${calendar.toString()}\r\n`;
 }
 
-/** The same in every mail about a participation, for ever. */
+/** Always the same in every mail about a participation. */
 export function uidOf(participationId: string): string {
   return `${participationId}@participation.scheduling`;
 }
 
-/** Whoever booked has accepted: no client shall ask again. */
+/** The person who booked has already accepted, so no client should ask again. */
 function addAttendee(event: ICalEvent, { name, address }: CalendarBooking['attendee']): void {
   event.createAttendee({
     name: parameterText(name),
@@ -69,14 +69,14 @@ function addAttendee(event: ICalEvent, { name, address }: CalendarBooking['atten
   });
 }
 
-/** A quoted parameter value holds no quotation mark (RFC 5545, 3.1), and some readers stop at a backslash. */
+/** A quoted parameter value cannot contain a quotation mark (RFC 5545, 3.1), and some readers stop at a backslash. */
 function parameterText(text: string): string {
   return text.replaceAll('"', '\u201D').replaceAll('\\', '/');
 }
 
 /**
- * The zone's VTIMEZONE, when by its rules every local time means the instant that is meant. Its rules are those of today, so a time in a
- * year with rules of its own is written in UTC instead, and so is a local time that occurs twice: then undefined.
+ * The zone's VTIMEZONE, if its rules map every local time to the intended instant. Otherwise undefined, and the times are written in UTC: the
+ * rules are today's, so they may not fit a year with different rules, and a local time that occurs twice is ambiguous.
  */
 function findZone(name: string, instants: Temporal.Instant[]): { id: string; block: string } | undefined {
   const [block, line] = blockOf(name);

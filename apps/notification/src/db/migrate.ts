@@ -5,7 +5,7 @@ import * as mails from './migrations/2026-11-21-mails.ts';
 
 const migrations = { '2026-11-21-mails': mails };
 
-/** In the order in which they run; the doctor compares with them. */
+/** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [messagingMigrations, { name: 'notification', migrations }];
 
 export function migrateNotificationDatabase(url: string, logger: Logger): Promise<void> {

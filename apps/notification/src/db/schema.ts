@@ -12,13 +12,13 @@ export interface MailAddress {
   address: string;
 }
 
-/** An iTIP message that goes with a mail. */
+/** An iTIP message sent with a mail. */
 export interface MailCalendar {
   method: CalendarMethod;
   text: string;
 }
 
-/** What is handed to the mail server. Personal data: it is blanked as soon as the mail is finished. */
+/** What is passed to the mail server. Personal data: it is cleared as soon as the mail is finished. */
 export interface MailContent {
   from: MailAddress;
   replyTo?: MailAddress | undefined;
@@ -34,29 +34,29 @@ export interface MailContent {
 export interface MailTable {
   crmId: string;
   id: Generated<string>;
-  /** With `about_id` and template the mail's identity: an event that comes twice makes no second mail. */
+  /** Together with `about_id` and template it identifies the mail: a redelivered event creates no second one. */
   eventId: string;
-  /** The participation, verification or erasure that the mail is about. Mails about one thing leave in the order of their versions. */
+  /** The participation, verification or erasure that the mail is about. Mails about one thing are sent in the order of their versions. */
   aboutId: string;
   version: number;
   template: string;
-  /** Whose mail it is, when the person is a customer. */
+  /** The recipient, if the person is a customer. */
   customerId: string | null;
-  /** This mail is the last thing that keeps personal data of an erased person: the erasure is confirmed when it is finished. */
+  /** Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished. */
   erasureId: string | null;
   requestId: string;
   /** The span that stored the mail (W3C Trace Context), when it is traced. */
   traceparent: string | null;
   state: Generated<'pending' | 'sent' | 'failed'>;
   content: ColumnType<MailContent | null, string, null>;
-  /** The address, in lower case, for the limits on one recipient and one domain; blanked with the content. */
+  /** The address, in lower case, for the limits per recipient and per domain; cleared with the content. */
   recipient: ColumnType<string | null, string, null>;
-  /** How often the mail server dealt with it. */
+  /** How many attempts reached the mail server. */
   attempts: Generated<number>;
   /** One attempt ended after the whole mail was handed over: the server may have it. */
   uncertain: Generated<boolean>;
   dueAt: Generated<Date>;
-  /** From then on nothing is sent any more. */
+  /** From this time on it is no longer sent. */
   expiresAt: Date | null;
   /** Fencing token of the delivery that holds the mail until `due_at`. */
   lease: string | null;
@@ -65,7 +65,7 @@ export interface MailTable {
   finishedAt: Date | null;
 }
 
-/** Persons whose data must not be stored any more. The ids alone say nothing of them. */
+/** Persons whose data must no longer be stored. The ids alone reveal nothing about them. */
 export interface ErasedCustomerTable {
   crmId: string;
   customerId: string;

@@ -6,7 +6,7 @@ import type { NotificationSchema } from '../db/schema.ts';
 import { type LastMailIntent, storeLastMail } from '../mail/store-mail.ts';
 import { type CustomerKey, lockCustomer } from './lock-customer.ts';
 
-/** Removes every mail of a customer and sees to it that none is stored any more; only the last mail stays. Again: no change. */
+/** Removes every mail of a customer and prevents new ones from being stored; only the last mail remains. Repeating it changes nothing. */
 export async function eraseMails(database: Database<NotificationSchema>, key: CustomerKey): Promise<void> {
   await database.transaction(async (tx) => {
     await lockCustomer(tx, 'exclusive', key);
@@ -24,7 +24,7 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
   });
 }
 
-/** Stores the last mail, when one is due, and confirms the erasure when none waits (any more). A mail that waits confirms it when it is finished. */
+/** Stores the last mail, if one is due, and confirms the erasure if none is pending. A pending mail confirms it when it is finished. */
 export async function concludeErasure(
   tx: Transaction<NotificationSchema>,
   { crmId, erasureId }: { crmId: string; erasureId: string },

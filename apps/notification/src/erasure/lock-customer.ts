@@ -7,8 +7,8 @@ export interface CustomerKey {
 }
 
 /**
- * Storing a mail and erasing its customer exclude each other until the transaction ends, so a mail is either there to be erased or sees
- * that its customer is erased.
+ * Storing a mail and erasing its customer are mutually exclusive until the transaction ends, so a mail is either stored in time to be erased, or
+ * not stored because its customer is erased.
  */
 export async function lockCustomer(tx: Transaction<NotificationSchema>, mode: 'shared' | 'exclusive', key: CustomerKey): Promise<void> {
   const lock = sql.raw(mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock');

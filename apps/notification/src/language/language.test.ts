@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { chooseLanguage, languages, missingKeys } from './language.ts';
 
 describe('the languages', () => {
-  it.each([...spokenLanguages])('%s, which users can have, is complete', (tag) => {
+  it.each([...spokenLanguages])('%s, which users can choose, is complete', (tag) => {
     expect(missingKeys(languages.get(tag) ?? {})).toEqual([]);
   });
 
-  it('names what a language lacks', () => {
+  it('lists the missing keys of a language', () => {
     const german = languages.get('de')!;
     const { greeting: _, ...others } = german;
     const { 'booking-confirmed': confirmed, ...mails } = german.mails!;
@@ -15,7 +15,7 @@ describe('the languages', () => {
     expect(missingKeys({ ...others, mails: { ...mails, 'booking-confirmed': rest } })).toEqual(['greeting', 'mails.booking-confirmed.lead']);
   });
 
-  it('says in English what a language lacks', () => {
+  it('falls back to English for missing texts', () => {
     languages.set('nl', { greeting: (name) => `Dag ${name},`, mails: { 'booking-confirmed': { status: 'Bevestigd' } } });
     const { texts } = chooseLanguage('nl-BE');
     languages.delete('nl');
@@ -30,7 +30,7 @@ describe('the languages', () => {
     ['de', ['tlh', 'de']],
     ['en-GB', ['en_GB', 'en-gb']],
     ['en', [undefined, '', 'no language', '../../config']],
-  ])('meets a wish with %s', (locale, wishes) => {
+  ])('chooses %s for a request', (locale, wishes) => {
     expect(chooseLanguage(...wishes).locale).toBe(locale);
   });
 });

@@ -3,10 +3,10 @@ import { basename } from 'node:path';
 import type { PartialTexts, Texts } from './texts.ts';
 import { texts as english } from './texts/en.ts';
 
-/** A wish for a language that was met. */
+/** The language chosen for a request. */
 export interface Language {
   texts: Texts;
-  /** For dates and times, such as `de-AT`: the language of the texts with the region that was wished for. */
+  /** For dates and times, such as `de-AT`: the language of the texts with the requested region. */
   locale: string;
 }
 
@@ -23,7 +23,7 @@ export const languages = new Map<string, PartialTexts>(
   ),
 );
 
-/** The first of the wished languages that mails are written in, else English; a tag such as `de-AT` is met by `de`. What the language lacks is said in English. */
+/** The first requested language that mails are written in, else English; a tag such as `de-AT` matches `de`. Missing texts fall back to English. */
 export function chooseLanguage(...wishes: (string | undefined)[]): Language {
   for (const wish of wishes) {
     const locale = localeOf(wish);
@@ -33,7 +33,7 @@ export function chooseLanguage(...wishes: (string | undefined)[]): Language {
   return { texts: english, locale: 'en' };
 }
 
-/** The keys of English that a language lacks, such as `mails.booking-confirmed.lead`. */
+/** The English keys that a language lacks, such as `mails.booking-confirmed.lead`. */
 export function missingKeys(texts: PartialTexts): string[] {
   return keysOf(english).filter((key) => !keysOf(texts).includes(key));
 }

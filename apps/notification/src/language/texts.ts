@@ -1,4 +1,4 @@
-/** The mails that exist, by what happened. */
+/** The kinds of mail, by what happened. */
 export const mailTemplates = [
   'booking-confirmed',
   'request-received',
@@ -12,25 +12,25 @@ export const mailTemplates = [
 
 export type MailTemplate = (typeof mailTemplates)[number];
 
-/** What one mail says. */
+/** The texts of one mail. */
 export interface MailTexts {
   /** `about` is the appointment's description, or the name of the provider or CRM. */
   subject: (about: string) => string;
-  /** One or two words: what became of the booking. */
+  /** One or two words: the state of the booking. */
   status: string;
   headline: string;
   lead: string;
 }
 
-/** Everything that a language has to say. */
+/** All texts of a language. */
 export interface Texts {
   greeting: (name: string) => string;
   mails: Record<MailTemplate, MailTexts>;
   labels: { where: string; message: (provider: string) => string };
-  /** About the calendar file that comes with the mail. */
+  /** About the attached calendar file. */
   calendar: { invitation: string; cancellation: (appointments: number) => string };
   verification: {
-    /** Whose address is to be confirmed. */
+    /** The person whose address is to be confirmed. */
     labels: { crm: string; name: string; email: string };
     action: string;
     /** What to do when the button does not work. */
@@ -41,6 +41,6 @@ export interface Texts {
   automatic: string;
 }
 
-/** A language in the making: what it lacks is said in English. */
+/** An incomplete language: missing texts fall back to English. */
 export type PartialTexts = { [Key in keyof Texts]?: Texts[Key] extends Record<string, unknown> ? PartialSection<Texts[Key]> : Texts[Key] };
 type PartialSection<Section> = { [Key in keyof Section]?: Section[Key] extends MailTexts ? Partial<Section[Key]> : Section[Key] };

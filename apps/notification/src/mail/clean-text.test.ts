@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { multiLine, singleLine } from './clean-text.ts';
 
-describe('a text of one line', () => {
+describe('a single-line text', () => {
   it.each([
     ['Anna\r\nBcc: everyone@example.com', 'Anna Bcc: everyone@example.com'],
     ['a\u0000b\u2028c\u0085d\te', 'a b c d e'],
@@ -14,7 +14,7 @@ describe('a text of one line', () => {
   });
 });
 
-describe('a text of several lines', () => {
+describe('a multi-line text', () => {
   it('keeps its lines and loses its control characters', () => {
     expect(multiLine('\u0007one\r\ntwo\rthree\u2028four\n\n\n\nfive\u202E\n')).toBe('one\ntwo\nthree\nfour\n\nfive');
   });

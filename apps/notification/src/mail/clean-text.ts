@@ -1,7 +1,10 @@
-/** Marks that turn the direction of what follows, and would do so beyond the text that holds them. */
+/** Marks that change the direction of the text that follows, even beyond the text that contains them. */
 const directionOverrides = /[\u202A-\u202E\u2066-\u2069]/g;
 
-/** A caller's text for one line of a mail, a header or a calendar: no line breaks or control characters, nothing that is decoded again or reaches beyond it. */
+/**
+ * A caller's text for one line of a mail, a header or a calendar: no line breaks or control characters, nothing that is decoded again or affects
+ * what follows.
+ */
 export function singleLine(text: string): string {
   return text
     .toWellFormed()
@@ -11,7 +14,7 @@ export function singleLine(text: string): string {
     .trim();
 }
 
-/** The same for a text of several lines. */
+/** The same for a multi-line text. */
 export function multiLine(text: string): string {
   return text
     .toWellFormed()

@@ -75,7 +75,7 @@ function compose(facts: Facts, change: { mail?: MailOfChange; version?: number; 
   })!;
 }
 
-/** As it goes over the wire. */
+/** As sent over the wire. */
 async function write(content: MailContent): Promise<{ raw: string; envelope: { from: string | false; to: string[] } }> {
   const transport = createTransport({ streamTransport: true, buffer: true });
   const info = await transport.sendMail(toMessage({ eventId: 'event', aboutId: 'about', template: 'template', requestId: 'request' }, content));
@@ -90,7 +90,7 @@ const calendarsOf = ({ attachments }: ParsedMail) =>
 const readCalendar = (text: string): ICAL.Component => new ICAL.Component(ICAL.parse(text) as unknown[]);
 const eventOf = (text: string): ICAL.Event => new ICAL.Event(readCalendar(text).getFirstSubcomponent('vevent')!);
 
-/** One in each month, and every half hour around each change of the clocks. */
+/** One in each month, and every half hour around each DST change. */
 function interestingTimes(timeZone: string): Temporal.Instant[] {
   const months = Array.from({ length: 12 }, (_, month) => Temporal.Instant.from('2030-01-15T09:00Z').add({ hours: month * 730 }));
   const changes: Temporal.Instant[] = [];
@@ -102,7 +102,7 @@ function interestingTimes(timeZone: string): Temporal.Instant[] {
   return [...months, ...changes.flatMap((change) => Array.from({ length: 16 }, (_, half) => change.add({ minutes: (half - 8) * 30 })))];
 }
 
-/** The person's calendar: by UID, the newest word counts (RFC 5546). */
+/** The person's calendar: for each UID the newest message wins (RFC 5546). */
 class Diary {
   readonly events = new Map<string, { sequence: number; event: ICAL.Event | undefined }>();
 
@@ -120,7 +120,7 @@ class Diary {
 }
 
 describe('every mail in every language', () => {
-  it.each(sampleMails('anna@example.com'))('$template in $language is whole', async ({ content, language, template }) => {
+  it.each(sampleMails('anna@example.com'))('$template in $language is complete', async ({ content, language, template }) => {
     const parsed = await parse(content);
     expect(parsed.headers.get('content-language')).toBe(language);
     expect(parsed.subject).toBe(content.subject);
@@ -139,7 +139,7 @@ describe('every mail in every language', () => {
 
 describe('a verification mail', () => {
   it.each(sampleMails('anna@example.com').filter(({ template }) => template === 'email-verification'))(
-    'says which account at which CRM has the address, in $language',
+    'says which account at which CRM uses the address, in $language',
     async ({ content }) => {
       const { subject, text, html } = await parse(content);
       expect(subject).toContain('Studio-Verwaltung');
@@ -170,7 +170,7 @@ describe('the contact lines of a mail', () => {
     expect(linksOf(compose({}, { provider: contact }))).toEqual(['mailto:desk%3Fx%26y@yoga.example', 'tel:+49301234567', 'tel:01701234567']);
   });
 
-  it.each(['+49 30 1 ext. 5', 'ask at the desk', '12', '030 1234567 / 0170 7654321'])('are no link when they are no number: %s', (phone) => {
+  it.each(['+49 30 1 ext. 5', 'ask at the desk', '12', '030 1234567 / 0170 7654321'])('are not linked when they are not a number: %s', (phone) => {
     const mail = compose({}, { provider: { phone } });
     expect(linksOf(mail)).toEqual([]);
     expect(mail.html).toContain(phone);
@@ -204,7 +204,7 @@ describe('the calendar of a mail', () => {
   });
 
   it.each(['Europe/Berlin', 'Europe/London', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Africa/Casablanca', 'America/Sao_Paulo', 'UTC'])(
-    'means the right moment in %s',
+    'has the right instant in %s',
     (timeZone) => {
       for (const start of interestingTimes(timeZone)) {
         const end = start.add({ hours: 1 });
@@ -218,7 +218,7 @@ describe('the calendar of a mail', () => {
     },
   );
 
-  it('takes the booking out again, in whatever order the mails are read', () => {
+  it('removes the booking again, in whatever order the mails are read', () => {
     const request = compose({}, { version: 1 }).calendars[0]!.text;
     const cancel = compose({}, { version: 2, mail: cancelled }).calendars[0]!.text;
     const other = compose({}, { version: 1 }).calendars[0]!.text.replaceAll(participationId, participationId.replace('a', 'b'));
@@ -236,7 +236,7 @@ describe('the calendar of a mail', () => {
     expect(eventOf(cancel).component.getFirstPropertyValue('status')).toBe('CANCELLED');
   });
 
-  it('names the times of the person’s region, across a day and a change of the clocks', () => {
+  it('shows the times in the person’s regional format, across midnight and a DST change', () => {
     const { text } = compose({ start: '2030-10-26T20:00:00Z', end: '2030-10-27T02:30:00Z' });
     expect(text).toMatch(/Saturday, October 26, 2030 at 10:00\sPM –\n {2}Sunday, October 27, 2030 at 3:30\sAM\n {2}\(Central European Summer Time\)/);
   });
@@ -303,7 +303,7 @@ describe('texts of callers', () => {
   });
 
   it.each(['a@example.com,victim@example.com', 'a@example.com>\r\nRCPT TO:<victim@example.com', '"a" <victim@example.com>'])(
-    'never make one address two: %j',
+    'never turn one address into two: %j',
     async (address) => {
       const content = { ...compose({}), to: { name: 'Anna', address } };
       const { envelope } = await write(content);
@@ -311,7 +311,7 @@ describe('texts of callers', () => {
     },
   );
 
-  it('keep their right-to-left writing and emoji', async () => {
+  it('keep right-to-left text and emoji', async () => {
     const parsed = await parse(compose({ name: 'שלום 👩‍👧', description: 'يوغا 🧘' }));
     expect(parsed.subject).toBe('Your booking: يوغا 🧘');
     expect(parsed.text).toContain('Hello שלום 👩‍👧,');

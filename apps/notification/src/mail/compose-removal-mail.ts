@@ -17,7 +17,7 @@ export interface RemovalMail {
   writtenAt: Date;
 }
 
-/** The last mail to a person whose data is deleted, about the appointments that go with it; each is taken out of the person's calendar. */
+/** The last mail to a person whose data is deleted, about the appointments deleted with it; each is removed from the person's calendar. */
 export function composeRemovalMail(request: RemovalMail): MailContent {
   const { notice, provider, crm, senderAddress } = request;
   const language = chooseLanguage(notice.language, crm.language);

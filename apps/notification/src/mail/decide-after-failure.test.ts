@@ -47,18 +47,18 @@ describe('after a failed attempt', () => {
     expect(decide({ code: 'ESOCKET' }, { connected: false }, {}, after(24 * 3_600 + 1))).toMatchObject({ outcome: 'give-up' });
   });
 
-  it('tries once more, after 10 minutes, when the connection was lost behind the mail, however often it was refused before', () => {
+  it('retries once, after 10 minutes, when the connection was lost after the mail was written, however often it was rejected before', () => {
     const error = { code: 'ECONNECTION', command: 'CONN' };
     expect(decide(error, { handedOver: true }, { attempts: 7 })).toMatchObject({ outcome: 'retry-once', afterMs: 600_000 });
     expect(decide(error, { handedOver: true }, { uncertain: true })).toMatchObject({ outcome: 'give-up' });
     expect(decide(error, { handedOver: true, stopped: true })).toMatchObject({ outcome: 'retry-once' });
   });
 
-  it('knows that a refusal behind the mail is none of these', () => {
+  it('retries as usual when the mail was rejected after it was written', () => {
     expect(decide({ code: 'EMESSAGE', responseCode: 451, command: 'DATA' }, { handedOver: true })).toMatchObject({ outcome: 'retry' });
   });
 
-  it('gives the mail back when the process stops', () => {
+  it('postpones the mail when the process stops', () => {
     expect(decide(new Error('aborted'), { stopped: true })).toEqual({ outcome: 'postpone', reason: 'stopped', serverAway: false });
   });
 });

@@ -1,40 +1,39 @@
 import type { MailTimings } from './timings.ts';
 
-/** What is known of an attempt that failed. */
+/** What is known about a failed attempt. */
 export interface Failure {
   error: unknown;
-  /** A session with the server was there, so it is not the server as such that is away. */
+  /** A session with the server was established, so the server itself is not down. */
   connected: boolean;
-  /** All of the message was written: the server may have taken it. */
+  /** The whole message was written: the server may have accepted it. */
   handedOver: boolean;
-  /** This process ended the attempt, because it stops. */
+  /** This process aborted the attempt because it is stopping. */
   stopped: boolean;
 }
 
-/** The mail's past. */
+/** The mail's earlier attempts. */
 export interface History {
   attempts: number;
   uncertain: boolean;
   createdAt: Date;
 }
 
-/** What becomes of the mail. `reason` never holds an address or the server's text: it is kept and logged. */
+/** What happens to the mail. `reason` never contains an address or the server's text: it is kept and logged. */
 export type FailureDecision =
   | { outcome: 'retry'; afterMs: number; reason: string }
-  /** The server may have it: one more attempt, late. */
+  /** The server may have it: one more attempt, after a long delay. */
   | { outcome: 'retry-once'; afterMs: number; reason: string }
-  /** Not the mail's fault: it keeps its turn. */
+  /** Not the mail's fault: it keeps its place in the queue. */
   | { outcome: 'postpone'; reason: string; serverAway: boolean }
   | { outcome: 'give-up'; reason: string };
 
-/** Refusals of the login, not of the mail, though some servers say them late. */
+/** Rejections of the login, not of the mail, though some servers send them late. */
 const loginRefusals = new Set([530, 534, 535, 538]);
 const mailCommands = new Set(['MAIL FROM', 'RCPT TO', 'DATA']);
 
 /**
- * A 5xx answer to the mail is permanent. A 4xx answer, or a connection that was lost before the mail was written, is tried again with
- * growing delays for 24 hours. A connection that was lost behind it is tried again once. A server that cannot be reached, or refuses the
- * login, costs a mail nothing but time.
+ * A 5xx answer to the mail is permanent. A 4xx answer, or a connection lost before the mail was written, is retried with increasing delays for
+ * 24 hours. A connection lost after it was written is retried once. A server that cannot be reached, or rejects the login, only delays the mail.
  */
 export function decideAfterFailure(failure: Failure, mail: History, now: Date, timings: MailTimings): FailureDecision {
   const { responseCode, command, code } = failure.error as { responseCode?: number; command?: string; code?: string };
@@ -53,6 +52,6 @@ export function decideAfterFailure(failure: Failure, mail: History, now: Date, t
 
 function isPermanent(command = '', responseCode: number | undefined, code: string | undefined): boolean {
   if (responseCode) return responseCode >= 500 && mailCommands.has(command) && !loginRefusals.has(responseCode);
-  // Found before anything was sent: an address that cannot be written, or a mail that is larger than the server takes.
+  // Detected before anything was sent: an address that cannot be written, or a mail that is larger than the server accepts.
   return (code === 'EENVELOPE' && command === 'API') || (code === 'EMESSAGE' && command === 'MAIL FROM');
 }

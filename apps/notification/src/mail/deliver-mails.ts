@@ -13,15 +13,15 @@ export type MailRow = Selectable<MailTable> & LeasedRow;
 export interface MailDeliveryOptions {
   database: Database<NotificationSchema>;
   smtpUrl: string;
-  /** How many mails are sent at the same time. */
+  /** How many mails are sent concurrently. */
   connections: number;
   timings: MailTimings;
-  /** Called with what came of every attempt, for metrics. */
+  /** Called with the outcome of every attempt, for metrics. */
   onOutcome: (outcome: Outcome['outcome']) => void;
   logger: Logger;
 }
 
-/** One recipient gets one mail after the other, and mails about one thing leave in the order of its versions. */
+/** Mails to one recipient are sent one at a time, and mails about one thing in the order of its versions. */
 export const mailTable: LeasedTable = {
   name: 'mail',
   lane: sql<string>`item.recipient`,

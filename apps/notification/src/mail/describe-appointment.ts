@@ -8,7 +8,7 @@ export interface AppointmentView {
   title: string;
   period: Period;
   where: string[];
-  /** When the place is the address of a page, such as a video call. */
+  /** Set when the place is the URL of a page, such as a video call. */
   link?: string | undefined;
 }
 
@@ -29,12 +29,12 @@ export function describeAppointment(appointment: AppointmentFacts, provider: Pro
   };
 }
 
-/** What an appointment is called; one without a name is one at the provider. */
+/** The title of an appointment: its description, or else the provider's name. */
 export function titleOf({ description }: AppointmentFacts, provider: Provider): string {
   return singleLine(description ?? '') || singleLine(provider.name);
 }
 
-/** Zip codes and house numbers have their place before or behind the name, by country; both orders are understood everywhere. */
+/** Zip codes and house numbers come before or after the name, depending on the country; both orders are understood everywhere. */
 export function linesOfLocation(location: Location | undefined, locale: string): string[] {
   switch (location?.kind?.$case) {
     case 'text':
@@ -51,7 +51,7 @@ export function linesOfLocation(location: Location | undefined, locale: string):
 }
 
 function countryName(code: string | undefined, locale: string): string | undefined {
-  // What is no code of a country stays as it is.
+  // Anything that is not a country code is left as it is.
   return code && /^[A-Z]{2}$/i.test(code) ? (new Intl.DisplayNames(locale, { type: 'region' }).of(code.toUpperCase()) ?? code) : code;
 }
 

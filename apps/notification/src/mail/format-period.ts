@@ -1,13 +1,13 @@
 export interface Period {
-  /** A date and its times, or the first and the last moment when they are on different days. */
+  /** A date and its times, or start and end with their dates if they are on different days. */
   lines: string[];
   /** Name of the time zone. */
   zone: string;
-  /** For the leaf of a calendar. */
+  /** For the calendar icon. */
   leaf: { weekday: string; day: string; month: string };
 }
 
-/** When an appointment is, in a zone and in the way of a language. */
+/** When an appointment takes place, in a time zone and formatted for a language. */
 export function formatPeriod(start: Date, end: Date, timeZone: string, locale: string): Period {
   const format = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat(locale, { timeZone, ...options });
   const date = format({ dateStyle: 'full' });

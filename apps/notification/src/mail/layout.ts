@@ -4,10 +4,10 @@ import type { Texts } from '../language/texts.ts';
 import type { AppointmentView } from './describe-appointment.ts';
 import type { ContactLine } from './mail-addresses.ts';
 
-/** How a mail feels: a booking that stands, one that waits, one that ended, or none at all. */
+/** The tone of a mail: a confirmed booking, a pending one, one that ended, or none at all. */
 export type Tone = 'good' | 'waiting' | 'ended' | 'neutral';
 
-/** The parts of any mail; the layout gives them their form. Texts of callers are clean already. */
+/** The parts of any mail; the layout formats them. Callers' texts are already cleaned. */
 export interface MailParts {
   locale: string;
   tone: Tone;
@@ -19,7 +19,7 @@ export interface MailParts {
   greeting: string;
   lead: string;
   appointments: AppointmentView[];
-  /** What the mail is about when it is no appointment. */
+  /** What the mail is about if not an appointment. */
   facts?: { label: string; value: string }[] | undefined;
   message?: { label: string; lines: string[] } | undefined;
   action?: { label: string; url: string; fallback: string; notes: string[] } | undefined;

@@ -9,7 +9,7 @@ export type ListedMail = Pick<
 
 const maxListed = 500;
 
-/** The newest mails in a state, without anything personal. */
+/** The newest mails in a state, without personal data. */
 export function listMails({ kysely }: Database<NotificationSchema>, state: ListedMail['state']): Promise<ListedMail[]> {
   return kysely
     .selectFrom('mail')

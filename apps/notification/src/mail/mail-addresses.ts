@@ -7,19 +7,19 @@ export function senderOf(crm: Crm, senderAddress: string): MailAddress {
   return { name: singleLine(crm.senderName || crm.name), address: crm.senderAddress || senderAddress };
 }
 
-/** Answers go to the provider, who can do something about them. */
+/** Replies go to the provider, who can act on them. */
 export function replyAddressOf(provider: Provider): MailAddress | undefined {
   return provider.email === undefined ? undefined : { name: singleLine(provider.name), address: provider.email };
 }
 
-/** One way to reach somebody. */
+/** A contact option. */
 export interface ContactLine {
   text: string;
-  /** Undefined for what is no number to call. */
+  /** Undefined if it is not a callable number. */
   link: string | undefined;
 }
 
-/** How to reach a provider, a line each. */
+/** A provider's contact options, one per line. */
 export function contactOf({ email, phone, mobile }: Provider): ContactLine[] {
   const line = (text: string, link: (text: string) => string | undefined): ContactLine => ({ text, link: link(text) });
   return [
@@ -33,9 +33,9 @@ function mailLink(address: string): string {
   return `mailto:${encodeURIComponent(address).replace('%40', '@')}`;
 }
 
-/** Any text can be given as a number. One with words in it, or with more digits than a number has (E.164), is not linked. */
+/** Any text can be stored as a number. One with words in it, or with more digits than a number has (E.164), is not linked. */
 function callLink(number: string): string | undefined {
-  // Behind a country's code nobody dials the (0).
+  // The (0) is not dialled after a country code.
   const dialled = /^(?:\+|00)/.test(number) ? number.replace('(0)', '') : number;
   const digits = dialled.replaceAll(/[\s()/.-]/g, '');
   return /^\+?\d{3,15}$/.test(digits) ? `tel:${digits}` : undefined;

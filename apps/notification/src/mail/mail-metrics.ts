@@ -6,10 +6,10 @@ import type { NotificationSchema } from '../db/schema.ts';
 import type { Outcome } from './record-outcome.ts';
 
 const outcomes = ['sent', 'retry', 'retry-once', 'postpone', 'give-up'] as const satisfies Outcome['outcome'][];
-/** More is not counted: thousands of mails that wait must not make the scrape slow. */
+/** The count is capped: thousands of pending mails must not slow down the scrape. */
 const maxCounted = 10_000;
 
-/** Measures what waits, and returns what counts an attempt. */
+/** Measures the pending mails, and returns a function that counts an attempt. */
 export function registerMailMetrics(metrics: Metrics, { kysely }: Database<NotificationSchema>): (outcome: Outcome['outcome']) => void {
   measureAtScrape(
     metrics,
@@ -28,7 +28,7 @@ export function registerMailMetrics(metrics: Metrics, { kysely }: Database<Notif
     labelNames: ['outcome'],
     registers: [metrics],
   });
-  // From the start on, so that the first of a kind is seen as an increase.
+  // Initialised to 0, so that the first of each kind shows up as an increase.
   for (const outcome of outcomes) attempts.inc({ outcome }, 0);
   return (outcome) => attempts.inc({ outcome });
 }
@@ -41,7 +41,7 @@ async function countPending(db: Kysely<NotificationSchema>): Promise<number> {
   return count;
 }
 
-/** Hops through the index from CRM to CRM, as the delivery does: the first of each is the one that is due first. */
+/** Skips through the index from CRM to CRM, as the delivery does: the first entry of each is the earliest one due. */
 async function readOldestDue(db: Kysely<NotificationSchema>): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     WITH RECURSIVE first_of_crm AS (

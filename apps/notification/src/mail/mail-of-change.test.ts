@@ -7,7 +7,7 @@ const { UNSPECIFIED, RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = Particip
 const { CREATED, UPDATED, APPOINTMENT_CANCELLED } = ParticipationChangeCause;
 const states = [RESERVED, REQUESTED, BOOKED, CANCELED, DELETED];
 
-/** Every change that has a mail, and what it does to the calendar; all others have none. */
+/** Every change that sends a mail, and what it does to the calendar; no other change sends one. */
 const mails = new Map([
   [`${CREATED} ${UNSPECIFIED} ${BOOKED}`, 'booking-confirmed REQUEST'],
   [`${CREATED} ${UNSPECIFIED} ${REQUESTED}`, 'request-received undefined'],

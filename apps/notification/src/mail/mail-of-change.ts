@@ -7,7 +7,7 @@ const { RESERVED, REQUESTED, BOOKED, CANCELED } = ParticipationState;
 
 export interface MailOfChange {
   template: Exclude<MailTemplate, 'removed-by-deletion' | 'email-verification'>;
-  /** What the mail does to the person's calendar. Only a booking is ever put there, so only the end of a booking takes it out. */
+  /** What the mail does to the person's calendar. Only bookings are added to it, so only the end of a booking is a removal. */
   calendar?: CalendarMethod | undefined;
 }
 

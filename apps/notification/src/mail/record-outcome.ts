@@ -7,12 +7,12 @@ import type { NotificationSchema } from '../db/schema.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
 import type { MailRow } from './deliver-mails.ts';
 
-/** What came of an attempt. */
+/** The outcome of an attempt. */
 export type Outcome = { outcome: 'sent' } | FailureDecision;
 
 /**
- * Records what came of an attempt, unless the lease is lost. A finished mail keeps neither address nor text; when it was the last one of
- * an erased person, the erasure is confirmed in the same transaction.
+ * Records the outcome of an attempt, unless the lease is lost. A finished mail keeps neither address nor text; if it was the last one to an
+ * erased person, the erasure is confirmed in the same transaction.
  */
 export async function recordOutcome(database: Database<NotificationSchema>, mail: MailRow, outcome: Outcome): Promise<void> {
   await database.transaction(async (tx) => {

@@ -4,28 +4,28 @@ import { createTransport, type SendMailOptions } from 'nodemailer';
 import type { MailContent } from '../db/schema.ts';
 import type { MailRow } from './deliver-mails.ts';
 
-/** How far an attempt came. */
+/** How far an attempt got. */
 export interface Progress {
-  /** Made when a session with the server is there; read to its end when the server has all of the message but its last line. */
+  /** Created once a session with the server is established; read to the end when the server has all of the message except its last line. */
   message?: Readable;
 }
 
 export interface Mailer {
-  /** Resolves when the server took the mail. `progress` is kept up to date, so that a failure can be judged. */
+  /** Resolves when the server has accepted the mail. `progress` is kept up to date, so that a failure can be classified. */
   send(mail: MailRow, progress: Progress, signal: AbortSignal): Promise<void>;
-  /** Ends every connection at once. */
+  /** Closes every connection immediately. */
   close(): void;
 }
 
 const connectMs = 15_000;
 
-/** A pool of connections to the mail server. STARTTLS is used when the server offers it; the URL may demand it (`?requireTLS=true`). */
+/** A pool of connections to the mail server. STARTTLS is used when the server offers it; the URL can require it (`?requireTLS=true`). */
 export function createMailer(options: { url: string; connections: number; replyMs: number }): Mailer {
   const transport = createTransport({
     url: options.url,
     pool: true,
     maxConnections: options.connections,
-    // A mail whose connection was lost is the delivery's to judge.
+    // The delivery decides about a mail whose connection was lost.
     maxRequeues: 0,
     connectionTimeout: connectMs,
     greetingTimeout: options.replyMs,
@@ -51,7 +51,7 @@ export function createMailer(options: { url: string; connections: number; replyM
   };
 }
 
-/** The message as nodemailer takes it: every part is given, nothing is parsed out of a text. */
+/** The message as nodemailer expects it: every part is passed separately, nothing is parsed from text. */
 export function toMessage(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template' | 'requestId'>, content: MailContent): SendMailOptions {
   const [calendar, ...furtherCalendars] = content.calendars;
   return {
@@ -80,7 +80,7 @@ export function toMessage(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template'
   };
 }
 
-/** The same mail has the same id at every attempt, so that a copy is recognised as one. */
+/** The same mail has the same id at every attempt, so that a duplicate is recognised. */
 function messageIdOf(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template'>, senderAddress: string): string {
   const identity = createHash('sha256').update(`${mail.eventId} ${mail.aboutId} ${mail.template}`).digest('hex').slice(0, 40);
   return `<${identity}@${senderAddress.split('@').at(-1)}>`;

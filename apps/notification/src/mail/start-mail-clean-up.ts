@@ -5,10 +5,10 @@ import type { NotificationSchema } from '../db/schema.ts';
 
 const everyMs = 60 * 60 * 1_000;
 const batchSize = 1_000;
-/** Longer than any event can come again. */
+/** Longer than any event can be redelivered. */
 const keptDays = 30;
 
-/** Removes what is left of mails that were finished a month ago (ids and codes), at once and then every hour. Safe with many replicas. */
+/** Deletes the remains (ids and codes) of mails that were finished a month ago, at startup and then every hour. Safe with many replicas. */
 export function startMailCleanUp({ database, logger }: { database: Database<NotificationSchema>; logger: Logger }): AsyncDisposable {
   const run = (limit: number): Promise<number> => deleteFinishedMails(database, limit);
   return startLoop({ name: 'the removal of finished mails', logger, everyMs, batch: batchSize, run });

@@ -11,7 +11,7 @@ export interface MailIntent {
   aboutId: string;
   version: number;
   template: MailTemplate;
-  /** Whose mail it is, when the person is a customer. */
+  /** The recipient, if the person is a customer. */
   customerId?: string | undefined;
   content: MailContent;
 }
@@ -24,8 +24,8 @@ export interface LastMailIntent extends MailIntent {
 }
 
 /**
- * Stores the intent to send; the delivery does the rest. The same intent again changes nothing. Neither does a mail to a customer whose
- * data was erased while it was being written.
+ * Stores the intent to send; the delivery does the rest. A repeated intent has no effect, nor does a mail to a customer whose data was erased
+ * while it was being written.
  */
 export async function storeMail(tx: Transaction<NotificationSchema>, intent: MailIntent): Promise<void> {
   if (intent.customerId !== undefined) {

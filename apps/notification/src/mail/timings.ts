@@ -7,7 +7,7 @@ export interface MailTimings extends DeliveryTimings {
   /** The first delay after a temporary refusal; each further one is twice as long, up to the longest. */
   firstRetryMs: number;
   longestRetryMs: number;
-  /** From the storing of a mail until nothing temporary is waited for any more. */
+  /** How long after a mail is stored temporary failures are retried. */
   giveUpMs: number;
   /** If the connection drops after DATA, the server may already have the mail. It is retried once, after this delay. */
   uncertainRetryMs: number;
