@@ -8,7 +8,7 @@ import { configurationSection, operationsDocument } from './operations-document.
 
 const document = readFileSync(operationsDocument, 'utf8');
 
-/** As Markdown viewers make them of headings. */
+/** The anchors that Markdown viewers generate from headings. */
 function anchorsOf(markdown: string): string[] {
   const headings = [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
   return headings.map((heading) => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}_\- ]/gu, '').replaceAll(' ', '-'));

@@ -232,7 +232,7 @@ describe('a reference to a resource of someone else', () => {
     expect(await snapshot([crm, foreignCrm])).toEqual(before);
   });
 
-  it.each(operations)('%s answers a request about another CRM’s resources, or those of another provider of the same CRM, as if they did not exist', async (operationId) => {
+  it.each(operations)('%s treats references of another CRM, or of another provider of the same CRM, as absent', async (operationId) => {
     const references = cases[operationId]!.existing;
     if (Object.keys(references).length === 0) return;
     const before = await snapshot([crm, foreignCrm]);
@@ -266,7 +266,7 @@ describe('a reference that another CRM also uses', () => {
     expect(await snapshot([foreignCrm])).toEqual(before);
   });
 
-  it.each(madeReferences.filter(([operationId]) => namedByProvider.has(operationId)))('%s accepts as %s also from another provider', async (operationId, where) => {
+  it.each(madeReferences.filter(([operationId]) => namedByProvider.has(operationId)))('%s accepts as %s from another provider', async (operationId, where) => {
     const practice = await createPractice(crm);
     const world = { ...own.world, provider: practice.provider, customer: practice.customer };
     const { status, text } = await sendWith(operationId, world, { [where]: sibling.customer }, practice);
@@ -275,7 +275,7 @@ describe('a reference that another CRM also uses', () => {
 });
 
 describe('the caller’s own resources', () => {
-  it.each(operations)('%s finds', async (operationId) => {
+  it.each(operations)('%s succeeds', async (operationId) => {
     const { practice, world } = await createWorld(crm);
     const { status, text } = await sendWith(operationId, world, {}, practice);
     expect([200, 201, 204], text).toContain(status);

@@ -219,7 +219,7 @@ function linkOf({ text }: { text: string }): string {
   return /https?:\S+\/verify-email\?token=[\w%.~-]+/.exec(text)![0];
 }
 
-/** The text identifies the account: the person's, with this address, at this CRM. */
+/** The text must identify the account to its reader: the person's, with this address, at this CRM. */
 function expectFacts(text: string, email: string): void {
   for (const fact of ['Ada Lovelace', email, crm.crmId]) expect(text).toContain(fact);
 }
