@@ -6,8 +6,8 @@ import { repositoryRoot } from './kustomizations.ts';
 import type { Manifest } from './render-kustomization.ts';
 
 /**
- * Checks manifests against the types of Kubernetes and of the operators that they need; returns the errors, each with the kind and name of its manifest. Each manifest is
- * written as a literal, because the compiler refuses unknown fields in literals only.
+ * Checks manifests against the types of Kubernetes and of the operators they need. Returns the errors, with the kind and name of the manifest. Manifests are
+ * written as literals, because the compiler rejects unknown fields only in literals.
  */
 export function checkTypes(manifests: Manifest[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'manifests-'));

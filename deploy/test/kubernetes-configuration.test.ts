@@ -117,7 +117,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     expect(template.spec.serviceAccountName).toBe(service);
   });
 
-  it('configures the address of the ingress everywhere', () => {
+  it('uses the address of the ingress as the public URL', () => {
     const { spec } = find('Ingress', 'gateway') as Manifest & { spec: { tls: { hosts: string[] }[]; rules: { host: string; http: object }[] } };
     const [{ host, http }] = spec.rules as [{ host: string; http: object }];
     expect(spec.tls[0]?.hosts).toEqual([host]);

@@ -66,7 +66,7 @@ async function stop(service: string, id: string, { gateways }: Load): Promise<vo
   await docker(['rm', id]);
 }
 
-/** Whether every request is answered, at least after some attempts, while nothing is replaced. */
+/** Whether all requests succeed while nothing is replaced, within a few attempts. */
 async function isCalm(load: Load): Promise<boolean> {
   for (let attempt = 0; attempt < calmAttempts; attempt += 1) {
     load.failures.length = 0;

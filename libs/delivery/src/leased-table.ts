@@ -1,8 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 
 /**
- * A table whose rows are delivered to external systems. It has the columns of {@link LeasedColumns} and an index on `(crm_id, due_at)` and one on `(lease)`, both
- * `WHERE state = 'pending'`. In the expressions `item` is the row.
+ * A table whose rows are delivered to external systems. It has the columns of {@link LeasedColumns}, an index on `(crm_id, due_at)` and one on `(lease)`,
+ * both `WHERE state = 'pending'`. In the expressions `item` is the row.
  */
 export interface LeasedTable {
   name: string;
