@@ -49,8 +49,8 @@ const channelOptions = {
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
   'grpc.max_reconnect_backoff_ms': 500,
   'grpc.initial_reconnect_backoff_ms': 100,
-  // The name is resolved again when a connection ends. With the default, at least 30 s between resolutions, a client has no valid address if all
-  // replicas were replaced within that time, or one that by then belongs to another service.
+  // The name is resolved again when a connection ends. The default, at least 30 s between resolutions, leaves a client without any address if all
+  // replicas were replaced within that time, or with one that by then belongs to another service.
   'grpc.dns_min_time_between_resolutions_ms': 500,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
 };
