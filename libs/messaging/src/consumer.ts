@@ -259,7 +259,7 @@ async function isProcessed<Schema extends MessagingSchema>(database: Database<Sc
   return row !== undefined;
 }
 
-/** An unavailable dependency, including the own database, is waited for indefinitely; after any other error the event is retried a few times, then put aside. */
+/** An unavailable dependency, even the own database, is waited for indefinitely; after any other error the event is retried a few times, then put aside. */
 async function fail<Schema extends MessagingSchema>(
   { database, logger, maxAttempts = defaultMaxAttempts }: ConsumersOptions<Schema>,
   consumer: string,
