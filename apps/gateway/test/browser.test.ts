@@ -66,7 +66,7 @@ describe('an API client', () => {
   const problem = '{"type":"about:blank","title":"Not Found","status":404,"detail":"There is nothing at this address.","instance":"r","code":"route.not_found"}';
 
   it.each([undefined, '*/*', 'application/json', 'application/json, text/plain, */*', 'application/problem+json, text/html'])(
-    'that accepts %s sees a problem where there is nothing, at the root too',
+    'that accepts %s gets a problem at an unknown address, even at the root',
     async (accept) => {
       for (const path of ['/', '/no/where']) {
         expect(await ask(path, accept)).toEqual({ status: 404, type: 'application/problem+json; charset=utf-8', policy: undefined, body: problem });

@@ -138,7 +138,7 @@ describe('a request', () => {
   });
 
   it.each(['a/b?c#d%e f', '%2F', '100%25', 'größe', '\u{1f600}'.repeat(253), '..', ';a=b'])(
-    'reaches the service with the reference %s as it is',
+    'reaches the service with the reference %s unchanged',
     async (reference) => {
       const user = { reference: `${reference}@x`, email: `${crypto.randomUUID()}@x.example`, username: crypto.randomUUID(), lastName: 'L' };
       await gateway.send('POST', '/crms/one/user', user);

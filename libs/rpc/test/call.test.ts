@@ -77,7 +77,7 @@ describe('a call', () => {
   });
 
   it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'unprocessable', 'limited', 'unavailable'] as const)(
-    'brings a domain error of category %s back as it was, even if its code is unknown here',
+    'returns a domain error of category %s unchanged, even if its code is unknown here',
     async (category) => {
       const errors = [{ pointer: '/näme', detail: 'is empty' }];
       const client = await connect(() => Promise.reject(new DomainError('customer.test' as ErrorCode, { category, text: 'Größe', errors, retryAfterSeconds: 7 })));

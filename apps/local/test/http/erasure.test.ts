@@ -173,7 +173,7 @@ describe('an erasure', () => {
   };
 
   it.each(victims.flatMap((victim) => Object.entries(steps).map(([step, reached]) => ({ victim, step, reached }))))(
-    'is complete although $victim is killed as soon as it is $step',
+    'completes although $victim is killed as soon as it is $step',
     async ({ victim, reached }) => {
       const practice = await createPractice(crm);
       const { word, reference: customerReference } = await createCanary(practice);

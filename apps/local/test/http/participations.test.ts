@@ -103,7 +103,7 @@ describe('participations (interface 4.3)', () => {
   };
 
   it.each(Object.entries(moves).flatMap(([from, row]) => Object.entries(row).map(([to, status]) => [from, to, status] as const)))(
-    'move from %s to %s: %i, with a mail when the table says so (interface 3.1)',
+    'move from %s to %s: %i, with a mail if the table says so (interface 3.1)',
     async (from, to, status) => {
       const own = await createPractice(crm);
       const appointment = await createAppointment(own, { capacity: 5 });

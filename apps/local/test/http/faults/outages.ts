@@ -147,7 +147,7 @@ async function withChildren(parent: number): Promise<number[]> {
 
 describe('a killed process', timed, () => {
   // A call waits briefly for a service that restarts, so it is possible that no request is affected.
-  it.each(['calendar', 'identity', 'customer', 'postgres'] as const)('%s: every request is answered, at worst with 503, it recovers, and nothing is lost', async (unit) => {
+  it.each(['calendar', 'identity', 'customer', 'postgres'] as const)('%s: requests get 503 at worst, it recovers, and nothing is lost', async (unit) => {
     const record = await whileClientsWork(() => signal(unit, 'SIGKILL'));
     expect(record.unanswered).toBe(0);
     await expectNothingLost(record);
@@ -167,7 +167,7 @@ describe('a killed process', timed, () => {
 });
 
 describe('a hanging process', timed, () => {
-  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests that need it are answered with 503 within 2 s, and succeed when it resumes', async (unit) => {
+  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests that need it get 503 within 2 s, and succeed when it resumes', async (unit) => {
     const record = await whileClientsWork(async (soFar) => {
       await signal(unit, 'SIGSTOP');
       try {
