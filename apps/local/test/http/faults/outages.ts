@@ -167,7 +167,7 @@ describe('a killed process', timed, () => {
 });
 
 describe('a hanging process', timed, () => {
-  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests that need it get 503 within 2 s, and succeed when it resumes', async (unit) => {
+  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests needing it get 503 within 2 s and succeed when it resumes', async (unit) => {
     const record = await whileClientsWork(async (soFar) => {
       await signal(unit, 'SIGSTOP');
       try {
