@@ -1,10 +1,10 @@
 /**
- * What the services need under load: books through a gateway for 30 s with 32 clients and prints the memory and the time of the processor
- * that each container of compose.yaml took. The requests and limits in kubernetes/ come from here.
+ * Measures what the services need under load: books through a gateway for 30 s with 32 clients and prints the memory and the CPU time
+ * that each container of compose.yaml used. The requests and limits in kubernetes/ are based on it.
  *
  *   KEY=$(npm run --silent admin -- key create demo) npx node deploy/measure.ts
  *
- * `GATEWAY` (http://127.0.0.1:8080) and `CRM` (demo) say where.
+ * Set `GATEWAY` (default http://127.0.0.1:8080) and `CRM` (default demo) to use another one.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 
 interface Usage {
   name: string;
-  /** Of one processor, 0 to 1 and more. */
+  /** As a fraction of one processor, 0 to 1 and more. */
   processors: number;
   memoryMiB: number;
 }
@@ -48,7 +48,7 @@ async function setUp(): Promise<void> {
   }
 }
 
-/** Books one after the other; returns how long each booking that succeeded took, in milliseconds. */
+/** Books sequentially; returns how long each successful booking took, in milliseconds. */
 async function book(client: number): Promise<number[]> {
   const durations: number[] = [];
   for (let number = 0; performance.now() < until; number += 1) {

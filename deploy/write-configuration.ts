@@ -1,4 +1,4 @@
-/** Brings the configuration table of docs/operations.md up to date with every service's `config.ts`: node deploy/write-configuration.ts */
+/** Updates the configuration table of docs/operations.md from every service's `config.ts`: node deploy/write-configuration.ts */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configurationTable } from './test/configuration-table.ts';
 import { configurationSection, operationsDocument } from './test/operations-document.ts';

@@ -1,4 +1,4 @@
-/** Brings the table of codes in docs/interface.md up to date with the codes of the services and the routes: node apps/gateway/write-error-table.ts */
+/** Updates the table of codes in docs/interface.md with the codes of the services and the routes: node apps/gateway/write-error-table.ts */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { errorTable, errorTableSection, interfaceDocument } from './test/error-table.ts';
 

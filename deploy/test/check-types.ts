@@ -6,8 +6,8 @@ import { repositoryRoot } from './kustomizations.ts';
 import type { Manifest } from './render-kustomization.ts';
 
 /**
- * The faults of manifests against the types of Kubernetes and of the operators that the manifests need, each with the kind and name of its manifest. Each manifest is
- * written as a literal, because the compiler refuses unknown fields in literals only.
+ * Checks manifests against the types of Kubernetes and of the operators they need. Returns the errors, with the kind and name of the manifest. Manifests are
+ * written as literals, because the compiler rejects unknown fields only in literals.
  */
 export function checkTypes(manifests: Manifest[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
@@ -35,14 +35,14 @@ function asSourceLine(manifest: Manifest, index: number): string {
   return `export const manifest${index}: import('${library}/${apiVersion}/${kind}').I${kind} = ${JSON.stringify(manifest)};`;
 }
 
-/** Where the types of a group are, when they are not Kubernetes' own. */
+/** The modules with the types of API groups that are not part of Kubernetes. */
 const librariesOfGroups: Record<string, string> = {
   'cert-manager.io': '@kubernetes-models/cert-manager',
   'postgresql.cnpg.io': '@kubernetes-models/cloudnative-pg',
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
 };
 
-/** `manifests.ts(3,120): error TS2561: …` is about the third manifest. */
+/** `manifests.ts(3,120): error TS2561: …` refers to the third manifest. */
 function describeFault(line: string, manifests: Manifest[]): string {
   const manifest = manifests[Number(/^manifests\.ts\((\d+),/.exec(line)?.[1]) - 1];
   return manifest ? `${manifest.kind} ${manifest.metadata.name}: ${line.slice(line.indexOf('error'))}` : line;

@@ -28,7 +28,7 @@ it('compose.yaml runs every service with its migration, and the servers that the
   expect(Object.keys(compose).toSorted()).toEqual([...services, ...migrations, 'postgres', 'nats', 'inbox', 'admin'].toSorted());
 });
 
-it.each(Object.entries(compose))('compose.yaml lets %s do no more than it needs', (_name, service) => {
+it.each(Object.entries(compose))('compose.yaml gives %s no more privileges than it needs', (_name, service) => {
   expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
 });
 
@@ -39,7 +39,7 @@ describe.each(services)('compose.yaml with %s', (name) => {
     configuration = await readServiceConfiguration(name);
   });
 
-  it('gives it the variables that it knows, and all that it needs', () => {
+  it('sets only variables that it knows, and all that it requires', () => {
     expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(service.environment)));
     expect(() => configuration.ports(service.environment)).not.toThrow();
   });
@@ -49,7 +49,7 @@ describe.each(services)('compose.yaml with %s', (name) => {
     expect(service.ports?.map((port) => Number(port.split(':').at(-1)))).toEqual([http ?? grpc]);
   });
 
-  it('finds the other services and servers by their names and ports', async () => {
+  it('configures the names and ports of the other services and servers', async () => {
     for (const [variable, value] of Object.entries(service.environment)) {
       if (variable.endsWith('_ADDRESS')) {
         const [, other = '', port] = /^dns:\/\/\/([a-z]+):(\d+)$/.exec(value) ?? [];
@@ -62,7 +62,7 @@ describe.each(services)('compose.yaml with %s', (name) => {
     }
   });
 
-  it('asks it for its health where it answers', async () => {
+  it('checks its health at its actual address', async () => {
     const [, url = ''] = /get\('([^']+)'/.exec(service.healthcheck.test.join(' ')) ?? [];
     const { port, pathname } = new URL(url);
     expect(Number(port)).toBe(configuration.ports(service.environment).metrics);
@@ -91,7 +91,7 @@ it.each(services.filter((name) => name !== 'gateway'))('compose.yaml migrates th
   expect(dependencies).toMatchObject({ [`${name}-migration`]: { condition: 'service_completed_successfully' } });
 });
 
-it('the image exposes every port of the services', async () => {
+it('the image exposes the ports of all services', async () => {
   const dockerfile = readFileSync(join(deployFolder, 'Dockerfile'), 'utf8');
   const exposed = /^EXPOSE (.*)\nENTRYPOINT \["node", "src\/main.ts"\]/m.exec(dockerfile)?.[1]?.split(' ').map(Number);
   const listened = await Promise.all(services.map(async (name) => Object.values((await readServiceConfiguration(name)).ports(compose[name]!.environment))));

@@ -1,7 +1,7 @@
 import type { EnvironmentVariable } from '@scheduling/runtime';
 import { readServiceConfiguration, services } from './service-configuration.ts';
 
-/** What each variable is for. Its default and its allowed values come from the configurations. */
+/** The meaning of each variable. Its default and its allowed values come from the configurations. */
 const meanings: Record<string, string> = {
   ANONYMISE_AFTER_DAYS: 'days from the end of the appointment until its participations are anonymised; 0 = never',
   ARCHIVE_AFTER_DAYS: 'days from the end of an appointment until it is archived',
@@ -40,7 +40,7 @@ export async function configurationTable(): Promise<string> {
   return ['| Variable | Services | Default | Allowed | Meaning |', '|---|---|---|---|---|', ...lines].join('\n');
 }
 
-/** One row per variable, or several if it differs between services. */
+/** One row per variable, or several if services differ. */
 async function collectRows(): Promise<Row[]> {
   const rows: Row[] = [];
   for (const service of services) {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { kustomizations, repositoryRoot } from './kustomizations.ts';
 
-/** What kustomize printed: the manifests as YAML, or why it refused. */
+/** The output of kustomize: the manifests as YAML, or its error. */
 type Rendering = { yaml: string } | { refusal: string };
 
 declare module 'vitest' {
@@ -14,7 +14,7 @@ declare module 'vitest' {
   }
 }
 
-/** Renders every kustomization once, because that takes about a second each and many files look at the same ones. */
+/** Renders every kustomization once, because each takes about a second and many files use the same ones. */
 export async function setup(project: TestProject): Promise<void> {
   const renderings = kustomizations.map(async ({ folder }) => [folder, await render(folder)] as const);
   project.provide('renderings', Object.fromEntries(await Promise.all(renderings)));

@@ -31,7 +31,7 @@ interface Service extends Manifest {
   spec: { clusterIP?: string; selector: Record<string, string>; ports: { name: string; port: number; targetPort: string }[] };
 }
 
-/** What a secret's key may hold; the manifests only name it. */
+/** Sample values for the keys of secrets; the manifests contain only their names. */
 const secretValues: Record<string, string> = { DATABASE_URL: 'postgres://user:password@postgres-rw:5432/name', SMTP_URL: 'smtp://mail.example.com:587' };
 
 let operations: OperationsServer;
@@ -60,17 +60,17 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
       configuration = await readServiceConfiguration(service);
     });
 
-    it('gets the variables that it knows, and all that it needs', () => {
+    it('gets only variables that it knows, and all that it requires', () => {
       expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(environment)));
       expect(() => configuration.ports(environment)).not.toThrow();
     });
 
-    it('names the ports on which it listens', () => {
+    it('declares the ports on which it listens', () => {
       const ports = Object.fromEntries((container.ports ?? []).map(({ name, containerPort }) => [name, containerPort]));
       expect(ports).toEqual(configuration.ports(environment));
     });
 
-    it('is probed where it answers', async () => {
+    it('is probed at its actual address', async () => {
       expect(container).toMatchObject({ startupProbe: { httpGet: { path: '/livez' } }, readinessProbe: { httpGet: { path: '/readyz' } }, livenessProbe: { httpGet: { path: '/livez' } } });
       for (const { httpGet } of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
         expect(httpGet.port).toBe('metrics');
@@ -78,7 +78,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
       }
     });
 
-    it('is what its Service, its autoscaler, its budget and its network policy select', () => {
+    it('is selected by its Service, its autoscaler, its disruption budget and its network policy', () => {
       const { spec } = find('Service', service) as Service;
       expect(labels).toMatchObject(spec.selector);
       expect(labels).toMatchObject(deployment.spec.selector.matchLabels);
@@ -91,7 +91,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
       expect(find('ServiceAccount', deployment.spec.template.spec.serviceAccountName)).toMatchObject({ automountServiceAccountToken: false });
     });
 
-    it('finds the other services by their names and ports', () => {
+    it('is configured with the names and ports of the other services', () => {
       for (const [variable, address] of Object.entries(environment).filter(([name]) => name.endsWith('_ADDRESS'))) {
         const [, name = '', port] = /^dns:\/\/\/([a-z]+):(\d+)$/.exec(address) ?? [];
         expect(`${name.toUpperCase()}_ADDRESS`).toBe(variable);
@@ -99,7 +99,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
       }
     });
 
-    it('takes its secrets by keys of their variables, from secrets of its own', () => {
+    it('reads its secrets from its own Secrets, by keys named like the variables', () => {
       for (const { name, valueFrom } of container.env ?? []) {
         expect(valueFrom.secretKeyRef.key).toBe(name);
         expect(valueFrom.secretKeyRef.name).toMatch(new RegExp(`^${service}-`));
@@ -117,7 +117,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     expect(template.spec.serviceAccountName).toBe(service);
   });
 
-  it('tells everybody the address of the ingress', () => {
+  it('uses the address of the ingress as the public URL', () => {
     const { spec } = find('Ingress', 'gateway') as Manifest & { spec: { tls: { hosts: string[] }[]; rules: { host: string; http: object }[] } };
     const [{ host, http }] = spec.rules as [{ host: string; http: object }];
     expect(spec.tls[0]?.hosts).toEqual([host]);
@@ -125,7 +125,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     for (const service of ['gateway', 'notification']) expect(configurationOf(manifests, service)).toMatchObject({ PUBLIC_URL: `https://${host}` });
   });
 
-  it('finds NATS where the example has it', () => {
+  it('is configured with the address of NATS in the example', () => {
     const nats = findManifest(renderKustomization(examples.folder), 'Service', 'nats') as Service;
     for (const service of services) expect(configurationOf(manifests, service)).toMatchObject({ NATS_URL: `nats://nats:${nats.spec.ports[0]?.port}` });
   });

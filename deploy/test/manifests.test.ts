@@ -26,7 +26,7 @@ describe('the types of Kubernetes', () => {
     expect(checkTypes(renderKustomization(folder))).toEqual([]);
   });
 
-  it('refuse an unknown field, a wrong value and an unknown kind, and say where', () => {
+  it('reject an unknown field, a wrong value and an unknown kind, and report the place', () => {
     const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'calendar' } };
     const faults = checkTypes([
       { ...deployment, spec: { replicass: 2, selector: {}, template: {} } },
@@ -49,12 +49,12 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
   const manifests = renderKustomization(folder);
   const pods = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job').map((manifest) => ({ manifest, pod: podSpec(manifest) }));
 
-  it('names everything once', () => {
+  it('has no duplicate names', () => {
     const names = manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
     expect(names).toEqual([...new Set(names)]);
   });
 
-  it('fills in every placeholder of the manifests that the services share', () => {
+  it('replaces every placeholder of the manifests that the services share', () => {
     expect(JSON.stringify(manifests)).not.toContain('placeholder');
   });
 
@@ -63,7 +63,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     expect(names.toSorted()).toEqual(services.map((service) => `${service}-hash`).toSorted());
   });
 
-  it('lets no pod do more than it needs', () => {
+  it('gives no pod more privileges than it needs', () => {
     expect(pods).toHaveLength(9);
     for (const { pod } of pods) {
       expect(pod.automountServiceAccountToken).toBe(false);
@@ -77,17 +77,17 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
   });
 
   it('has no patch that changes nothing', () => {
-    // kustomize passes over a patch whose target it does not find.
+    // kustomize ignores a patch whose target it does not find.
     const { patches = [] } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as { patches?: { target: { kind: string; name?: string } }[] };
     const idle = patches.filter(({ target }) => !manifests.some(({ kind, metadata }) => kind === target.kind && (target.name ?? metadata.name) === metadata.name));
     expect(idle).toEqual([]);
   });
 
-  it('holds no secret', () => {
+  it('contains no secrets', () => {
     expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
   });
 
-  it('puts each migration and what it needs before its service', () => {
+  it('orders each migration and its dependencies before its service', () => {
     const wave = ({ metadata }: Manifest): number => Number(metadata.annotations?.['argocd.argoproj.io/sync-wave'] ?? 0);
     for (const { manifest } of pods) {
       expect(wave(manifest)).toBe(manifest.kind === 'Job' ? 0 : 1);

@@ -16,7 +16,7 @@ interface Issuer extends Manifest {
   spec: { ca: { secretName: string } };
 }
 
-/** What cert-manager puts into a secret. */
+/** The files that cert-manager stores in a Secret. */
 const secretKeys = ['tls.crt', 'tls.key', 'ca.crt'];
 const variables = ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE', 'GRPC_TLS_CA_FILE'];
 
@@ -31,7 +31,7 @@ it.each(overlays.filter((overlay) => overlay !== mutualTls))('mutual TLS is off 
 describe.each(services)('the component for mutual TLS', (service) => {
   const manifests = renderKustomization(mutualTls.folder);
 
-  it(`gives ${service} the files of its own secret`, () => {
+  it(`mounts the files of its own Secret into ${service}`, () => {
     const { containers, volumes } = (findManifest(manifests, 'Deployment', service) as Deployment).spec.template.spec;
     const [mount] = containers[0].volumeMounts!;
     expect(volumes).toEqual([{ name: mount!.name, secret: { secretName: `${service}-grpc-tls` } }]);
@@ -40,7 +40,7 @@ describe.each(services)('the component for mutual TLS', (service) => {
     expect(files.map((file) => file.slice(mount!.mountPath.length + 1))).toEqual(secretKeys);
   });
 
-  it(`has an example of a certificate with the name of ${service}, from the one authority`, () => {
+  it(`has an example of a certificate for the name of ${service}, from the common certificate authority`, () => {
     const example = renderKustomization(certificates.folder);
     const { secretName, dnsNames, usages, issuerRef } = (findManifest(example, 'Certificate', `${service}-grpc-tls`) as Certificate).spec;
     expect({ secretName, dnsNames }).toEqual({ secretName: `${service}-grpc-tls`, dnsNames: [service] });

@@ -25,7 +25,7 @@ const arrows = readArrows();
 describe.each(overlays)('the network policies of $name', ({ folder }) => {
   const policies = renderKustomization(folder).filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
 
-  it.each(services)('let %s reach what it calls in the architecture, and nothing else', (service) => {
+  it.each(services)('allow %s to reach only what it calls in the architecture', (service) => {
     const policy = policies.find(({ metadata }) => metadata.name === service);
     expect(policy?.spec.policyTypes).toContain('Egress');
     expect(connections(policy?.spec.egress ?? []).toSorted()).toEqual(
@@ -40,7 +40,7 @@ describe.each(overlays)('the network policies of $name', ({ folder }) => {
     );
   });
 
-  it.each(services)('let only the callers in the architecture reach %s', (service) => {
+  it.each(services)('allow only the callers in the architecture to reach %s', (service) => {
     const policy = policies.find(({ metadata }) => metadata.name === service);
     expect(policy?.spec.policyTypes).toContain('Ingress');
     expect(connections(policy?.spec.ingress ?? []).toSorted()).toEqual(
@@ -53,7 +53,7 @@ describe.each(overlays)('the network policies of $name', ({ folder }) => {
   });
 });
 
-it('spans leave for the collector where tracing is on, and nowhere else', () => {
+it('allow spans to reach only the collector, and only where tracing is on', () => {
   const policies = (folder: string) => renderKustomization(folder).filter(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'tracing');
   const [policy] = policies(tracing.folder) as NetworkPolicy[];
   expect(connections(policy?.spec.egress ?? [])).toEqual(['monitoring:4318']);
@@ -69,11 +69,11 @@ describe('the network policies of the examples', () => {
       .filter((connection) => connection.endsWith(`:${port}`))
       .map((connection) => connection.split(':')[0]!);
 
-  it('let the services with a database reach Postgres', () => {
+  it('allow the services with a database to reach Postgres', () => {
     expect(callers('postgres', '5432').toSorted()).toEqual([...arrows.databases, 'postgres', 'cnpg-system'].toSorted());
   });
 
-  it('let the services that publish or listen reach NATS', () => {
+  it('allow the services that publish or consume events to reach NATS', () => {
     expect(callers('nats', 'nats').toSorted()).toEqual([...arrows.stream].toSorted());
   });
 });
@@ -99,7 +99,7 @@ function connections(rules: Rule[]): string[] {
   );
 }
 
-/** Every label of a selector counts, so one that is not expected shows. */
+/** Contains all labels of the selector, so that an unexpected one becomes visible. */
 function nameOf({ podSelector, namespaceSelector }: Peer): string {
   const { 'app.kubernetes.io/name': service, 'app.kubernetes.io/component': component = 'service', 'cnpg.io/cluster': cluster, 'k8s-app': system, ...others } = podSelector?.matchLabels ?? {};
   const { 'kubernetes.io/metadata.name': namespace, ...otherNamespaces } = namespaceSelector?.matchLabels ?? {};

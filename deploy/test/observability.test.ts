@@ -30,7 +30,7 @@ describe.each(overlays)('the PodMonitor', ({ name, folder }) => {
   const { spec } = manifests.find(({ kind }) => kind === 'PodMonitor') as PodMonitor;
   const deployments = renderKustomization(folder).filter(({ kind }) => kind === 'Deployment') as Deployment[];
 
-  it(`finds every service of ${name} where it answers, and calls the job by its name`, () => {
+  it(`scrapes every service of ${name} at its actual address, and names the job after it`, () => {
     expect(deployments).toHaveLength(5);
     for (const { metadata, spec: { template } } of deployments) {
       expect(template.metadata.labels).toMatchObject(spec.selector.matchLabels);
@@ -45,12 +45,12 @@ describe('the alerts', () => {
   const { groups } = (manifests.find(({ kind }) => kind === 'PrometheusRule') as PrometheusRule).spec;
   const rules = groups.flatMap((group) => group.rules);
 
-  it('have names of their own', () => {
+  it('have unique names', () => {
     const names = [...groups.map(({ name }) => name), ...rules.map(({ alert }) => alert)];
     expect(names).toEqual([...new Set(names)]);
   });
 
-  it.each(rules.map((rule) => [rule.alert, rule] as const))('%s says how bad it is, what it means and where to read on', (alert, { labels, annotations }) => {
+  it.each(rules.map((rule) => [rule.alert, rule] as const))('%s states its severity, its meaning and where to read on', (alert, { labels, annotations }) => {
     expect(['critical', 'warning']).toContain(labels['severity']);
     expect(annotations['summary']).toMatch(/^[A-Z{].{10,}[^.]$/);
     expect(annotations['description']).toMatch(/^[A-Z{].{20,}\.$/);
@@ -63,18 +63,18 @@ describe('the dashboard', () => {
   const text = readFileSync(join(deployFolder, 'observability/grafana-dashboard.json'), 'utf8');
   const { panels, templating } = JSON.parse(text) as { panels: Panel[]; templating: { list: { name: string }[] } };
 
-  it('lets its reader choose the data source, the namespace and the CRM, and asks no other', () => {
+  it('lets users choose the data source, the namespace and the CRM, and uses no other data source', () => {
     expect(templating.list.map(({ name }) => name)).toEqual(['datasource', 'namespace', 'crm']);
     const used = new Set([...text.matchAll(/\$\{?(\w+)/g)].map(([, name]) => name));
     expect(used).toEqual(new Set(['__all', '__rate_interval', 'crm', 'datasource', 'namespace']));
     expect(new Set([...text.matchAll(/"uid": "([^"]*)"/g)].map(([, uid]) => uid))).toEqual(new Set(['${datasource}', 'scheduling']));
   });
 
-  it('shows one namespace in every panel', () => {
+  it('shows a single namespace in every panel', () => {
     for (const { title, targets = [] } of panels) for (const { expr } of targets) expect(expr, title).toContain('namespace=~"$namespace"');
   });
 
-  it('has panels that neither lie on each other nor share an id', () => {
+  it('has panels that neither overlap nor share an id', () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: h * w }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),

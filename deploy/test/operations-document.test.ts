@@ -8,7 +8,7 @@ import { configurationSection, operationsDocument } from './operations-document.
 
 const document = readFileSync(operationsDocument, 'utf8');
 
-/** As Markdown viewers make them of headings. */
+/** The anchors that Markdown viewers generate from headings. */
 function anchorsOf(markdown: string): string[] {
   const headings = [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
   return headings.map((heading) => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}_\- ]/gu, '').replaceAll(' ', '-'));
@@ -31,7 +31,7 @@ it('docs/operations.md has a section for every alert', () => {
 });
 
 it.each(['docs/operations.md', 'README.md', 'deploy/README.md', ...['gateway', 'identity', 'calendar', 'customer', 'notification', 'local'].map((app) => `apps/${app}/README.md`)])(
-  'the links of %s lead somewhere',
+  'the links of %s are valid',
   (file) => {
     const text = readFileSync(join(repositoryRoot, file), 'utf8');
     const links = [...text.matchAll(/\]\((?!https?:)([^)\s]*)\)/g)].map(([, link = '']) => link);

@@ -1,7 +1,7 @@
 import { inject } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 
-/** A Kubernetes object, as far as the checks look at every kind alike. */
+/** The fields of a Kubernetes object that the checks use for every kind. */
 export interface Manifest {
   apiVersion: string;
   kind: string;
@@ -9,7 +9,7 @@ export interface Manifest {
   [field: string]: unknown;
 }
 
-/** What kustomize makes of a folder. Throws what kustomize says when it refuses. */
+/** Renders a folder with kustomize. Throws the error of kustomize if it fails. */
 export function renderKustomization(folder: string): Manifest[] {
   const rendering = inject('renderings')[folder];
   if (rendering === undefined) throw new Error(`${folder} is not in the list of kustomizations`);
@@ -27,7 +27,7 @@ export function findManifest(manifests: Manifest[], kind: string, name: string):
   return manifest;
 }
 
-/** The ConfigMaps that the Deployment of a service names, each under a name that ends with the hash of its content. */
+/** The ConfigMaps that a service's Deployment refers to, each with a name that ends with the hash of its content. */
 export function configurationOf(manifests: Manifest[], service: string): Record<string, string> {
   const { spec } = findManifest(manifests, 'Deployment', service) as Manifest & {
     spec: { template: { spec: { containers: [{ envFrom: { configMapRef: { name: string } }[] }] } } };

@@ -6,13 +6,13 @@ import { repositoryRoot } from './kustomizations.ts';
 
 type ReadConfig = (environment: NodeJS.ProcessEnv) => Record<string, unknown>;
 
-/** What a service's own `config.ts` says about its environment. */
+/** What a service's own `config.ts` reads from its environment. */
 export interface ServiceConfiguration {
   /** Every variable that it reads. */
   variables: ReadonlySet<string>;
   /** The same with defaults and allowed values, in the order of the file. */
   described: EnvironmentVariable[];
-  /** Its ports by name for an environment. Throws when a variable is missing or wrong. */
+  /** Its ports by name for an environment. Throws if a variable is missing or invalid. */
   ports(environment: Record<string, string>): Record<string, number>;
 }
 
@@ -20,7 +20,7 @@ export interface ServiceConfiguration {
 export const services = readdirSync(join(repositoryRoot, 'apps')).filter((app) => existsSync(join(repositoryRoot, 'apps', app, 'src/service.ts')));
 
 export async function readServiceConfiguration(service: string): Promise<ServiceConfiguration> {
-  // Not by an import statement: nothing depends on a service's code, and these checks read its configuration as its process does.
+  // Not imported statically: nothing depends on a service's code, and these checks read its configuration as its process does.
   const file = pathToFileURL(join(repositoryRoot, 'apps', service, 'src/config.ts')).href;
   const { readConfig } = (await import(/* @vite-ignore */ file)) as { readConfig: ReadConfig };
   const described = (await runtimeOf()).describeEnvironment(readConfig);
@@ -34,7 +34,7 @@ export async function readServiceConfiguration(service: string): Promise<Service
   };
 }
 
-/** The very instance that the configuration itself imports; the test runner's own would not see what is read. */
+/** The same module instance that the configuration imports; the test runner's own instance would not see what is read. */
 function runtimeOf(): Promise<{ describeEnvironment: typeof describeEnvironment }> {
   return import(/* @vite-ignore */ pathToFileURL(join(repositoryRoot, 'libs/runtime/src/index.ts')).href);
 }

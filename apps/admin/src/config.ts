@@ -5,11 +5,11 @@ import { type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
 export const services = ['identity', 'calendar', 'customer', 'notification'] as const;
 export type Service = (typeof services)[number];
 
-/** Those that consume events; the name of a consumer begins with its service's. */
+/** The services that consume events; a consumer's name begins with the name of its service. */
 export const consumingServices = ['calendar', 'customer', 'notification'] as const;
 export type ConsumingService = (typeof consumingServices)[number];
 
-/** A running system; what is not given is not checked. */
+/** A running system; anything not given is not checked. */
 export interface System {
   /** Where clients reach the gateway. */
   gateway: string | undefined;

@@ -17,7 +17,7 @@ describe('parseExpiry', () => {
     expect(parseExpiry(text, now).toISOString()).toBe(expected);
   });
 
-  it.each(['soon', '', '90', '2027-13-01', '-5d'])('refuses "%s"', (text) => {
+  it.each(['soon', '', '90', '2027-13-01', '-5d'])('rejects "%s"', (text) => {
     expect(() => parseExpiry(text, now)).toThrow(/neither a date/);
   });
 });

@@ -3,7 +3,7 @@ import { UsageError } from './usage-error.ts';
 const units = { m: 'minutes', h: 'hours', d: 'days', w: 'weeks' } as const;
 
 /**
- * When a key ends: a date (midnight UTC) or an instant in ISO 8601, or how long from `now`, as `90d`, `12h`, `30m`, `2w` or an ISO 8601
+ * When a key expires: a date (midnight UTC) or an instant in ISO 8601, or a duration from `now`, as `90d`, `12h`, `30m`, `2w` or an ISO 8601
  * duration such as `P1Y`. Throws a UsageError for anything else.
  */
 export function parseExpiry(text: string, now: Temporal.Instant): Date {

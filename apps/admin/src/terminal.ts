@@ -6,10 +6,10 @@ import { callOptions } from './call-options.ts';
 import { addressVariable, readConfig, type Service } from './config.ts';
 
 export const output = process.stdout;
-// The reader of the output may leave (`| head`).
+// The reader of the output may close the pipe (`| head`).
 output.on('error', () => process.exit());
 
-/** Colours where the output is a terminal and NO_COLOR does not forbid them. */
+/** Uses colours if the output is a terminal and NO_COLOR is not set. */
 export function style(format: Parameters<typeof styleText>[0], text: string): string {
   return styleText(format, text, { stream: output });
 }
@@ -22,7 +22,7 @@ export function showTime(time: Date | undefined): string {
   return time ? `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC` : '-';
 }
 
-/** Of a service, from `IDENTITY_ADDRESS` and so on. */
+/** The address of a service, from `IDENTITY_ADDRESS` and so on. */
 export function addressOf(service: Service): string {
   const address = readConfig(process.env).services[service];
   if (address === undefined) throw new EnvironmentError([`${addressVariable(service)} is required: the gRPC address of ${service}, host:port`]);

@@ -1,4 +1,4 @@
-/** Something the person who typed the command can put right; shown without a stack. */
+/** Something the user of the command can fix; shown without a stack trace. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -8,7 +8,7 @@ interface Operation {
   responses: Record<string, { headers?: Json }>;
 }
 
-/** Two kinds of a body or an answer, which the validator or the serializer tells apart by a condition, are `anyOf` for the reader. */
+/** Alternative forms of a body or an answer, which the validator or the serializer distinguishes by a condition, are shown to readers as `anyOf`. */
 export function showAlternatives(schema: FastifySchema): FastifySchema {
   const responses = Object.entries((schema?.response ?? {}) as Json).map(([status, response]) => [status, showAlternative(response as Json)]);
   return { ...schema, ...(schema?.body !== undefined && { body: showAlternative(schema.body as Json) }), response: Object.fromEntries(responses) };
@@ -20,7 +20,7 @@ function showAlternative(schema: Json): Json {
   return { ...rest, anyOf: [otherwise, consequent] };
 }
 
-/** Adds to the document that is generated from the schemas of the routes what those do not say. */
+/** Adds what the schemas of the routes do not say to the document generated from them. */
 export function completeDocument(document: Json): Json {
   const schemas: Json = {};
   const paths = nameComponents(document['paths'], schemas) as Record<string, Record<string, Operation>>;
@@ -34,15 +34,15 @@ export function completeDocument(document: Json): Json {
   return { ...document, paths, components: { ...(document['components'] as Json), headers, schemas } };
 }
 
-/** Moves every schema with a title to the components, once, and leaves references behind. */
+/** Moves every schema with a title to the components, once, and replaces it with references. */
 function nameComponents(node: unknown, schemas: Json): unknown {
   if (Array.isArray(node)) return node.map((each) => nameComponents(each, schemas));
   if (typeof node !== 'object' || node === null) return node;
   const replaced = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, isData(key) ? value : nameComponents(value, schemas)]));
   const { title, format, documentedEnum } = replaced;
-  // For the serializer only: a client that reads it would take the field for one that may be missing.
+  // For the serializer only: a client would take it to mean that the field may be missing.
   if (replaced['default'] === null) delete replaced['default'];
-  // Rules of this gateway about control characters, unknown to the registry of formats.
+  // Rules of this gateway about control characters, which the registry of formats does not know.
   if (format === 'line' || format === 'text') delete replaced['format'];
   if (documentedEnum !== undefined) {
     delete replaced['documentedEnum'];

@@ -34,22 +34,22 @@ export interface AppDependencies {
   logger: Logger;
   recordRequest: RecordRequest;
   publicUrl: string;
-  /** From the first moment of the stop on: no new work should be sent here. */
+  /** True from the moment the stop begins: no new work should be sent here. */
   isDraining: () => boolean;
 }
 
 export interface App {
   http: FastifyInstance;
-  /** Every route that clients can call, for tests that walk over all of them. */
+  /** Every route that clients can call, for tests that iterate over them. */
   routes: readonly Route[];
 }
 
-/** 1 MiB, as every list of a request is bounded too. */
+/** 1 MiB; every list in a request is limited, too. */
 const bodyLimitBytes = 1_048_576;
 /** A reference of 255 characters may take 12 characters each when it is percent-encoded. */
 const maxParamLength = 255 * 12;
 
-/** The whole HTTP surface as a plugin tree, without a port: tests inject requests. */
+/** The whole HTTP surface as a plugin tree, without listening on a port: tests inject requests. */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
   const app = createInstance(dependencies.logger);
   addRequestHooks(app, dependencies.recordRequest);
@@ -76,11 +76,11 @@ function createInstance(logger: FastifyBaseLogger): FastifyInstance {
     bodyLimit: bodyLimitBytes,
     routerOptions: { maxParamLength },
     requestTimeout: 10_000,
-    // A client that has stopped reading its answer.
+    // A client that has stopped reading the response.
     connectionTimeout: 30_000,
     keepAliveTimeout: 72_000,
     http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    // Requests that arrive on open connections during a stop are still answered.
+    // Requests that arrive on open connections during shutdown are still answered.
     return503OnClosing: false,
     genReqId: requestIdOf,
     clientErrorHandler: answerClientError,
@@ -100,7 +100,7 @@ function crmRoutes(dependencies: AppDependencies) {
     offerStrictHandling(scope);
     passOnIdempotencyKeys(scope);
     scope.addHook('onRequest', async (_request, reply) => {
-      // Answers hold personal data.
+      // Responses contain personal data.
       void reply.header('cache-control', 'no-store');
     });
     for (const routes of [

@@ -15,7 +15,7 @@ export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter
     const { keyHash, crm } = await keyRing.authenticate(typeof header === 'string' ? header : undefined);
     if (crm.requestsPerMinute !== undefined) countRequest(reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
-    // The same answer whether that CRM exists or not.
+    // The response is the same whether or not that CRM exists.
     if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
     describeSpan({ 'scheduling.crm': crmId });
   });

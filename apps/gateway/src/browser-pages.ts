@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { renderPage, sendPage } from './html-page.ts';
 
-/** Answers people who open an address without a route in a browser. Returns undefined for API clients, which see a problem instead. */
+/** Shows a page to people who open an unknown address in a browser. Returns undefined for API clients, which get a problem instead. */
 export type SendBrowserPage = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
 
-/** The start page at `/`, and a page that says that there is nothing. Links begin with the path under which clients reach the gateway. */
+/** The start page at `/`, and a "not found" page. Links begin with the path under which clients reach the gateway. */
 export function createBrowserPages(publicUrl: string): SendBrowserPage {
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
   return (request, reply) => {
@@ -15,7 +15,7 @@ export function createBrowserPages(publicUrl: string): SendBrowserPage {
   };
 }
 
-/** Browsers name HTML and no kind of JSON. Below `/crms` is the API, whatever is accepted. */
+/** Browsers accept HTML and no kind of JSON. Everything below `/crms` is the API, whatever the client accepts. */
 function isBrowser({ method, url, headers }: FastifyRequest): boolean {
   if (!['GET', 'HEAD'].includes(method) || url.startsWith('/crms/')) return false;
   const accepted = (headers.accept ?? '').split(',').map((range) => range.split(';', 1)[0]!.trim().toLowerCase());

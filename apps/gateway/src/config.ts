@@ -7,17 +7,17 @@ export interface Config {
   httpPort: number;
   /** Port of `/livez`, `/readyz` and `/metrics` for operators. */
   metricsPort: number;
-  /** With them, calls of services are mutual TLS. */
+  /** If given, calls between services use mutual TLS. */
   tlsFiles: TlsFiles | undefined;
   logLevel: string;
-  /** Where spans are sent, an OTLP/HTTP collector; empty: nothing is traced. */
+  /** Where spans are sent, an OTLP/HTTP collector; empty: no tracing. */
   otlpEndpoint: string;
   natsUrl: string;
   /** gRPC addresses, `host:port` or `dns:///host:port`. */
   identityAddress: string;
   calendarAddress: string;
   customerAddress: string;
-  /** Where clients reach the gateway, without a slash at the end: in the API document, in `Link` headers. */
+  /** The public base URL, without a trailing slash: used in the API document and in `Link` headers. */
   publicUrl: string;
 }
 

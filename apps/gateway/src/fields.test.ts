@@ -26,16 +26,16 @@ describe('an e-mail address', () => {
 });
 
 describe('an optional value', () => {
-  it('that is null or empty was not given', () => {
+  it('that is null or empty counts as absent', () => {
     expect([given(null), given(''), given(undefined), given('x'), given(0), given(false)]).toEqual([undefined, undefined, undefined, 'x', 0, false]);
   });
 
-  it('that is null clears, and that is absent keeps', () => {
+  it('clears if it is null, and keeps if it is absent', () => {
     expect([clearing(null), clearing(''), clearing(undefined), clearing('x')]).toEqual(['', '', undefined, 'x']);
   });
 });
 
-it('takes the given fields of a body, and none that its schema does not name', () => {
+it('takes the given fields of a body, and only those that its schema names', () => {
   const schema = Type.Object({ reference: line(), note: Type.Optional(optionalLine()), phone: Type.Optional(optionalLine()), count: Type.Integer() });
   const body = { reference: 'r', note: '', phone: null, count: 0, crmId: 'another' };
   expect(givenFields(schema, body)).toEqual({ reference: 'r', note: undefined, phone: undefined, count: 0 });

@@ -12,8 +12,8 @@ import {
 } from 'typebox';
 
 /**
- * The kinds of fields that requests are made of. Lengths count code points. An optional field may be null, and an empty text is taken
- * for null; what null means (absent, or clear) is up to the operation.
+ * The kinds of fields that requests consist of. Lengths count code points. An optional field may be null, and an empty string is treated
+ * as null; what null means (absent, or clear) is up to the operation.
  */
 
 /** Length of a reference, name or other single-line text. */
@@ -24,15 +24,15 @@ interface Options {
   description?: string;
   maxLength?: number;
   format?: FieldFormat;
-  /** Values that only the API document lists, because the service behind refuses others with a status of its own. */
+  /** Values that only the API document lists, because the service that checks them rejects others with a status of its own. */
   documentedEnum?: readonly (string | null)[];
 }
 
-/** Bounds that no real calendar reaches; a raster is at most a year of minutes. */
+/** Limits that no real calendar reaches; a raster is at most a year, in minutes. */
 export const rasterRange = { minimum: 1, maximum: 525_600 };
 export const capacityRange = { minimum: 0, maximum: 1_000_000 };
 
-/** A required single-line text with something in it. */
+/** A required, non-empty single-line text. */
 export function line(options: Options = {}): TString {
   return Type.String({ minLength: 1, maxLength: maxLineLength, pattern: '\\S', format: 'line', ...options });
 }
@@ -41,7 +41,7 @@ export function optionalLine(options: Options = {}): TUnsafe<string | null> {
   return Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: maxLineLength, format: 'line', ...options });
 }
 
-/** A text that may have several lines. */
+/** A text that may span several lines. */
 export function optionalText(options: Options = {}): TUnsafe<string | null> {
   return optionalLine({ maxLength: maxMessageLength, format: 'text', ...options });
 }
@@ -78,12 +78,12 @@ export function optionalBoolean(options: { description: string }): TUnsafe<boole
   return Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], ...options });
 }
 
-/** One of some texts. */
+/** One of a set of strings. */
 export function oneOf<const Values extends readonly string[]>(values: Values, options: Options = {}): TUnsafe<Values[number]> {
   return Type.Unsafe<Values[number]>({ type: 'string', enum: values, ...options });
 }
 
-/** A body of one of two kinds, told apart by whether a field is given. The API document shows the two as `anyOf`. */
+/** A body of one of two kinds, distinguished by whether a field is given. The API document shows the two as `anyOf`. */
 export function alternative<With extends TSchema, Without extends TSchema>(
   field: string,
   withField: With,
@@ -100,12 +100,12 @@ export function alternative<With extends TSchema, Without extends TSchema>(
   });
 }
 
-/** A reference in the path. Leave encoding out of the description: client libraries encode path parameters, and a reader would encode twice. */
+/** A reference in the path. Its description must not mention encoding: client libraries encode path parameters, and a reader would encode twice. */
 export function pathReference(description: string): TString {
   return Type.String({ minLength: 1, maxLength: maxLineLength, format: 'line', description });
 }
 
-/** A text in the query that may be left out, or be empty. */
+/** An optional string in the query, which may be empty. */
 export function queryLine(description: string): TOptional<TString> {
   return Type.Optional(Type.String({ maxLength: maxLineLength, format: 'line', description }));
 }
@@ -118,17 +118,17 @@ export function optionalBody<Properties extends TProperties>(
   return Type.Unsafe<Static<TObject<Properties>> | null>({ type: ['object', 'null'], properties, ...options });
 }
 
-/** A flag in the query, `true` or `false`. A client may leave it out; a handler always sees it, because validation sets the default. */
+/** A flag in the query, `true` or `false`. Optional for clients; a handler always sees a value, because validation sets the default. */
 export function flag(fallback: boolean, description: string): TUnsafe<boolean> {
   return Type.Optional(Type.Unsafe<boolean>({ type: 'boolean', default: fallback, description })) as TUnsafe<boolean>;
 }
 
-/** On creation a field that is null or empty is one that was not given. */
+/** On creation, a field that is null or empty counts as absent. */
 export function given<T>(value: T | null | undefined): T | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
-/** The fields of an object that were {@link given}. Takes only those that the schema names, so that clients cannot set other fields of a message. */
+/** The {@link given} fields of an object. Takes only those that the schema names, so that clients cannot set other fields of a message. */
 export function givenFields<Properties extends TProperties>(schema: { properties: Properties }, object: Static<TObject<Properties>>): GivenFields<Static<TObject<Properties>>> {
   const values = object as Record<string, unknown>;
   return Object.fromEntries(Object.keys(schema.properties).map((name) => [name, given(values[name])])) as GivenFields<Static<TObject<Properties>>>;
@@ -136,12 +136,12 @@ export function givenFields<Properties extends TProperties>(schema: { properties
 
 type GivenFields<Fields> = { [Name in keyof Fields]: null extends Fields[Name] ? NonNullable<Fields[Name]> | undefined : Fields[Name] };
 
-/** On an update null clears a text, which is an empty text between the services, and an absent one keeps its value. */
+/** On an update, null clears a text (sent to the services as an empty string), and an absent one keeps its value. */
 export function clearing(value: string | null | undefined): string | undefined {
   return value === null ? '' : value;
 }
 
-/** Formats of texts: what passes, and what is said of one that does not. Every format passes the empty text; required fields refuse it by their length. */
+/** String formats: which values pass, and the error for those that do not. Every format accepts the empty string; required fields reject it by length. */
 export const formats = {
   line: { passes: isLine, detail: 'must not contain control characters' },
   text: { passes: isText, detail: 'must not contain control characters other than tabs and line breaks' },
@@ -169,7 +169,7 @@ function isText(value: string): boolean {
   return value.isWellFormed() && !/[^\P{Cc}\t\n\r]/u.test(value);
 }
 
-/** Years that every part of the system can hold: a four-digit year on input and on output, in any time zone. */
+/** Years that every part of the system can represent: a four-digit year in input and output, in any time zone. */
 const [firstYear, lastYear] = [1900, 9998];
 
 function isLocalDateTime(value: string): boolean {

@@ -7,7 +7,7 @@ export interface PageValues {
   /** A language tag. */
   language: string;
   title: string;
-  /** What else the template shows. */
+  /** The other values that the template shows. */
   [name: string]: unknown;
 }
 
@@ -26,7 +26,7 @@ export function sendPage(reply: FastifyReply, status: number, html: string): Fas
 
 const eta = new Eta({ views: fileURLToPath(new URL('templates', import.meta.url)), cache: true, autoEscape: true });
 
-/** The blue is that of the mails. */
+/** The same blue as in the mails. */
 const style = `
 :root { color-scheme: light dark; }
 body { margin: 0; font: 1.125rem/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText; overflow-wrap: anywhere; }
@@ -45,7 +45,7 @@ button { background: #2450c8; color: #fff; font: inherit; font-weight: 600; }
 button:focus-visible { outline: 3px solid CanvasText; outline-offset: 3px; }
 `;
 
-/** Nothing is loaded or run but this style; a form goes back to where it came from. */
+/** Allows no resources and no scripts, only this style; a form posts back to its own origin. */
 export const contentSecurityPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,

@@ -2,9 +2,9 @@ import { currentContext, runWithContext } from '@scheduling/runtime';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 
-/** The header by which a client makes the repetition of a POST safe (interface 1): an optional parameter of each of them. */
+/** The header that makes repeating a POST safe (interface 1): an optional parameter of every POST. */
 export const idempotencyHeaders = Type.Object({
-  // In lower case, as Node names headers: with a validator of our own, Fastify leaves the schema as it is.
+  // In lower case, as Node names headers: with a custom validator, Fastify leaves the schema as it is.
   'idempotency-key': Type.Optional(
     Type.String({
       pattern: '^[\\x21-\\x7e]{1,255}$',
@@ -13,7 +13,7 @@ export const idempotencyHeaders = Type.Object({
   ),
 });
 
-/** Sends the key of a request along with the calls of its handler. It has been validated by now. */
+/** Forwards a request's key with the calls of its handler. The key has already been validated. */
 export function passOnIdempotencyKeys(scope: FastifyInstance): void {
   scope.addHook('preHandler', (request, _reply, done) => {
     const key = request.headers['idempotency-key'];

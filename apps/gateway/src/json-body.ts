@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { RequestError } from './problem.ts';
 
-/** JSON is the only kind of body. A request that needs none may announce one all the same: some clients always do. */
+/** JSON is the only kind of body. A request without a body may still declare a content type: some clients always do. */
 export function addJsonParser(app: FastifyInstance): void {
-  // An own `__proto__` or `constructor.prototype` is an attack, not data.
+  // A `__proto__` or `constructor.prototype` of its own is an attack, not data.
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {

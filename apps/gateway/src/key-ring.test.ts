@@ -7,7 +7,7 @@ import { createKeyRing } from './key-ring.ts';
 const crm = { crmId: 'one' } as Crm;
 const known: AuthenticateKeyResponse = { crm, keyPrefix: 'sk', expiresAt: undefined };
 
-/** A key ring on a clock that is moved by hand, and a look-up whose answers are counted. */
+/** A key ring with a manual clock, and a counter of its look-ups. */
 function keyRing(answer: () => Promise<AuthenticateKeyResponse>) {
   const state = { nowMs: 0, hears: true, lookUps: 0 };
   const ring = createKeyRing({
@@ -26,7 +26,7 @@ function hashOf(key: string): Buffer {
 }
 
 describe('a known key', () => {
-  it('is believed for 30 s', async () => {
+  it('is cached for 30 s', async () => {
     const { ring, state } = keyRing(async () => known);
     await ring.authenticate('k');
     state.nowMs = 29_999;
@@ -37,7 +37,7 @@ describe('a known key', () => {
     expect(state.lookUps).toBe(2);
   });
 
-  it('is not believed past its expiry', async () => {
+  it('is not cached past its expiry', async () => {
     const { ring, state } = keyRing(async () => ({ ...known, expiresAt: new Date(10_000) }));
     await ring.authenticate('k');
     state.nowMs = 10_000;
@@ -45,7 +45,7 @@ describe('a known key', () => {
     expect(state.lookUps).toBe(2);
   });
 
-  it('is believed for less than 5 s while revocations are not heard', async () => {
+  it('is cached for less than 5 s while revocations cannot be received', async () => {
     const { ring, state } = keyRing(async () => known);
     await ring.authenticate('k');
     state.hears = false;
@@ -60,7 +60,7 @@ describe('a known key', () => {
     expect(state.lookUps).toBe(1);
   });
 
-  it('is asked for again once it, its CRM or everything was forgotten', async () => {
+  it('is looked up again after it, its CRM or everything was evicted', async () => {
     const { ring, state } = keyRing(async () => known);
     for (const forget of [() => ring.forgetKey(hashOf('k')), () => ring.forgetCrm('one'), () => ring.forgetAll()]) {
       await ring.authenticate('k');
@@ -71,7 +71,7 @@ describe('a known key', () => {
     }
   });
 
-  it('is not remembered when it was revoked while it was looked up', async () => {
+  it('is not cached if it was revoked during the look-up', async () => {
     const answer = Promise.withResolvers<AuthenticateKeyResponse>();
     const { ring, state } = keyRing(() => answer.promise);
     const first = ring.authenticate('k');
@@ -86,7 +86,7 @@ describe('a known key', () => {
 describe('an unknown key', () => {
   const refuse = () => Promise.reject(new DomainError('key.invalid'));
 
-  it('is refused for 5 s without asking again', async () => {
+  it('is rejected for 5 s without another look-up', async () => {
     const { ring, state } = keyRing(refuse);
     await expect(ring.authenticate('k')).rejects.toMatchObject({ code: 'key.invalid' });
     state.nowMs = 4_999;
@@ -99,7 +99,7 @@ describe('an unknown key', () => {
   });
 });
 
-it('does not remember that identity was away', async () => {
+it('does not cache the failure of a look-up while identity is down', async () => {
   let away = true;
   const { ring } = keyRing(() => (away ? Promise.reject(new DomainError('service.unavailable')) : Promise.resolve(known)));
   await expect(ring.authenticate('k')).rejects.toMatchObject({ category: 'unavailable' });

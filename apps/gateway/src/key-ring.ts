@@ -5,27 +5,27 @@ import { createHash } from 'node:crypto';
 
 /** Who a key belongs to. */
 export interface Credentials {
-  /** Tells keys apart without being the key. */
+  /** Identifies a key without revealing it. */
   keyHash: string;
   crm: Crm;
 }
 
-/** The keys that this gateway has seen lately. */
+/** A cache of the keys that this gateway has seen recently. */
 export interface KeyRing {
-  /** Whose key this is. Rejects with `key.missing`, `key.invalid`, or `service.unavailable` when identity does not answer. */
+  /** Returns the owner of this key. Rejects with `key.missing`, `key.invalid`, or `service.unavailable` when identity does not answer. */
   authenticate(key: string | undefined): Promise<Credentials>;
-  /** Forgets a key that was revoked. */
+  /** Evicts a key that was revoked. */
   forgetKey(hash: Uint8Array): void;
-  /** Forgets the keys of a CRM whose settings changed. */
+  /** Evicts the keys of a CRM whose settings changed. */
   forgetCrm(crmId: string): void;
-  /** Forgets everything, because revocations may have been missed. */
+  /** Evicts everything, because revocations may have been missed. */
   forgetAll(): void;
 }
 
 export interface KeyRingOptions {
   /** Asks identity. */
   lookUp: (keyHash: Buffer) => Promise<AuthenticateKeyResponse>;
-  /** Whether a revocation would be heard of now. */
+  /** Whether revocations are currently being received. */
   hearsRevocations: () => boolean;
   /** Epoch milliseconds. */
   now: () => number;
@@ -44,15 +44,15 @@ interface LookUp {
 
 const maxKeys = 10_000;
 const maxKeyLength = 512;
-/** How long identity's answer is believed at most. */
+/** The longest time for which identity's answer is cached. */
 const knownMs = 30_000;
 const unknownMs = 5_000;
-/** The same while revocations are not heard: a revoked key stops working within 5 s all the same. */
+/** The same while revocations cannot be received: a revoked key must still stop working within 5 s. */
 const deafMs = 4_000;
 
 /**
- * Remembers what identity said of a key, by the key's hash. Concurrent look-ups of one key are one call; an answer that was under way
- * when its key was forgotten is not remembered.
+ * Caches identity's answer about a key, by the key's hash. Concurrent look-ups of one key share one call; an answer that was in flight
+ * when its key was evicted is not cached.
  */
 export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions): KeyRing {
   const answers = new LRUCache<string, Answer>({ max: maxKeys });

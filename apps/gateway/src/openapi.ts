@@ -3,7 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { completeDocument, showAlternatives } from './api-document.ts';
 
-/** The API document at `/openapi.json`, made from the very schemas that validate, and a page to read and try it at `/docs`. */
+/** Serves the API document at `/openapi.json`, generated from the same schemas that validate, and a page to read and try it at `/docs`. */
 export async function serveDocumentation(app: FastifyInstance, publicUrl: string): Promise<void> {
   await app.register(swagger, {
     openapi: describeApi(publicUrl),
@@ -17,21 +17,21 @@ export async function serveDocumentation(app: FastifyInstance, publicUrl: string
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
 }
 
-/** Swagger UI, and nothing that does not come from here. */
+/** Swagger UI, restricted to resources from this gateway. */
 async function documentationPage(scope: FastifyInstance): Promise<void> {
-  // Swagger UI writes no viewport into its page, so a phone would lay it out for a desktop. Its files are streams.
+  // Swagger UI sets no viewport in its page, so a phone would use the desktop layout. Its files are streams.
   scope.addHook('onSend', async (_request, reply, payload) =>
     typeof payload === 'string' && reply.getHeader('content-type') === 'text/html; charset=utf-8' ? payload.replace('<head>', `<head>\n${viewport}`) : payload,
   );
   await scope.register(swaggerUi, {
     routePrefix: '/docs',
-    // All of the page comes from here, and its requests stay here.
+    // The whole page comes from this origin, and its requests stay here.
     staticCSP: "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; frame-ancestors 'none'; base-uri 'self'",
     uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true },
-    // The page is read under whatever name the gateway was reached by, and tries requests there.
+    // The page works under whatever name the gateway was reached by, and sends its requests there.
     transformSpecification: (document) => ({
       ...document,
-      // Swagger UI makes a link to a foreign site out of it.
+      // Swagger UI would turn it into a link to a foreign site.
       info: { ...document['info'], license: undefined },
       servers: [{ url: '..', description: 'this gateway' }],
       externalDocs: { url: '../openapi.json', description: 'OpenAPI document' },
@@ -46,7 +46,7 @@ async function documentationPage(scope: FastifyInstance): Promise<void> {
 
 const viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">';
 
-/** Swagger UI has dark colours, but in this layout nothing turns them on. */
+/** Swagger UI has a dark theme, but nothing enables it in this layout. */
 const followColorScheme = `
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
@@ -54,7 +54,7 @@ dark.addEventListener('change', follow);
 follow();
 `;
 
-/** The background before the page is drawn, one link to the document instead of two, and parameters one below the other on a phone. */
+/** Sets the background before the page is drawn, shows one link to the document instead of two, and stacks parameters vertically on a phone. */
 const pageStyle = `
 :root { color-scheme: light dark; }
 @media (prefers-color-scheme: dark) { body { background: #1c2022; } }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { integer } from './fields.ts';
 
-/** Without these parameters a list is complete. */
+/** Without these parameters a list is returned in full. */
 export const pageFields = {
   limit: Type.Optional(
     integer({ minimum: 1, maximum: 1_000, description: 'Maximum number of elements per page. The URL of the next page is in the `Link` header.' }),
@@ -9,7 +9,7 @@ export const pageFields = {
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024, format: 'line', description: 'Where the page starts, as given in the `Link` header of the previous page.' })),
 };
 
-/** The header of a page that is followed by another, as the API document describes it. */
+/** The header of every page but the last, as the API document describes it. */
 export const linkHeader = { Link: { type: 'string', description: 'With `limit`: the URL of the next page, `<…>; rel="next"`. Absent on the last page.' } };
 
 /** The value of the `Link` header (RFC 8288): the address of the request with another cursor. */

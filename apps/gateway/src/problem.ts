@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
 import { type RequestErrorCode, requestErrors } from './request-errors.ts';
 
-/** One part of a request at fault: a field of the body by its JSON pointer (RFC 6901), or a path or query parameter by its name. */
+/** One invalid part of a request: a field of the body by its JSON pointer (RFC 6901), or a path or query parameter by its name. */
 export type Fault = { pointer: string; detail: string } | { parameter: string; detail: string };
 
 /** An `application/problem+json` body (RFC 9457). */
@@ -18,7 +18,7 @@ export interface Problem {
   errors?: Fault[];
 }
 
-/** A refusal by the gateway itself. What the services refuse arrives as a DomainError. */
+/** A rejection by the gateway itself. Rejections by the services arrive as a DomainError. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly code: RequestErrorCode;
@@ -33,12 +33,12 @@ export class RequestError extends Error {
   }
 }
 
-/** A request whose parts have the wrong shape; the details are in the faults. */
+/** A malformed request; the details are in the faults. */
 export function invalidRequest(faults: Fault[]): RequestError {
   return new RequestError('request.invalid', { faults });
 }
 
-/** What a failure becomes on the wire. */
+/** How a failure is represented in the response. */
 export interface Refusal {
   status: number;
   code: string;
@@ -47,7 +47,7 @@ export interface Refusal {
   headers: Record<string, string>;
 }
 
-/** The only place where a failure becomes an HTTP status. An error that no rule knows is answered generically: its text may name what is inside. */
+/** The only place where a failure becomes an HTTP status. An unknown error gets a generic response: its message may reveal internals. */
 export function toRefusal(error: unknown): Refusal {
   if (error instanceof RequestError) {
     return { status: statusOf(error.code), code: error.code, detail: error.message, faults: error.faults, headers: error.headers };
@@ -56,7 +56,7 @@ export function toRefusal(error: unknown): Refusal {
   return toRefusal(new RequestError(codeOfFrameworkError(error)));
 }
 
-/** Answers a request with a problem. Errors that a human should look at are logged; the caller never sees their text. */
+/** Sends a problem as the response. Errors that need a human's attention are logged; the caller never sees their text. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error);
   if (refusal.status === 500) request.log.error({ err: error }, 'unexpected error');
@@ -81,15 +81,15 @@ export function toProblem(refusal: Omit<Refusal, 'headers'>, requestId: string):
   };
 }
 
-/** A code that a client can be answered with: of the services behind, or of the gateway itself. */
+/** A code that a client can receive: from one of the services, or from the gateway itself. */
 export type ProblemCode = ErrorCode | RequestErrorCode;
 
-/** The HTTP status of every answer with this code. */
+/** The HTTP status of every response with this code. */
 export function statusOf(code: ProblemCode): number {
   return code in requestErrors ? requestErrors[code as RequestErrorCode].status : statusOfCategory[errorCodes[code as ErrorCode].category];
 }
 
-/** What a client is told with this code unless the place that refuses knows more. */
+/** The default message for this code, unless the place that rejects has a more specific one. */
 export function textOf(code: ProblemCode): string {
   return code in requestErrors ? requestErrors[code as RequestErrorCode].text : errorCodes[code as ErrorCode].text;
 }
@@ -105,20 +105,20 @@ const statusOfCategory: Record<DomainCategory, number> = {
   unavailable: 503,
 };
 
-/** The one code for everything that is away. */
+/** The one code for everything that is unavailable. */
 const unavailable = 'service.unavailable' satisfies ErrorCode;
 
 function refusalOfDomainError(error: DomainError): Refusal {
   const refusal = { status: statusOfCategory[error.category], code: error.code, detail: error.message, faults: error.errors, headers: {} };
   switch (error.category) {
     case 'unavailable':
-      // Code and message say what is down inside: nothing for callers.
+      // Code and message name the internal part that is down: not for callers.
       return { ...refusal, code: unavailable, detail: errorCodes[unavailable].text, headers: { 'retry-after': '1' } };
     case 'unauthenticated':
-      // RFC 9110 11.6.1: a 401 names a challenge.
+      // RFC 9110 11.6.1: a 401 must name a challenge.
       return { ...refusal, headers: { 'www-authenticate': 'ApiKey header="X-SERVICE-CLIENT-ID"' } };
     case 'conflict':
-      // The one conflict that passes by itself.
+      // The only conflict that resolves by itself.
       return error.code === ('idempotency_key.in_flight' satisfies ErrorCode) ? { ...refusal, headers: { 'retry-after': '1' } } : refusal;
     case 'limited':
       return { ...refusal, headers: { 'retry-after': String(error.retryAfterSeconds ?? 1) } };
@@ -132,7 +132,7 @@ function refusalOfDomainError(error: DomainError): Refusal {
   }
 }
 
-/** Fastify and its parsers mark what the client did wrong with a status. */
+/** Fastify and its parsers mark client errors with a status. */
 function codeOfFrameworkError(error: unknown): RequestErrorCode {
   const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
   const known = codesOfFramework[status];

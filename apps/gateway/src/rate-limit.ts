@@ -1,16 +1,16 @@
 import { LRUCache } from 'lru-cache';
 
-/** What is left to a key after a request, for the `RateLimit` headers and for 429. */
+/** The remaining quota of a key after a request, for the `RateLimit` headers and for 429. */
 export interface Allowance {
   allowed: boolean;
   limit: number;
   remaining: number;
-  /** Whole seconds until the limit is full again. */
+  /** Whole seconds until the limit is reset. */
   resetSeconds: number;
 }
 
 export interface RateLimiter {
-  /** Counts a request of a key against its limit of requests a minute. */
+  /** Counts a request against the key's limit of requests per minute. */
   take(key: string, limit: number, nowMs: number): Allowance;
 }
 
@@ -18,8 +18,8 @@ export const windowSeconds = 60;
 const maxKeys = 10_000;
 
 /**
- * Counts requests in windows of a minute that begin with a key's first request. The count is this gateway's own: behind a balancer with
- * n replicas a key may send up to n times its limit, which protects each gateway, and needs no shared store in the way of every request.
+ * Counts requests in windows of a minute that begin with a key's first request. Each gateway counts for itself: behind a load balancer with
+ * n replicas a key may send up to n times its limit. That still protects each gateway, and no request has to wait for a shared store.
  */
 export function createRateLimiter(): RateLimiter {
   const windows = new LRUCache<string, { endsAtMs: number; count: number }>({ max: maxKeys });

@@ -3,13 +3,13 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from 'node:net';
 import { RequestError, toProblem, toRefusal } from './problem.ts';
 
-/** Answers with a problem what never becomes a request of Fastify: what Node's HTTP parser refuses or gives up waiting for. */
+/** Sends a problem for whatever never becomes a Fastify request: what Node's HTTP parser rejects or times out on. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code !== 'ECONNRESET' && socket.writable) socket.write(rawResponse(parserRefusal(error.code)));
   socket.destroy();
 }
 
-/** Node answers an `Expect` that it does not know without a body. */
+/** Node answers an unknown `Expect` without a body. */
 export function refuseUnknownExpectations(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     response.socket?.end(rawResponse(new RequestError('request.expectation_failed')));

@@ -1,10 +1,10 @@
-/** What the gateway itself refuses a request with: code, HTTP status, and what the client is told unless the place that refuses knows more. */
+/** The rejections of the gateway itself: code, HTTP status, and the default message for the client. */
 export const requestErrors = {
   'request.invalid': { status: 400, text: 'The request is invalid. Each invalid field is listed in errors.' },
   'request.malformed': { status: 400, text: 'The request is malformed: its URL, headers or body cannot be parsed.' },
   'request.unknown_field': { status: 400, text: 'The request has unknown parameters or fields. Each of them is listed in errors.' },
   'idempotency_key.invalid': { status: 400, text: 'The Idempotency-Key header must be 1 to 255 visible ASCII characters.' },
-  // Interface 7 gives this fault of a field a status and a text of its own.
+  // Interface 7 gives this invalid field a status and a text of its own.
   'account.reference_unparsable': { status: 404, text: 'Unable to parse account reference.' },
   'route.not_found': { status: 404, text: 'There is nothing at this address.' },
   'method.not_allowed': { status: 405, text: 'This method is not allowed here.' },

@@ -4,18 +4,18 @@ import type { IncomingMessage } from 'node:http';
 import { RequestError } from './problem.ts';
 import type { RecordRequest } from './request-metrics.ts';
 
-/** As nginx calls a client that went away before it had an answer. */
+/** The status that nginx logs for a client that disconnected before it got a response. */
 const clientClosedRequest = 499;
-/** How long a request may take from the moment it has arrived completely, in milliseconds. */
+/** How long a request may take once it has arrived completely, in milliseconds. */
 const requestBudgetMs = 2_000;
 
-/** The client's own request id when it is sane, else a new one. */
+/** The client's own request id if it is valid, else a new one. */
 export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && /^[\x21-\x7e]{1,128}$/.test(given) ? given : newRequestId();
 }
 
-/** What happens around every request, whatever it asks for. */
+/** What happens around every request, whatever its route. */
 export function addRequestHooks(app: FastifyInstance, record: RecordRequest): void {
   const spans = new WeakMap<FastifyRequest, ActiveSpan>();
   const proceed = (request: FastifyRequest, done: () => void): void => {
@@ -40,11 +40,11 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest): vo
     proceed(request, done);
   });
 
-  // A body arrives in events of the connection, which do not know the request; and while it was arriving no time was used up.
+  // A body arrives in events of the connection, which do not know the request's context; the time it takes to arrive does not count.
   app.addHook('preValidation', (request, _reply, done) => proceed(request, done));
 }
 
-/** A client that traces its own calls finds ours in the same trace (W3C Trace Context). */
+/** A client that traces its own calls finds our spans in the same trace (W3C Trace Context). */
 function startRequestSpan(request: FastifyRequest): ActiveSpan {
   const { traceparent } = request.headers;
   const route = routeOf(request);
@@ -52,7 +52,7 @@ function startRequestSpan(request: FastifyRequest): ActiveSpan {
   return startSpan(`${request.method} ${route}`, { kind: 'SERVER', attributes, parent: typeof traceparent === 'string' ? traceparent : undefined });
 }
 
-/** The pattern, never the address: references and messages in it may be personal. */
+/** The pattern, never the address: references and messages in an address may be personal data. */
 function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'unmatched';
 }
@@ -61,7 +61,7 @@ function statusOf(reply: FastifyReply): number {
   return reply.raw.headersSent ? reply.statusCode : clientClosedRequest;
 }
 
-/** One line and one measurement for every request, also for one whose client went away or whose answer broke off. */
+/** One log line and one measurement per request, even if the client disconnected or the response was cut off. */
 function recordOutcome(request: FastifyRequest, reply: FastifyReply, status: number, record: RecordRequest): void {
   const { method, id: requestId, params } = request;
   const route = routeOf(request);

@@ -13,7 +13,7 @@ export type RecordRequest = (outcome: RequestOutcome) => void;
 
 const usualMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** Returns what measures a request. Nothing that a client can make up becomes a label of its own. */
+/** Returns a function that measures a request. No value that a client can make up becomes a label. */
 export function createRequestMetrics(metrics: Metrics): RecordRequest {
   const durations = new Histogram({
     name: 'http_server_request_duration_seconds',

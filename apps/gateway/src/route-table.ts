@@ -9,7 +9,7 @@ export interface Route {
   url: string;
 }
 
-/** Collects the routes that are registered after this call, without the HEAD that comes with every GET. */
+/** Collects the routes registered after this call, without the HEAD that Fastify adds to every GET. */
 export function collectRoutes(app: FastifyInstance): Route[] {
   const routes: Route[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -18,7 +18,7 @@ export function collectRoutes(app: FastifyInstance): Route[] {
   return routes;
 }
 
-/** Answers 405 with `Allow` to every method that a known address has no route for; Fastify itself would say 404. */
+/** Answers 405 with `Allow` to every method for which a known address has no route; Fastify itself would answer 404. */
 export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void {
   // Methods that Fastify does not route by default; a CONNECT never becomes a request.
   for (const method of METHODS) if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method);

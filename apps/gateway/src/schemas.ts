@@ -2,7 +2,7 @@ import { enumName, type EnumName } from '@scheduling/rpc';
 import { type TArray, type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
 import { type Problem, type ProblemCode, statusOf, textOf, toProblem } from './problem.ts';
 
-/** What the answers of several resources are made of. A schema with a title becomes a component of the API document. */
+/** Schemas that the answers of several resources share. A schema with a title becomes a component of the API document. */
 
 const apiInfo = Type.Object({ version: Type.String({ examples: ['1'] }) }, { title: 'ApiInfo' });
 
@@ -27,8 +27,8 @@ function exampleOf(schema: TSchema): unknown {
 type Wrapped<Name extends string, Schema extends TSchema> = { 'api-info': typeof apiInfo } & Record<Name, Schema>;
 
 /**
- * A field that is always present, and null if the message of the service has no value: the serializer sends the default. The API document
- * does not show it, because a client never has to apply it.
+ * A field that is always present, and null if the service's message has no value: the serializer sends the default. The API document
+ * does not show the default, because a client never has to apply it.
  */
 export function nullable<Value>(schema: { type: string | string[]; [keyword: string]: unknown }): TOptional<TUnsafe<Value | null | undefined>> {
   return Type.Unsafe({ ...schema, type: [schema.type, 'null'].flat(), default: null }) as TOptional<TUnsafe<Value | null | undefined>>;
@@ -47,7 +47,7 @@ export function presentInstant(date: Date | undefined): string {
   return `${date!.toISOString().slice(0, 19)}Z`;
 }
 
-/** The name by which clients know a value of an enum. */
+/** The name under which clients know an enum value. */
 export function presentEnum<Enum extends Record<string, string>>(values: Enum, value: Enum[keyof Enum]): EnumName<Enum> {
   const name = enumName(values, value);
   if (name === undefined) throw new Error(`a value that this gateway does not know: ${value}`);
@@ -76,7 +76,7 @@ const problem = Type.Object(
   { title: 'Problem', description: 'An error (RFC 9457).' },
 );
 
-/** What every operation may answer. */
+/** Error answers that every operation may return. */
 const commonCodes = [
   'request.invalid',
   'request.malformed',
@@ -89,10 +89,10 @@ const commonCodes = [
   'service.unavailable',
 ] satisfies ProblemCode[];
 
-/** What every operation but a GET may answer besides: a body that it has no use for is read, too. */
+/** Further error answers of every operation but a GET: a body is parsed even if the operation has no use for it. */
 const bodyCodes = ['request.timeout', 'request.too_large', 'request.unsupported_media_type'] satisfies ProblemCode[];
 
-/** What an operation with an `Idempotency-Key` may answer besides. */
+/** Further error answers of an operation with an `Idempotency-Key`. */
 const keyCodes = ['idempotency_key.invalid', 'idempotency_key.in_flight', 'idempotency_key.reused'] satisfies ProblemCode[];
 
 const descriptions: Record<number, string> = {

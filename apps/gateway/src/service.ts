@@ -1,4 +1,4 @@
-// Not the whole library: the gateway has no database, and starts faster without the code for one.
+// Does not import the whole library: the gateway has no database, and starts faster without that code.
 import { connectBroker, events } from '@scheduling/events';
 import { openCredentials } from '@scheduling/rpc';
 import { createLogger, createMetrics, type Logger, startOperationsServer, startTracing } from '@scheduling/runtime';
@@ -16,17 +16,17 @@ export interface GatewayService extends AsyncDisposable {
   metricsPort: number;
 }
 
-/** What runs when the stop began may take this long, in milliseconds; then connections are cut. */
+/** Work in progress when the stop begins may take this long, in milliseconds; then connections are closed. */
 const drainTimeoutMs = 8_000;
 
-/** Starts the gateway. Disposal turns readiness off, finishes the requests that run, and closes everything in the reverse order of the start. */
+/** Starts the gateway. Disposal turns readiness off, finishes requests in progress, and closes everything in reverse order of the start. */
 export async function createGatewayService(config: Config, overrides: { logger?: Logger } = {}): Promise<GatewayService> {
   const logger = overrides.logger ?? createLogger({ service: 'gateway', level: config.logLevel });
   const metrics = createMetrics('gateway');
   await using starting = new AsyncDisposableStack();
   starting.use(await startTracing({ service: 'gateway', endpoint: config.otlpEndpoint, logger }));
-  // No service behind is a condition for readiness: while one is down the gateway still answers what the others can, and the rest with a
-  // 503 that says when to try again. Taken out of rotation, all of its replicas at once, it would only refuse connections.
+  // Readiness depends on no other service: while one is down, the gateway still serves what the others can answer, and for the rest a
+  // 503 that says when to retry. Taking all of its replicas out of rotation at once would only make it refuse connections.
   const operations = starting.use(await startOperationsServer({ host: config.listenHost, port: config.metricsPort, metrics, readiness: {} }));
   const broker = starting.use(connectBroker({ url: config.natsUrl, name: 'gateway', logger, metrics }));
   const credentials = starting.use(openCredentials({ files: config.tlsFiles, logger, metrics }));
@@ -62,7 +62,7 @@ export async function createGatewayService(config: Config, overrides: { logger?:
   };
 }
 
-/** A revoked key is dropped at once. What was published while NATS was away is lost, so after that everything is asked again. */
+/** A revoked key is evicted at once. Revocations published while NATS was down are lost, so after a reconnect everything is evicted. */
 function listenForChanges(broker: ReturnType<typeof connectBroker>, keyRing: KeyRing): void {
   broker.listen(events.apiKeyRevoked, ({ keyHash }) => keyRing.forgetKey(keyHash));
   broker.listen(events.crmChanged, ({ crmId }) => keyRing.forgetCrm(crmId));

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Fault, RequestError } from './problem.ts';
 import { escapePointer } from './validation.ts';
 
-/** The parts of a schema that say which fields there are. */
+/** The parts of a schema that define which fields exist. */
 interface Schema {
   properties?: Record<string, Schema>;
   items?: Schema;
@@ -14,7 +14,7 @@ interface Schema {
 /** A body of 1 MiB can hold a hundred thousand unknown fields. */
 const maxFaults = 1_000;
 
-/** Refuses unknown parameters and fields, which are otherwise ignored, for clients that send `Prefer: handling=strict` (RFC 7240). */
+/** Rejects unknown parameters and fields, which are otherwise ignored, for clients that send `Prefer: handling=strict` (RFC 7240). */
 export function offerStrictHandling(scope: FastifyInstance): void {
   scope.addHook('preValidation', (request, reply, done) => {
     const { prefer } = request.headers;
@@ -30,7 +30,7 @@ export function offerStrictHandling(scope: FastifyInstance): void {
   });
 }
 
-/** Of several preferences with the same name the first counts (RFC 7240 section 2). */
+/** If a preference is repeated, the first one counts (RFC 7240 section 2). */
 export function prefersStrictHandling(header: string | string[]): boolean {
   const preferences = [header].flat().join(',').split(',').map((preference) => preference.split(';', 1)[0]!.replaceAll(/[\s"]/g, '').toLowerCase());
   return preferences.find((preference) => preference.split('=', 1)[0] === 'handling') === 'handling=strict';
@@ -40,12 +40,12 @@ function unknownParameters(query: object, schema: Schema = {}): string[] {
   return Object.keys(query).filter((name) => !Object.hasOwn(schema.properties ?? {}, name));
 }
 
-/** JSON pointers to the fields that the schema does not know. What is inside of such a field is not looked at. */
+/** JSON pointers to the fields that the schema does not know. The contents of such a field are not checked. */
 function unknownFields(value: unknown, schema: Schema, pointer: string): string[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return schema.items === undefined ? [] : value.flatMap((each, index) => unknownFields(each, schema.items!, `${pointer}/${index}`));
   const properties = propertiesOf(value as Record<string, unknown>, schema);
-  // Anything may be in this object.
+  // This object may have any fields.
   if (properties === undefined) return [];
   return Object.entries(value).flatMap(([name, each]) => {
     const path = `${pointer}/${escapePointer(name)}`;
@@ -53,7 +53,7 @@ function unknownFields(value: unknown, schema: Schema, pointer: string): string[
   });
 }
 
-/** Of a body of one of two kinds, those of its kind and the field that tells them apart, as null in it means that it is absent. */
+/** For a body of one of two kinds: the fields of its kind, and the field that distinguishes them, because null in it means that it is absent. */
 function propertiesOf(value: Record<string, unknown>, schema: Schema): Record<string, Schema> | undefined {
   if (schema.if === undefined) return schema.properties;
   const [field = ''] = schema.if.required;

@@ -4,12 +4,12 @@ import type { TSchema } from 'typebox';
 import { type FieldFormat, formats } from './fields.ts';
 import { type Fault, invalidRequest, RequestError } from './problem.ts';
 
-/** The most elements of any list in a request. */
+/** The maximum number of elements of any list in a request. */
 export const maxListLength = 500;
 
-/** Judges what the client sent as it is: all faults at once, nothing removed, nothing converted. */
+/** Validates the request exactly as the client sent it: reports all faults at once, removes nothing, converts nothing. */
 const bodyAjv = createAjv(false);
-/** Everything in an address is a text: `true`, `false` and numbers in it are read as such. */
+/** Everything in an address is a string: `true`, `false` and numbers are parsed from it. */
 const addressAjv = createAjv(true);
 
 function createAjv(coerceTypes: boolean): Ajv {
@@ -29,7 +29,7 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
   };
 };
 
-/** A list that is too long is refused before its elements are looked at: a body of 1 MiB must not produce a hundred thousand errors. */
+/** A list that is too long is rejected before its elements are checked: a body of 1 MiB must not produce a hundred thousand errors. */
 function findOversizedLists(data: unknown): FastifySchemaValidationError[] {
   if (typeof data !== 'object' || data === null) return [];
   return Object.entries(data).flatMap(([name, value]) =>
@@ -39,13 +39,13 @@ function findOversizedLists(data: unknown): FastifySchemaValidationError[] {
   );
 }
 
-/** Turns the findings of a schema into one error. Of several faults of one field the first is named. */
+/** Turns the findings of a schema into one error. If a field has several faults, the first is reported. */
 export function toRequestError(errors: FastifySchemaValidationError[], part: string): RequestError {
   // The only header with a schema. It is neither in the body nor in the address, so the detail names it.
   if (part === 'headers') return new RequestError('idempotency_key.invalid');
   const faults = new Map<string, Fault>();
   for (const error of errors) {
-    // The verdict of an if/then/else as a whole; the faults within are listed for themselves.
+    // The result of an if/then/else as a whole; the faults within it are listed individually.
     if (error.keyword === 'if') continue;
     const pointer = pointerOf(error);
     if (faults.has(pointer)) continue;

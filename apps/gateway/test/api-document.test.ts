@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 describe('the API document', () => {
-  it('is OpenAPI 3.1 and says where and with which key', () => {
+  it('is OpenAPI 3.1 and names the server and the header with the key', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: 'https://scheduling.test' }], security: [{ clientId: [] }] });
   });
 
@@ -26,7 +26,7 @@ describe('the API document', () => {
     expect(documented).toContain('DELETE /crms/{crmId}/provider/{providerRef}/appointments/withoutNotification');
   });
 
-  it('says of every operation how it fails', () => {
+  it('lists the errors of every operation', () => {
     for (const operations of Object.values(document.paths)) {
       for (const { operationId, responses } of Object.values(operations)) {
         for (const status of [400, 401, 403, 429, 500, 503]) {
@@ -36,7 +36,7 @@ describe('the API document', () => {
     }
   });
 
-  it('offers the optional Idempotency-Key for every POST, with its refusals, and for nothing else', () => {
+  it('offers the optional Idempotency-Key for every POST, with its error codes, and for nothing else', () => {
     for (const operations of Object.values(document.paths)) {
       for (const [method, { operationId, parameters = [], responses }] of Object.entries(operations)) {
         const header = parameters.find(({ name }) => name === 'idempotency-key');
@@ -49,7 +49,7 @@ describe('the API document', () => {
     }
   });
 
-  it('requires the nullable fields of an answer, without the default by which the serializer completes them', () => {
+  it('requires the nullable fields of a response, without the default that the serializer fills in', () => {
     const { schemas } = document.components;
     expect(schemas['User']).toMatchObject({ required: expect.arrayContaining(['firstName']), properties: { firstName: { type: ['string', 'null'] } } });
     expect(gateway.document.includes('"default":null')).toBe(false);

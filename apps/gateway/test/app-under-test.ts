@@ -24,7 +24,7 @@ export interface Document {
   components: { schemas: Record<string, unknown> };
 }
 
-/** The HTTP surface without a port, and without services behind it. */
+/** The HTTP surface without a port and without any services. */
 export async function createAppUnderTest(): Promise<AppUnderTest> {
   const nowhere = '127.0.0.1:1';
   const clients = createClients({ identityAddress: nowhere, calendarAddress: nowhere, customerAddress: nowhere }, { metrics: createMetrics('gateway') });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayUnderTest, type GatewayWithKeys, startGateway, startGatewayWithKeys } from './gateway-under-test.ts';
 
 const total = 3_000;
-/** All of a series are made within the 2 s of one request. */
+/** All appointments of a series are created within the 2 s of one request. */
 const perSeries = 200;
 const provider = '/crms/one/provider/p';
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
       series_data: { from: `${day}T00:00`, to: `${day}T03:20`, raster: 1 },
       resourceReference: 'r',
       productReference: 'x',
-      // Enough that a list does not fit in the buffers between calendar and client.
+      // Enough appointments that a list does not fit in the buffers between calendar and client.
       description: 'd'.repeat(1_000),
     });
   }
@@ -88,21 +88,21 @@ describe('the list of appointments', () => {
     expect(paged).toEqual(all);
   });
 
-  it('is an empty array when nothing is found, and a problem when the provider is not', async () => {
+  it('is an empty array if nothing is found, and a problem if the provider does not exist', async () => {
     expect(await (await list('?productRef=other')).text()).toBe('[]');
     const response = await fetch(`${gateway.url}/crms/one/provider/absent/appointments`, { headers: { 'x-service-client-id': keys.key } });
     expect(await response.json()).toMatchObject({ status: 404, code: 'provider.not_found' });
   });
 
-  it('holds nobody up while its readers are slow', async () => {
+  it('blocks no other request while its readers are slow', async () => {
     const readers = await Promise.all(Array.from({ length: 10 }, openList));
     for (const reader of readers) reader.pause();
-    // Paused readers would hold it up for ever.
+    // Paused readers would hold it up forever.
     await eventually(async () => expect((await list('?limit=1')).status).toBe(200));
     for (const reader of readers) reader.destroy();
   });
 
-  it('ends in a broken answer when the calendar dies within it, and in 503 afterwards', async () => {
+  it('ends in a broken response if the calendar dies during it, and in 503 afterwards', async () => {
     const reader = await openList();
     reader.pause();
     process.kill(calendar.pid, 'SIGKILL');

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** What Chromium sends for a page. */
+/** The headers that Chromium sends for a page. */
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 
 interface Answer {
@@ -20,7 +20,7 @@ interface Answer {
   body: string;
 }
 
-/** Not `fetch`, which always sends an Accept. */
+/** Not `fetch`, which always sends an Accept header. */
 function ask(path: string, accept?: string, method = 'GET'): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   request(gateway.url + path, { method, headers: { 'x-request-id': 'r', ...(accept !== undefined && { accept }) } }, (response) => {
@@ -38,7 +38,7 @@ function linksOf(html: string): string[] {
 }
 
 describe('a browser', () => {
-  it.each(['/', '/?from=mail'])('sees at %s what this is, with links to the documentation', async (root) => {
+  it.each(['/', '/?from=mail'])('sees an introduction at %s, with links to the documentation', async (root) => {
     const { status, type, policy, body } = await ask(root, browser);
     expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
     expect(policy).toContain("default-src 'none'");
@@ -47,14 +47,14 @@ describe('a browser', () => {
     for (const link of linksOf(body)) expect((await ask(link.replace('/booking', ''))).status).toBe(200);
   });
 
-  it('sees a page where there is nothing', async () => {
+  it('sees a page at an unknown address', async () => {
     const { status, type, policy, body } = await ask('/no/where', browser);
     expect([status, type]).toEqual([404, 'text/html; charset=utf-8']);
     expect(policy).toContain("default-src 'none'");
     expect(linksOf(body)).toEqual(['/booking/']);
   });
 
-  it('gets every page with the same head but for its title, and with the same policy', async () => {
+  it('gets every page with the same head except for the title, and with the same policy', async () => {
     const pages = [await ask('/', browser), await ask('/no/where', browser), await ask('/verify-email?token=unknown', browser)];
     const heads = pages.map(({ body }) => /<head>.*<\/head>/s.exec(body)![0].replace(/<title>.+<\/title>/, ''));
     expect(new Set(heads).size).toBe(1);
@@ -66,7 +66,7 @@ describe('an API client', () => {
   const problem = '{"type":"about:blank","title":"Not Found","status":404,"detail":"There is nothing at this address.","instance":"r","code":"route.not_found"}';
 
   it.each([undefined, '*/*', 'application/json', 'application/json, text/plain, */*', 'application/problem+json, text/html'])(
-    'that accepts %s sees a problem where there is nothing, at the root too',
+    'that accepts %s gets a problem at an unknown address, even at the root',
     async (accept) => {
       for (const path of ['/', '/no/where']) {
         expect(await ask(path, accept)).toEqual({ status: 404, type: 'application/problem+json; charset=utf-8', policy: undefined, body: problem });
@@ -78,7 +78,7 @@ describe('an API client', () => {
     { method: 'POST', path: '/' },
     { method: 'DELETE', path: '/no/where' },
     { method: 'GET', path: '/crms/one/no/where' },
-  ])('sees a problem at $method $path whatever it accepts', async ({ method, path }) => {
+  ])('gets a problem at $method $path whatever it accepts', async ({ method, path }) => {
     expect(await ask(path, browser, method)).toMatchObject({ status: 404, body: problem });
   });
 });
@@ -91,7 +91,7 @@ describe('the documentation', () => {
     expect((await ask(script!)).body).toContain('(prefers-color-scheme: dark)');
   });
 
-  it('leaves the files of the page as they are', async () => {
+  it('leaves the files of the page unchanged', async () => {
     expect((await ask('/docs/static/oauth2-redirect.html', browser)).body).toContain('oauth2-redirect.js');
   });
 
@@ -99,12 +99,12 @@ describe('the documentation', () => {
     expect((await ask('/docs/static/swagger-initializer.js')).body).not.toMatch(/"?persistAuthorization"?:\s*true/);
   });
 
-  it('links to the document, which has no such link itself', async () => {
+  it('links to the document, which does not contain such a link itself', async () => {
     expect(JSON.parse((await ask('/docs/json')).body)).toMatchObject({ externalDocs: { url: '../openapi.json' } });
     expect(JSON.parse((await ask('/openapi.json')).body)).not.toHaveProperty('externalDocs');
   });
 
-  it('comes from the gateway alone', async () => {
+  it('loads everything from the gateway', async () => {
     const { body, policy } = await ask('/docs', browser);
     expect(policy).toContain("default-src 'self'");
     for (const link of linksOf(body)) expect(link).toMatch(/^\/docs\/static\//);

@@ -6,7 +6,7 @@ import { requestErrors } from '../src/request-errors.ts';
 import { codesByOperation, createAppUnderTest, type Document } from './app-under-test.ts';
 import { errorTable, errorTableSection, interfaceDocument } from './error-table.ts';
 
-/** As the comments of the RPCs write them (ADR 4). */
+/** In the form that the comments of the RPCs use (ADR 4). */
 const grpcStatus: Record<DomainCategory, string> = {
   invalid: 'INVALID_ARGUMENT',
   unauthenticated: 'UNAUTHENTICATED',
@@ -20,11 +20,11 @@ const grpcStatus: Record<DomainCategory, string> = {
 
 const protoFolder = join(import.meta.dirname, '../../../proto');
 
-/** Every code that a comment names, with the status that it names before it. */
+/** Every code that a comment names, with the status that precedes it. */
 const commented = globSync('**/*.proto', { cwd: protoFolder }).flatMap((file) => readComments(readFileSync(join(protoFolder, file), 'utf8')));
 
 interface Comment {
-  /** Undefined for a comment of something else than an RPC. */
+  /** Undefined for a comment on anything but an RPC. */
   rpc: string | undefined;
   status: string;
   code: string;
@@ -40,13 +40,13 @@ function readComments(proto: string): Comment[] {
 }
 
 describe('the comments of the RPCs', () => {
-  it('name only codes that there are, each with the status of its category', () => {
+  it('name only existing codes, each with the status of its category', () => {
     expect(commented.length).toBeGreaterThan(50);
     const categoryOf = (code: string): DomainCategory | undefined => errorCodes[code as ErrorCode]?.category;
     expect(commented.filter(({ code, status }) => categoryOf(code) === undefined || grpcStatus[categoryOf(code)!] !== status)).toEqual([]);
   });
 
-  it('name every code but those that the gateway refuses with itself, those of any RPC, and what is busy or away', () => {
+  it('name every code except those of the gateway itself, those of any RPC, and those for busy or unavailable', () => {
     const named = new Set(commented.map(({ code }) => code));
     const unnamed = Object.entries(errorCodes).filter(([code, { category }]) => !named.has(code) && category !== 'unavailable');
     expect(unnamed.map(([code]) => code).sort()).toEqual(['crm.forbidden', 'key.missing', 'text.invalid']);
@@ -55,15 +55,15 @@ describe('the comments of the RPCs', () => {
 
 describe('the codes that the API document lists for an operation', () => {
   const sharedByAll = new Set([...Object.keys(requestErrors), 'key.missing', 'key.invalid', 'crm.forbidden', 'service.unavailable', 'idempotency_key.in_flight', 'idempotency_key.reused']);
-  /** The RPCs behind an operation that has another name, or more than one. */
+  /** The RPCs of an operation that has a different name, or uses more than one. */
   const rpcsOf: Record<string, string[]> = {
     createAppointment: ['CreateAppointment', 'CreateSeries'],
     deleteAppointmentsWithoutNotification: ['DeleteAppointments'],
   };
-  /** What never reaches a client: interface 4.4 answers 204, and the gateway checks that one of the two is named. */
+  /** Codes that never reach a client: interface 4.4 answers 204, and the gateway checks that one of the two is named. */
   const keptBack: Record<string, string[]> = { getCustomer: ['customer.not_found'], deleteAppointmentsWithoutNotification: ['appointment.invalid'] };
 
-  it('are those of the RPCs behind it', async () => {
+  it('are those of the RPCs that it calls', async () => {
     await using gateway = await createAppUnderTest();
     const operations = codesByOperation(JSON.parse(gateway.document) as Document);
     expect(operations.size).toBeGreaterThan(20);
@@ -78,7 +78,7 @@ describe('the codes that the API document lists for an operation', () => {
     expect(listed).toEqual(expected);
   });
 
-  it('name what is away only as service.unavailable', async () => {
+  it('use only service.unavailable for whatever is unavailable', async () => {
     await using gateway = await createAppUnderTest();
     const codes = new Set([...codesByOperation(JSON.parse(gateway.document) as Document).values()].flat());
     expect([...codes].filter((code) => errorCodes[code as ErrorCode]?.category === 'unavailable')).toEqual(['service.unavailable']);

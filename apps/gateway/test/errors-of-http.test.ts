@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** Sends bytes as they are and reads the answer until the gateway closes the connection. */
+/** Sends raw bytes and reads the response until the gateway closes the connection. */
 async function sendRaw(bytes: string): Promise<{ status: number; head: string; problem: Record<string, unknown> }> {
   const socket = connect(gateway.port, '127.0.0.1');
   let answer = '';
@@ -21,7 +21,7 @@ async function sendRaw(bytes: string): Promise<{ status: number; head: string; p
   return { status: Number(head.split(' ')[1]), head: head.toLowerCase(), problem: JSON.parse(body) as Record<string, unknown> };
 }
 
-describe('what never becomes a request', () => {
+describe('input that never becomes a request', () => {
   it.each([
     { name: 'a request without a host', bytes: 'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n', status: 400, code: 'request.malformed' },
     { name: 'another version of HTTP', bytes: 'GET /livez HTTP/3.7\r\nHost: x\r\n\r\n', status: 505, code: 'request.unsupported_version' },
@@ -69,7 +69,7 @@ describe('addresses and methods', () => {
     { method: 'GET', path: '/crms/one/provider/p/appointments/withoutNotification', allow: 'DELETE' },
     { method: 'POST', path: '/livez', allow: 'GET, HEAD' },
     { method: 'DELETE', path: '/openapi.json', allow: 'GET, HEAD' },
-  ])('answers $method $path with 405 and what is allowed', async ({ method, path, allow }) => {
+  ])('answers $method $path with 405 and the allowed methods', async ({ method, path, allow }) => {
     const response = await fetch(gateway.url + path, { method });
     expect(response.status).toBe(405);
     expect(response.headers.get('allow')).toBe(allow);
@@ -87,21 +87,21 @@ describe('addresses and methods', () => {
 });
 
 describe('the request id', () => {
-  it.each(['my-id-1', 'a'.repeat(128)])('is taken over when it is sane', async (id) => {
+  it.each(['my-id-1', 'a'.repeat(128)])('is taken over if it is valid', async (id) => {
     const response = await fetch(`${gateway.url}/nowhere`, { headers: { 'x-request-id': id } });
     expect(response.headers.get('x-request-id')).toBe(id);
     expect(await response.json()).toMatchObject({ instance: id });
   });
 
-  it.each(['a'.repeat(129), 'with space', 'ümlaut'])('is replaced when it is not', async (id) => {
+  it.each(['a'.repeat(129), 'with space', 'ümlaut'])('is replaced if it is not', async (id) => {
     const response = await fetch(`${gateway.url}/nowhere`, { headers: { 'x-request-id': id } });
     expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
 
 describe('while the services are down', () => {
-  // Tried once more: a machine that stalls is no breach of the rule.
-  it('answers 503 with Retry-After within 2 s, and names nothing inside', { retry: 1 }, async () => {
+  // Retried once: a machine that stalls does not break the rule.
+  it('answers 503 with Retry-After within 2 s, and reveals no internals', { retry: 1 }, async () => {
     const startedAtMs = performance.now();
     const response = await fetch(`${gateway.url}/crms/one/user/x`, { headers: { 'x-service-client-id': 'a key' } });
     expect(performance.now() - startedAtMs).toBeLessThan(2_000);
@@ -133,7 +133,7 @@ describe('while the services are down', () => {
     expect(await response.json()).toMatchObject({ code: 'key.missing' });
   });
 
-  it('shows a page when a verification link cannot be looked at', async () => {
+  it('shows a page if a verification link cannot be checked', async () => {
     const response = await fetch(`${gateway.url}/verify-email?token=t`, { headers: { 'accept-language': 'fr, de-AT;q=0.8, en' } });
     expect(response.status).toBe(503);
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');

@@ -12,10 +12,10 @@ export interface GatewayUnderTest extends AsyncDisposable {
   url: string;
 }
 
-/** Nothing listens there. */
+/** Nothing listens on this address. */
 const nowhere = '127.0.0.1:1';
 
-/** The gateway as it runs in production, on free ports. Services that are not named do not answer. */
+/** The gateway as it runs in production, on free ports. Services that are not given are unreachable. */
 export async function startGateway(settings: Record<string, string> = {}): Promise<GatewayUnderTest> {
   const config = readConfig({
     LISTEN_HOST: '127.0.0.1',

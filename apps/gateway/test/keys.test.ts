@@ -18,16 +18,16 @@ async function codeOf(response: Response): Promise<string> {
 }
 
 describe('a key', () => {
-  it('opens its CRM', async () => {
+  it('grants access to its CRM', async () => {
     expect(await codeOf(await ask(gateway.key))).toBe('user.not_found');
   });
 
-  it.each(['unknown', 'x'.repeat(2_000), `${'a'.repeat(30)}, ${'b'.repeat(30)}`])('that nobody issued is refused', async (key) => {
+  it.each(['unknown', 'x'.repeat(2_000), `${'a'.repeat(30)}, ${'b'.repeat(30)}`])('that was never issued is rejected', async (key) => {
     const response = await ask(key);
     expect([response.status, await codeOf(response)]).toEqual([401, 'key.invalid']);
   });
 
-  it('of another CRM is refused in the same words, whether the CRM exists or not', async () => {
+  it('of another CRM is rejected with the same message, whether the CRM exists or not', async () => {
     const withoutId = async (response: Response) => {
       const { instance: _, ...problem } = (await response.json()) as Record<string, unknown>;
       return { status: response.status, problem };
@@ -37,7 +37,7 @@ describe('a key', () => {
     expect(await withoutId(await ask(gateway.key, 'absent'))).toEqual(foreign);
   });
 
-  it('is checked before the body is looked at', async () => {
+  it('is checked before the body', async () => {
     const response = await fetch(`${gateway.url}/crms/two/user`, {
       method: 'POST',
       headers: { 'x-service-client-id': gateway.key, 'content-type': 'application/json' },
@@ -46,7 +46,7 @@ describe('a key', () => {
     expect(response.status).toBe(403);
   });
 
-  it('stops working at once when it is revoked, although it was remembered', { retry: 1 }, async () => {
+  it('stops working immediately when it is revoked, although it was cached', { retry: 1 }, async () => {
     const { key, apiKey } = await gateway.admin.createKey({ crmId: 'one' });
     expect((await ask(key)).status).toBe(404);
     await gateway.admin.revokeKey({ prefix: apiKey!.prefix });
@@ -61,7 +61,7 @@ describe('a key', () => {
 });
 
 describe('the rate limit', () => {
-  it('refuses what is past it, and says when to come back', async () => {
+  it('rejects requests beyond it, and says when to retry', async () => {
     await gateway.admin.createCrm({ crmId: 'limited', requestsPerMinute: 2 });
     const { key } = await gateway.admin.createKey({ crmId: 'limited' });
     const first = await ask(key, 'limited');
@@ -75,7 +75,7 @@ describe('the rate limit', () => {
     expect(await codeOf(refused)).toBe('rate.limited');
   });
 
-  it('follows a change of the CRM', async () => {
+  it('follows a change of the settings of its CRM', async () => {
     await gateway.admin.updateCrm({ crmId: 'limited', requestsPerMinute: 3 });
     const { key } = await gateway.admin.createKey({ crmId: 'limited' });
     const limitSeen = async () => (await ask(key, 'limited')).headers.get('ratelimit-policy');
@@ -89,7 +89,7 @@ describe('the rate limit', () => {
   });
 });
 
-it('answers 503 for a key that it does not remember while identity is down, and 503 for the rest of one that it does', async () => {
+it('answers 503 for a key that is not cached while identity is down, and 503 for everything that needs identity with a cached one', async () => {
   const { key: unseen } = await gateway.admin.createKey({ crmId: 'one' });
   expect((await ask(gateway.key)).status).toBe(404);
   await gateway.identity[Symbol.asyncDispose]();
@@ -97,7 +97,7 @@ it('answers 503 for a key that it does not remember while identity is down, and 
     const response = await ask(key);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
   }
-  // The remembered key still opens what needs no identity.
+  // The cached key still grants access to whatever does not need identity.
   const response = await fetch(`${gateway.url}/crms/one/user`, { method: 'POST', headers: { 'x-service-client-id': gateway.key } });
   expect(response.status).toBe(400);
 });

@@ -14,7 +14,7 @@ const slot = { resourceReference: 'r', end: '2030-01-01T10:00', raster: 30, defa
 const single = { reference: 'a', start: '2030-01-01T09:00', end: '2030-01-01T10:00', resourceReference: 'r', productReference: 'p' };
 const span = { from: '2030-01-01T09:00', to: '2030-01-01T10:00', raster: 30 };
 
-/** A body that is right for every POST that has one. */
+/** A body that is valid for every POST that has one. */
 const posts = [
   { path: '/crms/one/user', body: { reference: 'u@x', email: 'u@x.example', username: 'u', lastName: 'L' } },
   { path: '/crms/one/account', body: { ownerReference: 'u@x', accountReference: 'a@x', branch: 'misc' } },
@@ -29,7 +29,7 @@ const posts = [
 ];
 
 describe('a request', () => {
-  it('is told of all wrong fields at once', async () => {
+  it('gets all invalid fields reported at once', async () => {
     const timeslots = Array.from({ length: 500 }, () => ({ ...slot, end: 'x', raster: 0 }));
     const { problem } = await gateway.send('POST', '/crms/one/provider/p/timeslots', { timeslots });
     expect(problem.errors).toHaveLength(1_000);
@@ -40,7 +40,7 @@ describe('a request', () => {
     { name: 'timeslots', path: '/crms/one/provider/p/timeslots', body: { timeslots: Array.from({ length: 501 }, () => 0) } },
     { name: 'participations', path: '/crms/one/provider/p/appointments', body: { ...single, participations: Array.from({ length: 501 }, () => 0) } },
     { name: 'timeslots', path: '/crms/one/provider/p/timeslots', body: { timeslots: Array.from({ length: 400_000 }, () => 0) } },
-  ])('with too many $name is refused for that alone', async ({ name, path, body }) => {
+  ])('with too many $name is rejected for that alone', async ({ name, path, body }) => {
     const { status, problem } = await gateway.send('POST', path, body);
     expect({ status, errors: problem.errors }).toEqual({
       status: 400,
@@ -48,12 +48,12 @@ describe('a request', () => {
     });
   });
 
-  it('with no timeslots is refused', async () => {
+  it('with no timeslots is rejected', async () => {
     const { problem } = await gateway.send('POST', '/crms/one/provider/p/timeslots', { timeslots: [] });
     expect(problem.errors).toEqual([{ pointer: '/timeslots', detail: 'must not be empty' }]);
   });
 
-  it('may have fields that nobody knows', async () => {
+  it('may have unknown fields', async () => {
     const { problem } = await gateway.send('POST', '/crms/one/account', {
       ownerReference: 'nobody@x',
       accountReference: 'unheard-of@x',
@@ -69,18 +69,18 @@ describe('a request', () => {
     { query: 'from=2030-01-01T10:00&to=2030-01-02T10:00&limit=0', parameters: ['limit'] },
     { query: 'from=2030-01-01T10:00&to=2030-01-02T10:00&limit=1.5', parameters: ['limit'] },
     { query: 'from=2030-01-01T10:00&from=2030-01-01T11:00&to=2030-01-02T10:00', parameters: ['from'] },
-  ])('with the query "$query" is told of the parameters', async ({ query, parameters }) => {
+  ])('with the query "$query" gets its invalid parameters reported', async ({ query, parameters }) => {
     const { status, problem } = await gateway.send('GET', `/crms/one/provider/p/resource/r/timeslots?${query}`);
     expect(status).toBe(400);
     expect(problem.errors!.map((error) => ('parameter' in error ? error.parameter : error))).toEqual(parameters);
   });
 
-  it.each(['1', 'yes', '', 'TRUE'])('with the flag "%s" is refused', async (flag) => {
+  it.each(['1', 'yes', '', 'TRUE'])('with the flag "%s" is rejected', async (flag) => {
     const { problem } = await gateway.send('GET', `/crms/one/provider/p/appointments?includeArchived=${flag}`);
     expect(problem.errors).toEqual([{ parameter: 'includeArchived', detail: 'must be true or false' }]);
   });
 
-  it('is told which types it should have, in the words of JSON', async () => {
+  it('gets the expected types reported in the terms of JSON', async () => {
     const { problem } = await gateway.send('POST', '/crms/one/provider/p/appointments', {
       ...single,
       reference: 5,
@@ -102,12 +102,12 @@ describe('a request', () => {
     });
   });
 
-  it('to delete is told when body and query differ', async () => {
+  it('to delete is rejected if body and query differ', async () => {
     const { problem } = await gateway.send('DELETE', '/crms/one/provider/p/appointments?appointmentReference=a', { appointmentReference: 'b' });
     expect(problem.errors).toEqual([{ pointer: '/appointmentReference', detail: 'has different values in the body and the query' }]);
   });
 
-  it('to delete says what to delete', async () => {
+  it('to delete must say what to delete', async () => {
     for (const [path, body] of [
       ['/crms/one/provider/p/appointments', undefined],
       ['/crms/one/provider/p/appointments/withoutNotification', {}],
@@ -138,7 +138,7 @@ describe('a request', () => {
   });
 
   it.each(['a/b?c#d%e f', '%2F', '100%25', 'größe', '\u{1f600}'.repeat(253), '..', ';a=b'])(
-    'reaches the service with the reference %s as it is',
+    'reaches the service with the reference %s unchanged',
     async (reference) => {
       const user = { reference: `${reference}@x`, email: `${crypto.randomUUID()}@x.example`, username: crypto.randomUUID(), lastName: 'L' };
       await gateway.send('POST', '/crms/one/user', user);
@@ -164,7 +164,7 @@ describe('an Idempotency-Key', () => {
     ['with a space', 'two words'],
     ['with a tab', 'two\twords'],
     ['with other than ASCII characters', 'schl\u00fcssel'],
-  ])('%s is refused by every POST', async (_, key) => {
+  ])('%s is rejected by every POST', async (_, key) => {
     for (const { path, body } of posts) {
       const response = await send(path, key, body);
       expect(await response.json(), path).toMatchObject({
@@ -180,7 +180,7 @@ describe('an Idempotency-Key', () => {
     expect(await (await send('/crms/one/account', key, account)).json()).toMatchObject({ code: 'account.owner_not_found' });
   });
 
-  it('given twice is refused', async () => {
+  it('given twice is rejected', async () => {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const headers = { 'x-service-client-id': gateway.key, 'content-type': 'application/json', 'idempotency-key': ['a', 'b'] };
       request(`${gateway.url}/crms/one/account`, { method: 'POST', headers }, resolve).on('error', reject).end(JSON.stringify(posts[1]!.body));

@@ -4,7 +4,7 @@ import { dataDirOf, repositoryRoot, UsageError } from './config.ts';
 import { databaseServices } from './service-table.ts';
 import { readStackFile } from './stack-file.ts';
 
-/** `npm run admin`: the admin command, which reads addresses from its environment. When none is there, those of the running stack are put there. */
+/** `npm run admin`: runs the admin command, which reads addresses from its environment. If none is set, those of the running stack are used. */
 const addressVariables = ['PUBLIC_URL', 'NATS_URL', 'SMTP_URL', ...databaseServices.map(addressVariable)];
 const args = process.argv.slice(2);
 

@@ -1,7 +1,7 @@
 import { styler } from './reporter.ts';
 import type { StackInfo } from './stack-file.ts';
 
-/** What a person wants to know when everything is running. */
+/** What a user wants to know once everything is running. */
 export function readyBanner(info: StackInfo, warnings: readonly string[], stream: NodeJS.WriteStream): string {
   const style = styler(stream);
   const rows: [string, string][] = [
@@ -29,7 +29,7 @@ export function readyBanner(info: StackInfo, warnings: readonly string[], stream
   ].join('\n');
 }
 
-/** Returns 201, and 200 when it is pasted again. */
+/** Returns 201, or 200 if it is pasted again. */
 export function firstRequest({ gateway, crmId, apiKey }: StackInfo): string {
   const user = { reference: 'ada@demo', email: 'ada@example.com', username: 'ada', lastName: 'Lovelace' };
   return `curl -i ${gateway}/crms/${crmId}/user -H 'X-SERVICE-CLIENT-ID: ${apiKey}' -H 'Content-Type: application/json' -d '${JSON.stringify(user)}'`;

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 
 const usageExitCode = 2;
 
-/** A command without subcommands: shows its help when asked for it, and ends with code 2 on an argument that it does not know. */
+/** A command without subcommands: prints its help on request, and exits with code 2 on an unknown argument. */
 export function createCommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)

@@ -7,7 +7,7 @@ describe('readSettings', () => {
     expect(readSettings({ fresh: false }, {})).toMatchObject({ port: 8080, dataDir: join(repositoryRoot, '.data'), fresh: false, logLevel: 'info', given: { databases: {} } });
   });
 
-  it('takes what is given and hands on nothing else of the environment', () => {
+  it('reads the given values and passes on nothing else from the environment', () => {
     const settings = readSettings({ fresh: true }, {
       SCHEDULING_PORT: '9090',
       SCHEDULING_DATA: '/srv/data',
@@ -27,7 +27,7 @@ describe('readSettings', () => {
     });
   });
 
-  it('says what is wrong, with exit code 2', () => {
+  it('reports invalid values, with exit code 2', () => {
     const attempt = (): unknown => readSettings({ fresh: false }, { SCHEDULING_PORT: 'http', NATS_URL: 'localhost' });
     expect(attempt).toThrow(/SCHEDULING_PORT must be[^]*NATS_URL must be/);
     expect(attempt).toThrow(expect.objectContaining({ name: UsageError.name, exitCode: 2 }) as Error);

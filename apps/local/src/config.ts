@@ -4,25 +4,25 @@ import { EnvironmentError, type EnvironmentReader, readEnvironment } from '@sche
 import { databaseServices, type DatabaseService } from './service-table.ts';
 
 export interface Settings {
-  /** The gateway's port; 0 takes a free one. */
+  /** The gateway's port; 0 picks a free one. */
   port: number;
   dataDir: string;
-  /** Begin with empty data. */
+  /** Start with empty data. */
   fresh: boolean;
   logLevel: string;
-  /** Servers that are given: they are used, and none is started in their place. */
+  /** Existing servers to use instead of starting embedded ones. */
   given: {
     databases: Partial<Record<DatabaseService, string>>;
     nats?: string;
     smtp?: string;
   };
-  /** With them the services call each other with mutual TLS; one certificate has the names of all. */
+  /** If given, the services call each other with mutual TLS; one certificate contains the names of all services. */
   certificates?: TlsFiles | undefined;
-  /** What the operating system and the network ask of any process here; handed to the services beside their own settings. */
+  /** Variables that the operating system and the network require of any process; passed to the services in addition to their own settings. */
   inherited: NodeJS.ProcessEnv;
 }
 
-/** Something the person who typed the command can put right; shown without a stack. */
+/** Something the user of the command can fix; shown without a stack trace. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   readonly exitCode: number;

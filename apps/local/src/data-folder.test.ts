@@ -21,7 +21,7 @@ afterEach(async () => {
   await rm(parent, { recursive: true, force: true });
 });
 
-it('stops what a killed command left behind and says so, but nothing that only has the same pid', async () => {
+it('stops and reports the processes that a killed command left behind, but no other process with the same pid', async () => {
   await (await claim()).release();
   const left = await startSleeper();
   const stranger = await startSleeper();
@@ -36,7 +36,7 @@ it('stops what a killed command left behind and says so, but nothing that only h
   await folder.release();
 });
 
-it('waits for a stack that is just stopping', async () => {
+it('waits for a stack that is stopping', async () => {
   await (await claim()).release();
   const other = await startSleeper();
   await leaveRecord({ command: { pid: other.pid, startTime: await processStartTime(other.pid) }, stopping: true });
@@ -45,18 +45,18 @@ it('waits for a stack that is just stopping', async () => {
   await expect(claiming).resolves.toMatchObject({ path });
 });
 
-it('refuses a folder that another stack uses, and names the remedy', async () => {
+it('rejects a folder that another stack uses, and suggests a remedy', async () => {
   const first = await claim();
   await expect(claim()).rejects.toThrow(/is in use by another stack \(process \d+\): stop it, or set SCHEDULING_DATA/);
   await first.release();
 });
 
-it('gives the folder to one of two commands that start at the same time', async () => {
+it('lets only one of two commands that start at the same time use the folder', async () => {
   const claims = await Promise.allSettled([claim(), claim()]);
   expect(claims.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
 });
 
-it('empties only what it knows', async () => {
+it('deletes only files that it knows', async () => {
   const folder = await claim();
   await mkdir(join(path, 'postgres'));
   await writeFile(join(path, 'notes.txt'), 'mine');
@@ -66,7 +66,7 @@ it('empties only what it knows', async () => {
   await folder.release();
 });
 
-it('refuses a folder that holds something else, and leaves it as it was', async () => {
+it('rejects a folder that contains anything else, and leaves it unchanged', async () => {
   await mkdir(path);
   await writeFile(join(path, 'notes.txt'), 'mine');
   await expect(claim()).rejects.toThrow(`${path} is not empty and was not created by this command`);
@@ -74,7 +74,7 @@ it('refuses a folder that holds something else, and leaves it as it was', async 
   await expect(claimDataFolder(join(path, 'notes.txt'), say)).rejects.toThrow(/notes\.txt is not a folder/);
 });
 
-it('names the file when it cannot tell who uses the folder', async () => {
+it('names the file if it cannot determine who uses the folder', async () => {
   await (await claim()).release();
   await writeFile(join(path, 'run.json'), '');
   await expect(claim()).rejects.toThrow(/run\.json is damaged: make sure that no stack is running on this folder, then delete the file/);
@@ -97,7 +97,7 @@ it.each([
       await leaveRecord({ command: { pid: 1, startTime: 'of another command' } });
     },
   ],
-])('stops its processes when the folder was %s, and touches nothing in its place', async (_, replace) => {
+])('stops its processes if the folder was %s, and leaves whatever replaced it untouched', async (_, replace) => {
   const folder = await claim();
   const sleeper = await startSleeper();
   await folder.record('calendar', sleeper.pid);
@@ -111,11 +111,11 @@ it.each([
   expect(await readFile(join(path, 'run.json'), 'utf8').catch(String)).toBe(before);
 });
 
-it('stops its processes when the disk takes no more, and lets no new one run unrecorded', async () => {
+it('stops its processes if the disk is full, and lets no new process run unrecorded', async () => {
   const folder = await claim();
   const sleeper = await startSleeper();
   await folder.record('calendar', sleeper.pid);
-  // What a full disk is for every user, root as well: the draft of the record cannot be written.
+  // Has the effect of a full disk for every user, including root: the draft of the record cannot be written.
   await mkdir(join(path, 'run.json.new'));
   let unrecorded = 0;
   const record = (pid: number): Promise<void> => folder.record('customer', (unrecorded = pid));

@@ -4,30 +4,30 @@ import { processIsAlive, type ProcessIdentity, processStartTime, signalProcess, 
 import { UsageError } from './config.ts';
 import { servers, services, type Unit } from './service-table.ts';
 
-/** Who uses a data folder, and every process that was started for it: what is needed to clean up after a command that was killed. */
+/** The command that uses a data folder, and every process started for it: what is needed to clean up after a killed command. */
 interface RunRecord {
   command: ProcessIdentity;
   stopping: boolean;
   processes: Partial<Record<Unit, ProcessIdentity>>;
 }
 
-/** A data folder that belongs to this command until it is released. */
+/** A data folder that this command holds until it releases it. */
 export interface DataFolder {
   path: string;
   /** Removes all data. */
   empty(): Promise<void>;
-  /** Writes down a process right after it was started, in the place of an earlier one of that name. Once the stack is stopping, ends it. */
+  /** Records a process right after its start, replacing an earlier one of that name. If the stack is already stopping, stops the process. */
   record(unit: Unit, pid: number): Promise<void>;
-  /** Whether the folder was removed or replaced: what is at its path now belongs to somebody else. */
+  /** Whether the folder was removed or replaced: whatever is at its path now is not ours. */
   isLost(): Promise<boolean>;
   /**
-   * Stops every recorded process, whatever has become of the folder: the gateway, then the services, then the servers. From now on no process
-   * is added, and others that want the folder wait for it instead of giving up.
+   * Stops every recorded process, even if the folder was removed or replaced: the gateway, then the services, then the servers. From now on no
+   * process is added, and other commands that want the folder wait for it instead of failing.
    */
   stop(): Promise<void>;
-  /** Ends every recorded process this moment. */
+  /** Kills every recorded process immediately. */
   killProcesses(): void;
-  /** Leaves the folder to the next command. */
+  /** Releases the folder for the next command. */
   release(): Promise<void>;
 }
 
@@ -37,15 +37,15 @@ const marker = '.scheduling-data';
 const runFile = 'run.json';
 const ownEntries = ['postgres', 'postgres.new', 'postgres-password', 'nats', 'inbox', 'logs', 'demo-key', 'stack.json'];
 
-/** A command whose terminal or npm is gone needs this long to notice. */
+/** A command whose terminal or npm process is gone needs this long to notice. */
 const orphanNoticeMs = 3_000;
 const otherStopMs = 15_000;
 const serviceStopMs = 3_000;
 const serverStopMs = 3_000;
 
 /**
- * Takes a data folder for this command, makes it when it does not exist, and stops what an earlier, killed command left running on it.
- * Waits for a command that is just stopping. Throws a UsageError when another stack uses the folder, or when it holds something else.
+ * Claims a data folder for this command, creates it if it does not exist, and stops the processes that an earlier, killed command left running.
+ * Waits for a command that is stopping. Throws a UsageError if another stack uses the folder, or if it contains anything else.
  */
 export async function claimDataFolder(path: string, say: Say): Promise<DataFolder> {
   if (await isUnusedFolder(path)) {
@@ -66,7 +66,7 @@ export async function claimDataFolder(path: string, say: Say): Promise<DataFolde
 
 function ownedFolder(path: string, file: string, record: RunRecord): DataFolder {
   const isLost = async (): Promise<boolean> => {
-    // A record that cannot be read at the moment is not taken for lost.
+    // A record that temporarily cannot be read does not count as lost.
     const present = await readRecord(file).catch(() => record);
     return present === undefined || !isSame(present.command, record.command);
   };
@@ -94,7 +94,7 @@ function ownedFolder(path: string, file: string, record: RunRecord): DataFolder 
     isLost,
     stop: async () => {
       record.stopping = true;
-      // Who cannot be told to wait is told that the folder is in use. That keeps nothing from being stopped.
+      // If this fails, other commands are told that the folder is in use instead of waiting. Everything is stopped all the same.
       await save().catch(() => {});
       await stopAll(record.processes);
     },
@@ -108,7 +108,7 @@ function ownedFolder(path: string, file: string, record: RunRecord): DataFolder 
   };
 }
 
-/** Whether the folder is missing or empty. Throws a UsageError when it holds something else than the data of a stack. */
+/** Whether the folder is missing or empty. Throws a UsageError if it contains anything but the data of a stack. */
 export async function isUnusedFolder(path: string): Promise<boolean> {
   const entries = await readdir(path).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return [];
@@ -141,7 +141,7 @@ async function stopLeftovers({ processes }: RunRecord, say: Say): Promise<void> 
   await stopAll(processes);
 }
 
-/** One process that does not end keeps none of the others from being stopped. */
+/** A process that does not end must not prevent the others from being stopped. */
 async function stopAll(processes: RunRecord['processes']): Promise<void> {
   const left: string[] = [];
   const stop = async (units: readonly Unit[], timeoutMs: number): Promise<void> => {
@@ -162,12 +162,12 @@ async function stopAll(processes: RunRecord['processes']): Promise<void> {
   if (left.length > 0) throw new Error(`These processes did not end: ${left.join(', ')}`);
 }
 
-/** SIGINT is Postgres' fast stop; its SIGTERM would wait for every session. */
+/** SIGINT is Postgres' fast shutdown; on SIGTERM it would wait for every session. */
 function stopSignal(unit: Unit): NodeJS.Signals {
   return unit === 'postgres' ? 'SIGINT' : 'SIGTERM';
 }
 
-/** Postgres takes its backends along on SIGQUIT, and recovers at the next start. */
+/** On SIGQUIT, Postgres also terminates its backends, and recovers at the next start. */
 function killSignal(unit: Unit): NodeJS.Signals {
   return unit === 'postgres' ? 'SIGQUIT' : 'SIGKILL';
 }
@@ -197,7 +197,7 @@ function unlessMissing(error: unknown): undefined {
   if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
 }
 
-/** A link appears whole and only once: of two commands that start at the same time, one takes the folder. */
+/** A link is created atomically, and only once: of two commands that start at the same time, one gets the folder. */
 async function createRecord(file: string, record: RunRecord): Promise<boolean> {
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
@@ -212,7 +212,7 @@ async function createRecord(file: string, record: RunRecord): Promise<boolean> {
   }
 }
 
-/** Removes the record of a command that is gone. Another command may have done so and put its own there in the meantime: that one is put back. */
+/** Removes the record of a dead command. If another command has meanwhile removed it and written its own, that one is restored. */
 async function removeRecord(file: string, expected: RunRecord): Promise<void> {
   const removed = `${file}.${process.pid}.old`;
   await rename(file, removed).catch(unlessMissing);

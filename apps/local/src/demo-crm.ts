@@ -15,8 +15,8 @@ export function createAdminClient(address: string, options?: ClientOptions): Adm
 }
 
 /**
- * Makes sure that the CRM `demo`, which has the default settings, exists and returns an API key of it. The key is kept in
- * `<dataDir>/demo-key`, and a new one is issued only when that one does not work any more.
+ * Ensures that the CRM `demo`, with default settings, exists, and returns an API key for it. The key is stored in
+ * `<dataDir>/demo-key`; a new one is issued only if that one no longer works.
  */
 export async function ensureDemoCrm(admin: AdminClient, dataDir: string): Promise<string> {
   await admin.createCrm({ crmId: demoCrmId, name: 'Demo' }).catch((error: unknown) => {

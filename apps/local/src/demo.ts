@@ -7,7 +7,7 @@ import { readStackFile, type StackInfo } from './stack-file.ts';
 createCommand('npm run demo --', 'Book an appointment step by step on the running stack, and show every request and its response.').parse();
 const output = process.stdout;
 const style = styler(output);
-// Whoever reads the output may have seen enough (`| head`).
+// The reader of the output may close the pipe (`| head`).
 output.on('error', () => process.exit());
 const lineWidth = 100;
 
@@ -50,7 +50,7 @@ function indent(body: unknown): string {
   return text.replaceAll(/^/gm, '     ');
 }
 
-/** JSON in which everything that fits on a line stays on one. */
+/** JSON with everything that fits kept on a single line. */
 function formatJson(value: unknown, indentation: string): string {
   const isList = Array.isArray(value);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

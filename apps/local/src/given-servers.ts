@@ -9,7 +9,7 @@ import type { DatabaseService } from './service-table.ts';
 const timeoutMs = 2_000;
 
 /**
- * Checks the servers that are used in place of the embedded ones, within 2 s. Returns a warning for each that the stack can start without.
+ * Checks the servers that replace the embedded ones, within 2 s. Returns a warning for each server that the stack can start without.
  * Throws a UsageError that names every database that cannot be used.
  */
 export async function checkGivenServers({ databases, nats, smtp }: Settings['given']): Promise<string[]> {
@@ -39,13 +39,13 @@ async function check(variable: string, server: string, attempt: Promise<unknown>
 
 async function query(url: string): Promise<void> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs });
-  // A connection that is lost says so with an event, too.
+  // A lost connection also emits an event.
   client.on('error', () => undefined);
   try {
     await client.connect();
     await client.query('SELECT 1');
   } finally {
-    // Not waited for: a connection that never came about does not end, either.
+    // Not awaited: ending a connection that was never established does not complete.
     void client.end();
   }
 }

@@ -1,25 +1,25 @@
 export interface Interruption {
-  /** Aborts at the first SIGINT, SIGTERM or SIGHUP, and when the parent of this process is gone. */
+  /** Aborts at the first SIGINT, SIGTERM or SIGHUP, or when the parent of this process is gone. */
   stop: AbortSignal;
-  /** Aborts at the second one: somebody does not want to wait. */
+  /** Aborts at the second signal: the user does not want to wait. */
   kill: AbortSignal;
 }
 
-/** Why a command ends that was asked to. */
+/** Why a command ends after an interruption. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
 const parentPollMs = 300;
 
-/** Listens to signals from now on. */
+/** Starts listening for signals. */
 export function listenForInterruption(): Interruption {
   const stop = new AbortController();
   const kill = new AbortController();
   const interrupt = (): void => (stop.signal.aborted ? kill : stop).abort(new Interrupted('interrupted'));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
 
-  // A parent that is killed with SIGKILL passes no signal on; its children get another parent.
+  // A parent killed with SIGKILL passes on no signal; its children get a new parent.
   const parent = process.ppid;
   const watch = setInterval(() => {
     if (process.ppid === parent) return;

@@ -22,7 +22,7 @@ const { fresh = false } = createCommand('npm start --', 'Start the whole service
   .opts<{ fresh?: boolean }>();
 const reporter = createReporter(process.stdout);
 const { stop, kill } = listenForInterruption();
-// After the stack's own listener, which ends its processes.
+// Registered after the stack's own listener, which kills its processes.
 kill.addEventListener('abort', () => setImmediate(() => process.exit(130)));
 
 try {

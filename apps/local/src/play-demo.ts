@@ -13,13 +13,13 @@ export interface DemoAnswer {
   status: number;
   statusText: string;
   durationMs: number;
-  /** Parsed when it is JSON. */
+  /** Parsed if it is JSON. */
   body: unknown;
-  /** When a 503 is to be tried again. */
+  /** When to retry after a 503. */
   retryAfterMs: number | undefined;
 }
 
-/** A mail as the inbox's API shows it, as far as the demo looks at it. */
+/** The fields of a mail in the inbox's API that the demo reads. */
 export interface DemoMail {
   id: string;
   subject: string;
@@ -28,7 +28,7 @@ export interface DemoMail {
   from: { address: string; name: string }[];
 }
 
-/** Hears of every request and its answer. */
+/** Called with every request and its response. */
 export type DemoListener = (request: DemoRequest, answer: DemoAnswer) => void;
 
 export class DemoFailure extends Error {
@@ -37,13 +37,13 @@ export class DemoFailure extends Error {
 
 const requestTimeoutMs = 10_000;
 const mailTimeoutMs = 20_000;
-/** A service that was killed is back before this is over. */
+/** A killed service has restarted by then. */
 const patienceMs = 10_000;
 
 /**
  * Plays setup and booking on a running stack over plain HTTP, as a CRM would: user, account, provider, timeslots, appointment, customer,
- * participation, list. Every run takes references of its own. Returns the confirmation mail, or undefined when the stack has no inbox.
- * Throws a DemoFailure when a request is not answered with 2xx, or no mail arrives.
+ * participation, list. Every run uses new references. Returns the confirmation mail, or undefined if the stack has no inbox.
+ * Throws a DemoFailure if a response is not 2xx, or if no mail arrives.
  */
 export async function playDemo(stack: Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey'>, run: string, listener: DemoListener): Promise<DemoMail | undefined> {
   const customerEmail = `grace-${run}@example.com`;
@@ -128,7 +128,7 @@ function script(run: string, customerEmail: string, day: string): DemoRequest[] 
   ];
 }
 
-/** As any client should: a 503 that says when to try again is tried again. The references make the repetition safe. */
+/** Retries a 503 that says when to retry, as any client should. The references make this safe. */
 async function sendPatiently(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, request: DemoRequest): Promise<DemoAnswer> {
   const deadline = performance.now() + patienceMs;
   for (;;) {

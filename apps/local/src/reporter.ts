@@ -2,17 +2,17 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Says what is going on, to a person at a terminal or to a log. */
+/** Reports progress, to a terminal or to a log. */
 export interface Reporter {
-  /** Runs a step and says that it is done, and how long it took. */
+  /** Runs a step and reports its completion and how long it took. */
   step<T>(label: string, work: () => Promise<T>): Promise<T>;
   note(message: string): void;
   warn(message: string): void;
-  /** Text as it is, for the banner. */
+  /** Prints text unchanged, for the banner. */
   write(text: string): void;
 }
 
-/** Colours where the stream is a terminal and NO_COLOR does not forbid them. */
+/** Uses colours if the stream is a terminal and NO_COLOR is not set. */
 export function styler(stream: NodeJS.WriteStream): (style: Style, text: string) => string {
   return (style, text) => styleText(style, text, { stream });
 }
@@ -21,7 +21,7 @@ const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 const frameMs = 100;
 
 export function createReporter(stream: NodeJS.WriteStream): Reporter {
-  // Whoever read the output may leave (`npm start | head`); the work goes on without words.
+  // The reader of the output may close the pipe (`npm start | head`); the work continues silently.
   stream.on('error', () => {});
   const style = styler(stream);
   const running = new Set<string>();

@@ -5,11 +5,11 @@ export type DatabaseService = (typeof databaseServices)[number];
 export const services = [...databaseServices, 'gateway'] as const;
 export type Service = (typeof services)[number];
 
-/** Those that consume events; the name of a consumer begins with its service's. */
+/** The services that consume events; a consumer's name begins with the name of its service. */
 export const consumingServices = ['calendar', 'customer', 'notification'] as const;
 export type ConsumingService = (typeof consumingServices)[number];
 
-/** What the stack runs besides the services, unless it is given. */
+/** What the stack runs besides the services, unless existing servers are given. */
 export const servers = ['postgres', 'nats', 'inbox'] as const;
 export type Server = (typeof servers)[number];
 
@@ -29,10 +29,10 @@ export interface Surroundings {
   logLevel: string;
 }
 
-/** The address on which everything listens: nothing of a laptop's stack is meant for the network. */
+/** The address on which everything listens: nothing in a local stack should be reachable from the network. */
 export const host = '127.0.0.1';
 
-/** The variables of one service: all that it knows of the world, as in production. */
+/** The environment variables of one service: all of its configuration, as in production. */
 export function serviceEnvironment(service: Service, around: Surroundings): Record<string, string> {
   const { ports } = around;
   const address = (of: Service): string => `${host}:${ports[of].main}`;

@@ -4,22 +4,22 @@ import { UsageError } from './config.ts';
 import { writeAtomically } from './data-folder.ts';
 import type { DatabaseService, Service, Unit } from './service-table.ts';
 
-/** Where everything of a running stack is: for people, scripts, the admin command and the demo. */
+/** The addresses of a running stack: for people, scripts, the admin command and the demo. */
 export interface StackInfo {
   gateway: string;
   docs: string;
-  /** The page with the mails; null when SMTP_URL was given. */
+  /** The web page of the inbox; null if SMTP_URL was given. */
   inbox: string | null;
   smtp: string;
   nats: string;
   databases: Record<DatabaseService, string>;
   crmId: string;
   apiKey: string;
-  /** gRPC addresses (`host:port`); the gateway's is that of its HTTP port. */
+  /** gRPC addresses (`host:port`); for the gateway, that of its HTTP port. */
   services: Record<Service, string>;
-  /** Where each service answers `/livez`, `/readyz` and `/metrics`. */
+  /** Where each service serves `/livez`, `/readyz` and `/metrics`. */
   operations: Record<Service, string>;
-  /** Null for a server that was given. */
+  /** Null for an existing server that was given. */
   pids: Record<Unit, number | null>;
 }
 
@@ -27,7 +27,7 @@ export async function writeStackFile(dataDir: string, info: StackInfo): Promise<
   await writeAtomically(stackFile(dataDir), `${JSON.stringify(info, undefined, 2)}\n`);
 }
 
-/** The stack that runs on this data folder. Throws a UsageError with the remedy when none does. */
+/** The stack that runs on this data folder. Throws a UsageError with a remedy if there is none. */
 export async function readStackFile(dataDir: string): Promise<StackInfo> {
   try {
     return JSON.parse(await readFile(stackFile(dataDir), 'utf8')) as StackInfo;

@@ -13,20 +13,20 @@ import { choosePorts, createServiceRunner } from './start-services.ts';
 import { type Running, supervise } from './supervise.ts';
 
 export interface Stack extends AsyncDisposable {
-  /** Kept true when a process is restarted. */
+  /** Updated when a process is restarted. */
   info: StackInfo;
-  /** What does not work although everything is running. */
+  /** Problems that did not prevent the start. */
   warnings: string[];
   /** Aborts when the data folder was removed or replaced: the databases are gone, so the stack should be stopped. */
   folderLost: AbortSignal;
-  /** Stops everything in order, whatever has become of the data folder; within 10 s. */
+  /** Stops everything in order, even if the data folder was removed or replaced; within 10 s. */
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
-  /** Gives up starting. */
+  /** Cancels the start. */
   signal?: AbortSignal;
-  /** Ends every process this moment, also while the stack starts or stops. The databases recover at the next start. */
+  /** Kills every process immediately, even while the stack starts or stops. The databases recover at the next start. */
   killSignal?: AbortSignal;
 }
 
@@ -41,14 +41,14 @@ interface SupervisedUnit {
 }
 
 /**
- * Starts everything that a laptop needs, and returns when every `/readyz` is green. What an earlier, killed command left behind is stopped
- * first. When the signal aborts, or something does not start, everything that was started is stopped again before this rejects.
+ * Starts everything that a local stack needs, and returns when every `/readyz` is green. Processes left over from an earlier, killed command are
+ * stopped first. If the signal aborts, or something does not start, everything that was started is stopped again before this rejects.
  *
- * @throws UsageError for what the person at the terminal can put right: a taken port, a data folder in use, a given database that cannot be used
+ * @throws UsageError for what the user can fix: a port in use, a data folder in use, a given database that cannot be used
  */
 export async function startStack(settings: Settings, reporter: Reporter, options: StartOptions = {}): Promise<Stack> {
   const { signal = new AbortController().signal, killSignal } = options;
-  // Before the claim, so that a taken port leaves no new folder behind. In a folder that was used before, the gateway of a killed command may
+  // Before the claim, so that a port in use does not leave a new folder behind. In an existing folder, the gateway of a killed command may
   // hold the port until the claim stops it.
   if (await isUnusedFolder(settings.dataDir)) await requirePort(settings.port);
   const warnings = await checkGivenServers(settings.given);
@@ -57,7 +57,7 @@ export async function startStack(settings: Settings, reporter: Reporter, options
   killSignal?.addEventListener('abort', folder.killProcesses, { once: true });
   try {
     const starting = assemble(settings, folder, warnings, reporter, signal);
-    // The one that loses the race has nobody who listens to it.
+    // If this promise loses the race, nothing handles its rejection.
     starting.catch(() => {});
     return await Promise.race([starting, rejectOnAbort(signal)]);
   } catch (error) {
@@ -95,12 +95,12 @@ async function assemble(settings: Settings, folder: DataFolder, warnings: string
 function superviseStack(info: StackInfo, units: SupervisedUnit[], folder: DataFolder, reporter: Reporter): Omit<Stack, 'warnings'> {
   const supervision = new AbortController();
   const folderLost = new AbortController();
-  // One after the other: processes that come back at the same moment must not get into each other's draft of the file.
+  // Sequentially: processes that restart at the same time must not overwrite each other's draft of the file.
   let written = Promise.resolve();
   const publish = (): Promise<void> =>
     (written = written.then(async () => {
       if (supervision.signal.aborted || (await folder.isLost())) return;
-      // The process runs: that must not look like a failed start.
+      // The process is running: this must not look like a failed start.
       await writeStackFile(folder.path, info).catch((error: Error) => reporter.warn(`stack.json is out of date: ${error.message}`));
     }));
   const watches = units.map(({ unit, running, restart }) =>
@@ -134,7 +134,7 @@ async function watchFolder(folder: DataFolder, lost: AbortController, signal: Ab
   if (!signal.aborted) lost.abort();
 }
 
-/** Removes the files that say that the folder is in use; where that fails, the next start does it. */
+/** Removes the files that mark the folder as in use; if that fails, the next start does it. */
 async function release(folder: DataFolder, reporter: Reporter): Promise<void> {
   try {
     if (!(await folder.isLost())) await removeStackFile(folder.path);

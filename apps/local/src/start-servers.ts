@@ -13,7 +13,7 @@ export interface StartedServer {
   restart: () => Promise<Running>;
 }
 
-/** The addresses of what the services need, and the processes behind those that were not given. */
+/** The addresses of the servers that the services need, and the processes of those that were not given. */
 export interface Servers {
   databaseUrls: Record<DatabaseService, string>;
   natsUrl: string;
@@ -22,7 +22,7 @@ export interface Servers {
   started: StartedServer[];
 }
 
-/** Starts Postgres with a database per service, NATS and the inbox, at the same time; what is given is used instead. */
+/** Starts Postgres with a database per service, NATS and the inbox, concurrently; servers that are given are used instead. */
 export async function startServers(settings: Settings, folder: DataFolder, reporter: Reporter): Promise<Servers> {
   const { given } = settings;
   const [postgres, nats, inbox] = await Promise.all([
@@ -70,11 +70,11 @@ async function openInbox(folder: DataFolder, reporter: Reporter) {
   return { started, smtpUrl: server.smtpUrl, webUrl: server.webUrl };
 }
 
-/** Throws a UsageError with the remedy when the port is not free; 0 stands for any that is. */
+/** Throws a UsageError with a remedy if the port is in use; 0 stands for any free port. */
 export async function requirePort(port: number): Promise<void> {
   const refusal = (reason: string): UsageError => new UsageError(`port ${port} ${reason}; stop it or set SCHEDULING_PORT`);
   if (port === 0) return;
-  // Something on the wildcard address does not keep every system from listening on the loopback one.
+  // On some systems, listening on the loopback address succeeds although another process listens on the wildcard address.
   if (await isReachable(port)) throw refusal('is taken by another program');
   const server = createServer();
   try {

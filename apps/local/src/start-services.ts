@@ -6,7 +6,7 @@ import type { Reporter } from './reporter.ts';
 import { databaseServices, host, type Ports, type Service, serviceEnvironment, services, type Surroundings } from './service-table.ts';
 
 export interface ServiceRunner {
-  /** Brings the databases to the present schema, one process a service. */
+  /** Migrates the databases to the current schema, one process per service. */
   migrate(): Promise<void>;
   /** Starts a service and returns when its `/readyz` is green. */
   start(service: Service): Promise<Child>;
@@ -16,7 +16,7 @@ const migrationTimeoutMs = 60_000;
 const readyTimeoutMs = 60_000;
 const probeTimeoutMs = 2_000;
 
-/** Runs the services as in production: a process each, with nothing but environment variables. */
+/** Runs the services as in production: one process each, configured only by environment variables. */
 export function createServiceRunner(settings: Settings, folder: DataFolder, around: Surroundings, reporter: Reporter): ServiceRunner {
   const spawnService = (service: Service, command: string[]): Promise<Child> =>
     spawnChild({
@@ -46,7 +46,7 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
   };
 }
 
-/** Ports for every service: free ones, but the gateway's when it is given. */
+/** A port for every service: a free one, except for the gateway's if it is given. */
 export async function choosePorts(gatewayPort: number): Promise<Record<Service, Ports>> {
   const entries = services.map(async (service): Promise<[Service, Ports]> => {
     const main = service === 'gateway' && gatewayPort !== 0 ? gatewayPort : await freePort();

@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it('starts a process again that was killed, and says so', async () => {
+it('restarts a killed process, and reports it', async () => {
   const first = await start();
   const watch = watchOver(first, start);
   process.kill(first.pid, 'SIGKILL');
@@ -33,7 +33,7 @@ it('starts a process again that was killed, and says so', async () => {
   await watch;
 });
 
-it('tries again when the restart fails', async () => {
+it('retries if the restart fails', async () => {
   const first = await start();
   let attempts = 0;
   const watch = watchOver(first, async () => {
@@ -48,7 +48,7 @@ it('tries again when the restart fails', async () => {
   await watch;
 });
 
-it('leaves a process alone that ends after the supervision', async () => {
+it('does not restart a process that ends after the supervision', async () => {
   const first = await start();
   const watch = watchOver(first, start);
   supervision.abort();

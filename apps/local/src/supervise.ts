@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ChildExit, describeExit } from '@scheduling/embedded';
 
-/** A running process, as far as its supervision goes. */
+/** The parts of a running process that supervision needs. */
 export interface Running {
   pid: number;
   exited: Promise<ChildExit>;
@@ -11,18 +11,18 @@ export interface Supervision {
   name: string;
   /** Starts the process again, on the same ports. */
   restart: () => Promise<Running>;
-  /** Hears every message for the person at the terminal. */
+  /** Called with every message for the user. */
   say: (message: string) => void;
-  /** Ends the supervision: from then on an end is not an accident. */
+  /** Ends the supervision: after that, the end of a process is not a failure. */
   signal: AbortSignal;
 }
 
 const firstDelayMs = 200;
 const longestDelayMs = 5_000;
-/** A process that ran this long is healthy: its next accident is a first one. */
+/** A process that ran this long counts as healthy: its next failure is treated as the first one. */
 const healthyAfterMs = 30_000;
 
-/** Restarts a process whenever it ends: after 200 ms, then twice as long each time up to 5 s. Returns when the signal aborts. */
+/** Restarts a process whenever it ends: after 200 ms, with the delay doubling up to 5 s. Returns when the signal aborts. */
 export async function supervise(running: Running, { name, restart, say, signal }: Supervision): Promise<void> {
   let current = running;
   let startedAt = performance.now();

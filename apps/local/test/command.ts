@@ -5,12 +5,12 @@ import { processIsAlive, waitUntil } from '@scheduling/embedded';
 import { repositoryRoot } from '../src/config.ts';
 import { readStackFile, type StackInfo } from '../src/stack-file.ts';
 
-/** `npm start` as a process of its own, behind the step that installs packages. */
+/** `npm start` in a separate process, without the step that installs packages. */
 export interface Command {
   process: ChildProcess;
-  /** What it printed so far. */
+  /** The output so far. */
   output(): string;
-  /** Resolves to the contents of stack.json as soon as the stack is ready; rejects when the command ends before. */
+  /** Resolves to the contents of stack.json as soon as the stack is ready; rejects if the command ends before that. */
   ready(): Promise<StackInfo>;
   /** The exit code, or the signal that ended it. */
   ended: Promise<number | string>;
@@ -26,7 +26,7 @@ export function startCommand(dataDir: string, args: string[] = [], environment: 
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
   let hasEnded = false;
-  // `close` comes when the output is complete, too.
+  // `close` is emitted when the output is complete, too.
   const ended = once(child, 'close').then(([code, signal]) => {
     hasEnded = true;
     return (code ?? signal) as number | string;
@@ -39,18 +39,18 @@ export function startCommand(dataDir: string, args: string[] = [], environment: 
   return { process: child, output: () => output, ready, ended };
 }
 
-/** Runs the admin command to its end, as an operator does. */
+/** Runs the admin command to completion, as an operator would. */
 export function runAdmin(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
   return runCommand('admin', environment, ...args);
 }
 
-/** How a command ended; `output` is what it printed on both streams. */
+/** How a command ended; `output` contains stdout and stderr. */
 export interface Ended {
   code: number;
   output: string;
 }
 
-/** Runs a command to its end. */
+/** Runs a command to completion. */
 export function runCommand(name: 'main' | 'demo' | 'admin' | 'mails', environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...inherited(), NO_COLOR: '1', ...environment };
@@ -60,13 +60,13 @@ export function runCommand(name: 'main' | 'demo' | 'admin' | 'mails', environmen
   });
 }
 
-/** What every command gets that `npm` runs. */
+/** The environment of every command that `npm` runs. */
 function inherited(): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   return { PATH, NODE_COMPILE_CACHE };
 }
 
-/** The names of those processes of a stack that are alive. */
+/** The names of a stack's processes that are alive. */
 export async function aliveUnits(info: StackInfo): Promise<string[]> {
   const units = await Promise.all(Object.entries(info.pids).map(async ([unit, pid]) => (pid !== null && (await processIsAlive(pid)) ? [unit] : [])));
   return units.flat();

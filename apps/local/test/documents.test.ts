@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { repositoryRoot } from '../src/config.ts';
 import { commandsOf, readBlocks } from './shell-blocks.ts';
 
-/** What a command of the documents begins with; `call` is a function of the README. */
+/** How a command in the documents may begin; `call` is a function in the README. */
 const programs = new Set(['npm', 'npx', 'node', 'cd', 'export', 'call', 'call()', 'docker', 'kubectl', 'for', 'done']);
 
 it.each(['README.md', 'docs/development.md', 'docs/operations.md', 'deploy/README.md'])('every shell block of %s can be pasted into bash and zsh', (file) => {

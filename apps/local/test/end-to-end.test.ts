@@ -44,14 +44,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 }, 30_000);
 
-/** Puts certificates of a new authority where the services find them. */
+/** Puts certificates of a new certificate authority where the services read them. */
 async function renewCertificates(): Promise<typeof certificates> {
   const authority = await createCertificateAuthority();
   const { certificate, key, authorities } = await storeCertificate(join(folder, 'certificates'), await authority.issue(...databaseServices), authority);
   return { GRPC_TLS_CERT_FILE: certificate, GRPC_TLS_KEY_FILE: key, GRPC_TLS_CA_FILE: authorities };
 }
 
-/** With mutual TLS between its services and with traces, which no other test over HTTP has. */
+/** With mutual TLS between its services and with tracing, unlike any other test over HTTP. */
 describe('the whole stack', { timeout: 120_000 }, () => {
   it('books an appointment over HTTP and delivers the confirmation', async () => {
     const { answers, mail } = await play('first');
@@ -63,10 +63,10 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     expect(mail?.text).toContain('See you soon!');
   });
 
-  it('leaves one trace of a booking, from the request to the mail, without the person', async () => {
+  it('produces one trace of a booking, from the request to the mail, without personal data', async () => {
     const { mail } = await play('traced');
     expect(mail).toBeDefined();
-    // Each service sends its spans when it likes. The customer service is asked only when calendar has not heard of the customer yet.
+    // Each service exports its spans on its own schedule. The customer service is called only if calendar has not yet received the customer.
     await eventually(() => {
       const booking = traceOf('participations', 'send mail');
       expect(booking.map(({ service }) => service)).toEqual(expect.arrayContaining(['gateway', 'identity', 'calendar', 'notification']));
@@ -78,7 +78,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     expect(JSON.stringify(collector.spans)).not.toMatch(/grace|hopper|traced/i);
   });
 
-  it('goes on with the trace of a client', async () => {
+  it('continues the trace of a client', async () => {
     const traceId = randomBytes(16).toString('hex');
     const parentSpanId = randomBytes(8).toString('hex');
     const headers = { 'X-SERVICE-CLIENT-ID': stack.info.apiKey, traceparent: `00-${traceId}-${parentSpanId}-01` };
@@ -90,7 +90,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     });
   });
 
-  it('refuses a wrong key, and a good one on another CRM', async () => {
+  it('rejects a wrong key, and a valid one on another CRM', async () => {
     const url = `${stack.info.gateway}/crms/demo/user/nobody%40demo`;
     expect((await fetch(url)).status).toBe(401);
     expect((await fetch(url, { headers: { 'X-SERVICE-CLIENT-ID': 'wrong' } })).status).toBe(401);
@@ -99,14 +99,14 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     expect((await fetch(url, { headers })).status).toBe(404);
   });
 
-  it('shows in every answer what is left of the rate limit', async () => {
+  it('shows the remaining rate limit in every response', async () => {
     const headers = { 'X-SERVICE-CLIENT-ID': stack.info.apiKey };
     const response = await fetch(`${stack.info.gateway}/crms/demo/user/nobody%40demo`, { headers });
     expect(response.headers.get('ratelimit-policy')).toContain('6000');
     expect(response.headers.get('ratelimit')).not.toBeNull();
   });
 
-  it('answers the line that the banner shows, again and again', async () => {
+  it('answers the command that the banner shows, every time', async () => {
     const line = `${firstRequest(stack.info)} -s -o /dev/null -w '%{http_code}'`;
     expect((await run('sh', ['-c', line])).stdout).toBe('201');
     expect((await run('sh', ['-c', line])).stdout).toBe('200');
@@ -134,7 +134,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     expect(mail?.to).toMatchObject([{ address: 'grace-second@example.com' }]);
   });
 
-  it('is managed with the admin command', async () => {
+  it('can be managed with the admin command', async () => {
     expect(await admin('crm', 'create', 'acme', '--name', 'Acme', '--language', 'en', '--rate-limit', '100')).toBe('✔ Created CRM acme. Create its first key: npm run admin -- key create acme\n');
     await expect(admin('crm', 'create', 'NO', '--language', 'x')).rejects.toMatchObject({
       code: 1,
@@ -153,13 +153,13 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     await expect(admin('key', 'list', 'nobody')).rejects.toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('answers nobody who has no certificate', async () => {
+  it('rejects clients without a certificate', async () => {
     using client = createAdminClient(stack.info.services.identity);
     await expect(client.listCrms({})).rejects.toMatchObject({ code: 'service.unavailable' });
     expect(await runAdmin({ SCHEDULING_DATA: dataDir }, 'crm', 'list')).toMatchObject({ code: 1, output: expect.stringMatching(/does not answer/) as string });
   });
 
-  it('goes on when all certificates are replaced, by those of another authority', async () => {
+  it('keeps working when all certificates are replaced by those of another authority', async () => {
     const expiries = () => Promise.all(services.map(readExpiry));
     const before = await expiries();
     await renewCertificates();
@@ -173,7 +173,7 @@ async function readExpiry(service: Service): Promise<number | undefined> {
   return sumSamples(metrics, 'scheduling_grpc_certificate_expiry_timestamp_seconds');
 }
 
-/** The trace that begins with a request to a path with this end, and has come to a span of this name. */
+/** The trace that begins with a request to a path with this suffix and contains a span of this name. */
 function traceOf(pathEnd: string, lastName: string): CollectedSpan[] {
   const last = new Set(collector.spans.filter(({ name }) => name === lastName).map(({ traceId }) => traceId));
   const first = collector.spans.find(({ name, traceId }) => name.endsWith(`/${pathEnd}`) && last.has(traceId));

@@ -24,7 +24,7 @@ describe('--help', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('of "crm create" names the defaults, that of "crm update" has none', async () => {
+  it('shows the defaults for "crm create" and none for "crm update"', async () => {
     const help = async (command: string): Promise<string> => (await runAdmin({}, 'crm', command, '--help')).output.replaceAll(/\s+/g, ' ');
     expect(await help('create')).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited (default: 6000) ');
     const ofUpdate = await help('update');
@@ -33,8 +33,8 @@ describe('--help', () => {
   });
 });
 
-describe('an argument that does not exist', () => {
-  it.each(['main', 'demo', 'mails'] as const)('ends %s with exit code 2 and the usage', async (name) => {
+describe('an unknown argument', () => {
+  it.each(['main', 'demo', 'mails'] as const)('makes %s exit with code 2 and print its usage', async (name) => {
     expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--frsh')).toEqual({
       code: 2,
       output: expect.stringMatching(/^error: unknown option '--frsh'\n[^]*\nUsage: npm /) as string,

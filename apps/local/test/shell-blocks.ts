@@ -1,6 +1,6 @@
 /** A fenced block of a Markdown document. */
 export interface Block {
-  /** `sh` for what a reader pastes into a shell; anything else is shown only. */
+  /** `sh` for commands to be pasted into a shell; anything else is only shown. */
   language: string;
   text: string;
 }
@@ -9,7 +9,7 @@ export function readBlocks(markdown: string): Block[] {
   return [...markdown.matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms)].map(([, language = '', text = '']) => ({ language, text }));
 }
 
-/** The commands of a block: its lines, with those that continue put together. */
+/** The commands of a block: its lines, with continued lines joined. */
 export function commandsOf({ text }: Block): string[] {
   return text
     .replaceAll(/\\\n\s*/g, '')

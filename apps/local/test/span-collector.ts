@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 
-/** One span of OTLP's JSON, and the service that it came from. */
+/** One span of OTLP's JSON, and the service that sent it. */
 export interface CollectedSpan {
   service: string;
   traceId: string;
   spanId: string;
-  /** Absent at the beginning of a trace. */
+  /** Absent on the first span of a trace. */
   parentSpanId?: string;
   name: string;
   attributes: { key: string; value: unknown }[];
@@ -26,7 +26,7 @@ interface TraceExport {
   }[];
 }
 
-/** Takes spans as an OpenTelemetry collector does, by OTLP over HTTP, and keeps them. */
+/** Receives spans like an OpenTelemetry collector, by OTLP over HTTP, and stores them. */
 export async function startSpanCollector(): Promise<SpanCollector> {
   const spans: CollectedSpan[] = [];
   const server = createServer((request, response) => {
@@ -34,7 +34,7 @@ export async function startSpanCollector(): Promise<SpanCollector> {
       if (request.url === '/v1/traces') spans.push(...spansOf(body as TraceExport));
       response.writeHead(request.url === '/v1/traces' ? 200 : 404, { 'content-type': 'application/json' }).end('{}');
     });
-    // The process that sent it was killed in the middle.
+    // The sending process was killed in the middle of the request.
     taken.catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');

@@ -25,14 +25,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** Each test goes on where the one before it ended: a stack takes longer to start than to test. */
+/** Each test continues where the previous one ended: a stack takes longer to start than to test. */
 describe('npm start', { timeout: 600_000 }, () => {
   let first: Command;
   let second: Command;
   let one: StackInfo;
   let two: StackInfo;
 
-  it('stops in the middle of starting', async () => {
+  it('can be stopped while it starts', async () => {
     const interrupted = start('first');
     await waitUntil(() => interrupted.output().includes('Postgres'), { what: 'the first step', timeoutMs: 60_000 });
     interrupted.process.kill('SIGINT');
@@ -51,7 +51,7 @@ describe('npm start', { timeout: 600_000 }, () => {
     expect((await stat(join(folder, 'first', 'demo-key'))).mode & 0o777).toBe(0o600);
   });
 
-  it('restarts every service that is killed within 5 s, on the same address, and keeps stack.json true', async () => {
+  it('restarts every killed service within 5 s, on the same address, and updates stack.json', async () => {
     for (const service of services) {
       process.kill(one.pids[service]!, 'SIGKILL');
       const pid = await waitUntil(() => pidOf('first', service, one.pids[service]), { what: `${service} to be back`, timeoutMs: 5_000 });
@@ -65,7 +65,7 @@ describe('npm start', { timeout: 600_000 }, () => {
     one = after;
   });
 
-  it('refuses a folder that another stack uses', async () => {
+  it('rejects a folder that another stack uses', async () => {
     const other = start('first');
     expect(await other.ended).toBe(1);
     expect(other.output()).toMatch(/^\S+first is in use by another stack \(process \d+\): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.\n$/);
@@ -81,7 +81,7 @@ describe('npm start', { timeout: 600_000 }, () => {
     expect(await readdir(join(folder, 'second'))).not.toContain('run.json');
   });
 
-  it('cleans up after a command that was killed, and keeps its data and its key', async () => {
+  it('cleans up after a killed command, and keeps its data and its key', async () => {
     first.process.kill('SIGKILL');
     await first.ended;
     expect(await aliveUnits(one)).toHaveLength(8);
@@ -104,14 +104,14 @@ describe('npm start', { timeout: 600_000 }, () => {
     expect(banner).toMatch(/! NATS_URL: 127\.0\.0\.1:1 cannot be used \(.+\): events are stored and delivered once it works\.\n/);
     expect(banner).toMatch(/! SMTP_URL: 127\.0\.0\.1:1 cannot be used \(.+\): mails are stored and sent once it works\.\n/);
 
-    // Nothing is left to start again from, and nothing may stay behind.
+    // There is no data left to restart from, and nothing may be left behind.
     await rm(join(folder, 'first'), { recursive: true, maxRetries: 5 });
     expect(await fresh.ended).toBe(1);
     expect(fresh.output()).toMatch(/\n\S+first was removed or replaced while the stack was running, so everything was stopped\.\n$/);
     expect(await aliveUnits(info)).toEqual([]);
   });
 
-  it('says in one line what keeps it from starting', async () => {
+  it('reports in one line what prevents its start', async () => {
     const program = createServer().listen(0, '127.0.0.1');
     await once(program, 'listening');
     const { port } = program.address() as AddressInfo;

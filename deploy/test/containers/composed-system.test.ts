@@ -24,12 +24,12 @@ describe.skipIf(project === '')('the composed system (needs a container engine)'
     }
   });
 
-  it('is well, as the doctor in the image of the admin command says', async () => {
+  it('is healthy according to the doctor in the image of the admin command', async () => {
     // The consumers are created after the start.
     await eventually(async () => expect(await runAdmin(project, 'doctor')).toMatch(/^0 faults, \d+ warnings, \d+ ok, 0 not checked$/m));
   });
 
-  it.each(services.filter((service) => service !== 'gateway'))('migrates an empty database of %s twice at the same time', async (service) => {
+  it.each(services.filter((service) => service !== 'gateway'))('migrates an empty database of %s twice concurrently', async (service) => {
     const database = `twice_${service}`;
     await compose(project, 'exec', '-T', 'postgres', 'createdb', '--username=postgres', database);
     const url = `DATABASE_URL=postgres://postgres:scheduling@postgres:5432/${database}`;

@@ -8,7 +8,7 @@ import { compose, listContainers, publishedAddress } from './docker.ts';
 
 const run = promisify(execFile);
 
-/** The addresses of all gateways that run. */
+/** The addresses of all running gateways. */
 export async function gatewayUrls(project: string): Promise<string[]> {
   return Promise.all((await listContainers(project, 'gateway')).map(gatewayUrl));
 }
@@ -27,9 +27,9 @@ export interface Crm {
   apiKey: string;
 }
 
-/** Creates a CRM without a rate limit, and a key of it, with the admin command as deploy/README.md has it. */
+/** Creates a CRM without a rate limit, and a key for it, with the admin command as documented in deploy/README.md. */
 export async function createCrm(project: string): Promise<Crm> {
-  // A busy machine may not answer within the 2 s of a call; by then the CRM may exist, so every attempt makes another.
+  // A busy machine may not answer within the 2 s of a call; by then the CRM may exist, so every attempt creates a new one.
   return eventually(async () => {
     const crmId = `crm-${randomUUID().slice(0, 8)}`;
     await runAdmin(project, 'crm', 'create', crmId, '--rate-limit', '0');
@@ -37,12 +37,12 @@ export async function createCrm(project: string): Promise<Crm> {
   });
 }
 
-/** Runs the admin command in its image. Rejects with what it said when its exit code is not 0. */
+/** Runs the admin command in its image. Rejects with its output if its exit code is not 0. */
 export function runAdmin(project: string, ...args: string[]): Promise<string> {
   return compose(project, 'run', '--rm', '-T', 'admin', ...args);
 }
 
-/** Runs `npm run demo`, without the step that installs packages. Rejects with what it said when its exit code is not 0. */
+/** Runs `npm run demo`, without the step that installs packages. Rejects with its output if its exit code is not 0. */
 export async function runDemo(environment: NodeJS.ProcessEnv): Promise<string> {
   const file = join(repositoryRoot, 'apps/local/src/demo.ts');
   const { stdout } = await run(process.execPath, [file], { env: { ...process.env, NO_COLOR: '1', ...environment } });

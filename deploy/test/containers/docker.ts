@@ -6,13 +6,13 @@ import { deployFolder } from '../kustomizations.ts';
 const run = promisify(execFile);
 const outputBytes = 64 * 1_024 * 1_024;
 
-/** Runs the docker command and returns what it printed. Rejects with what it said when its exit code is not 0. */
+/** Runs the docker command and returns its output. Rejects with its error output if its exit code is not 0. */
 export async function docker(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string> {
   const { stdout } = await run('docker', args, { env: { ...process.env, ...environment }, maxBuffer: outputBytes });
   return stdout.trim();
 }
 
-/** What the tests change about compose.yaml: every published port is a free one of the loopback address. */
+/** The tests' changes to compose.yaml: every port is published on a free port of the loopback address. */
 const ports = { GATEWAY_PORTS: '127.0.0.1:0', INBOX_PORT: '0', PUBLIC_URL: 'http://gateway.test' };
 
 /** Runs docker compose on the system of that project. */
@@ -20,11 +20,11 @@ export function compose(project: string, ...args: string[]): Promise<string> {
   return docker(['compose', '--project-name', project, '--file', join(deployFolder, 'compose.yaml'), ...args], ports);
 }
 
-/** The containers of a service that run, the oldest first. */
+/** The running containers of a service, oldest first. */
 export async function listContainers(project: string, service: string): Promise<string[]> {
   const filters = [`project=${project}`, `service=${service}`].flatMap((label) => ['--filter', `label=com.docker.compose.${label}`]);
   const ids = await docker(['ps', '--quiet', '--no-trunc', ...filters]);
-  // `docker ps` shows the youngest first.
+  // `docker ps` lists the newest first.
   return ids.split('\n').filter((id) => id !== '').toReversed();
 }
 
@@ -38,7 +38,7 @@ export async function inspectContainer(id: string): Promise<ContainerState> {
   return container;
 }
 
-/** Where a port of a container is to be had on this machine, `127.0.0.1:32768`. */
+/** The address on this machine where a container's port is published, `127.0.0.1:32768`. */
 export async function publishedAddress(id: string, port: number): Promise<string> {
   const [address = ''] = (await docker(['port', id, String(port)])).split('\n');
   return address;

@@ -6,12 +6,12 @@ import { compose, docker } from './docker.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Name of the compose project that the files of this folder share; empty when no container engine answers. */
+    /** The compose project that the files of this folder share; empty if no container engine answers. */
     composeProject: string;
   }
 }
 
-/** Builds the images and starts the whole system with two replicas of every service. Returns what removes it, with its data. */
+/** Builds the images and starts the whole system with two replicas of every service. Returns a function that removes it, with its data. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const canCompose = (await chooseServers(process.env['TEST_WITH'])) === 'containers' && (await hasCompose());
   project.provide('composeProject', '');

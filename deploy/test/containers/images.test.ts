@@ -6,7 +6,7 @@ import { docker, inspectContainer, listContainers } from './docker.ts';
 const project = inject('composeProject');
 const baseImage = 'node:26-slim';
 
-/** Runs a line of JavaScript in the image, as its user, and returns what it evaluates to. */
+/** Evaluates a JavaScript expression in the image, as its user, and returns the result. */
 async function evaluateIn(image: string, expression: string): Promise<unknown> {
   const output = await docker(['run', '--rm', '--read-only', '--entrypoint', 'node', image, '--print', `JSON.stringify(${expression})`]);
   return JSON.parse(output) as unknown;
@@ -21,7 +21,7 @@ describe.skipIf(project === '').each(services)('the image of %s (needs a contain
     expect(own - base).toBeLessThan(60);
   });
 
-  it('holds this service and what it needs, and nothing of tests and tools', async () => {
+  it('contains this service and what it needs, but no tests or tools', async () => {
     const files = (await evaluateIn(image, "fs.globSync('**', { cwd: '/app' })")) as string[];
     expect(files).toContain(`apps/${service}/src/main.ts`);
     expect(files.filter((file) => /^(apps|libs)\/[^/]+\/((?!node_modules).*\.test\.ts$|test\/)/.test(file))).toEqual([]);
@@ -31,18 +31,18 @@ describe.skipIf(project === '').each(services)('the image of %s (needs a contain
     expect(tools.filter((tool) => files.includes(`node_modules/${tool}`))).toEqual([]);
   });
 
-  it('holds the code as Node compiled it for its user', async () => {
+  it('contains the code as compiled by Node for its user', async () => {
     expect(await evaluateIn(image, "fs.readdirSync(require('node:module').getCompileCacheDir()).length")).toBeGreaterThan(100);
   });
 
-  it('runs as a user without rights, who can write nowhere', async () => {
+  it('runs as an unprivileged user, who cannot write anywhere', async () => {
     const [id = ''] = await listContainers(project, service);
     expect((await inspectContainer(id)).Config.User).toBe('1000:1000');
     const attempt = "process.getuid() + ' ' + ['/app/x', '/tmp/x', '/x'].map((file) => { try { fs.writeFileSync(file, ''); return file } catch ({ code }) { return code } })";
     expect(await docker(['exec', id, 'node', '--print', attempt])).toBe('1000 EROFS,EROFS,EROFS');
   });
 
-  it('stops on SIGTERM with code 0, and starts again', async () => {
+  it('stops on SIGTERM with code 0, and can be started again', async () => {
     const [id = ''] = await listContainers(project, service);
     await docker(['stop', id]);
     expect((await inspectContainer(id)).State).toMatchObject({ ExitCode: 0, OOMKilled: false });
@@ -52,7 +52,7 @@ describe.skipIf(project === '').each(services)('the image of %s (needs a contain
   });
 });
 
-/** From the start of the container to the line that a process logs when its /readyz turns green. */
+/** The time from the start of the container to the line that a process logs when its /readyz turns green. */
 async function readyAfterMs(id: string): Promise<number> {
   const { StartedAt: startedAt } = (await inspectContainer(id)).State;
   const lines = (await docker(['logs', '--since', startedAt, id])).split('\n').filter((line) => line.startsWith('{'));

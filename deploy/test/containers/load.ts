@@ -1,7 +1,7 @@
 import { eventually } from '@scheduling/testing';
 import type { Crm } from './composed-system.ts';
 
-/** What is asked, by the service that answers it behind the gateway. Each booking is also a mail, for notification. */
+/** Kinds of requests, by the service behind the gateway that answers them. Each booking also sends a mail, for notification. */
 export interface Answered {
   identity: number;
   customer: number;
@@ -9,19 +9,19 @@ export interface Answered {
   bookings: number;
 }
 
-/** The gateways that get requests, as a Kubernetes Service has them. */
+/** The gateways that receive requests, like the endpoints of a Kubernetes Service. */
 export interface Gateways {
-  /** From now on this one gets requests, too. */
+  /** Starts sending requests to this one, too. */
   add(url: string): void;
-  /** From now on it gets none. Resolves when those on their way to it are answered. */
+  /** Stops sending requests to it. Resolves when those in flight are answered. */
   remove(url: string): Promise<void>;
 }
 
 export interface Load {
   gateways: Gateways;
-  /** Requests that were answered with 2xx so far. */
+  /** The number of requests answered with 2xx so far. */
   answered: Answered;
-  /** Whatever else happened to a request. */
+  /** All other outcomes of requests. */
   failures: string[];
   /** E-mail addresses of the people who book, with the number of their bookings. */
   bookers: Map<string, number>;
@@ -34,7 +34,7 @@ const requestTimeoutMs = 30_000;
 
 type Send = (method: 'GET' | 'POST', path: string, body?: object) => Promise<boolean>;
 
-/** Clients that set up, book and read without a pause, and that try nothing a second time. */
+/** Runs clients that set up, book and read continuously, and never retry. */
 export async function startLoad(urls: Iterable<string>, crm: Crm): Promise<Load> {
   const balancer = createBalancer(urls);
   const stopping = new AbortController();
@@ -58,7 +58,7 @@ export async function startLoad(urls: Iterable<string>, crm: Crm): Promise<Load>
   };
 }
 
-/** Takes the gateways in turn. */
+/** Uses the gateways in turn. */
 function createBalancer(urls: Iterable<string>) {
   const gateways = new Map(Array.from(urls, (url) => [url, new Set<Promise<unknown>>()]));
   return {
@@ -83,11 +83,11 @@ function createBalancer(urls: Iterable<string>) {
 const provider = 'salon@load';
 const at = `/provider/${encodeURIComponent(provider)}`;
 const booked = 'booked@load';
-/** Its list stays short. */
+/** A resource whose list stays short. */
 const quietProvider = 'quiet@load';
 const quietAt = `/provider/${encodeURIComponent(quietProvider)}`;
 
-/** References make a repetition safe, and the first requests of a system that has just started may take too long. */
+/** References make it safe to retry, and the first requests of a system that has just started may time out. */
 async function setUp(send: Send, { crmId }: Crm): Promise<void> {
   const create = (path: string, body: object): Promise<void> =>
     eventually(async () => {
@@ -104,7 +104,7 @@ async function setUp(send: Send, { crmId }: Crm): Promise<void> {
   await create(`${quietAt}/appointments`, { reference: 'quiet-appointment@load', ...times, ...names, capacity: 1 });
 }
 
-/** Something of every service, written and read. E-mail addresses and usernames are unique across CRMs, so the round has the CRM in its name. */
+/** Writes and reads something of every service. E-mail addresses and usernames are unique across CRMs, so the round contains the CRM's name. */
 async function playRound(send: Send, { answered, bookers }: Pick<Load, 'answered' | 'bookers'>, round: string): Promise<void> {
   const email = `grace-${round}@load.example`;
   const [user, customer] = [`user-${round}@load`, `customer-${round}@load`];
@@ -122,7 +122,7 @@ async function playRound(send: Send, { answered, bookers }: Pick<Load, 'answered
   const booking = { reference: `booking-${round}@load`, appointmentReference: booked, customerReference: customer, state: 'BOOKED' };
   if (await count('bookings', send('POST', `${at}/participations`, booking))) bookers.set(email, (bookers.get(email) ?? 0) + 1);
   await count('calendar', send('GET', `${quietAt}/appointments?limit=1`));
-  // Streamed, over a connection of its own.
+  // Streamed, over a separate connection.
   await count('calendar', send('GET', `${quietAt}/appointments`));
 }
 

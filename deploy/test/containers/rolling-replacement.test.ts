@@ -6,11 +6,11 @@ import { compose, docker, inspectContainer, listContainers } from './docker.ts';
 import { type Answered, type Load, startLoad } from './load.ts';
 
 const project = inject('composeProject');
-/** Answers of every kind that must come before the next change, so that all of them are asked of the new set of containers. */
+/** Responses of every kind required before the next change, so that the new set of containers has received all kinds of requests. */
 const answersBetween = 20;
 const answersTimeoutMs = 120_000;
 const calmAttempts = 10;
-/** A machine that is busy with other things for a moment cannot answer within 2 s, which is a 503 and not the replacement's fault. */
+/** A machine that is briefly busy with other work cannot answer within 2 s; that 503 is not the fault of the replacement. */
 const timed = { timeout: 600_000, retry: 2 };
 
 describe.skipIf(project === '')('a rolling replacement under load (needs a container engine)', () => {
@@ -31,7 +31,7 @@ describe.skipIf(project === '')('a rolling replacement under load (needs a conta
     expect(load.failures).toEqual([]);
   });
 
-  it('was one of hundreds of requests for every service', async () => {
+  it('served hundreds of requests of every service', async () => {
     await load.stop();
     process.stdout.write(`answered while everything was replaced: ${JSON.stringify(load.answered)}\n`);
     for (const answers of Object.values(load.answered) as number[]) expect(answers).toBeGreaterThan(200);
@@ -40,16 +40,16 @@ describe.skipIf(project === '')('a rolling replacement under load (needs a conta
   it('sent one mail for every booking', async () => {
     const inbox = await inboxUrl(project);
     for (const [address, bookings] of load.bookers) {
-      // One that was written while its connection was cut may have come twice, under the same Message-ID.
+      // If a connection was cut during a delivery, its mail may have arrived twice, with the same Message-ID.
       await eventually(async () => expect(await messageIds(inbox, address), address).toHaveProperty('size', bookings));
     }
   });
 });
 
 /**
- * The new ones are ready, then the old ones get SIGTERM, one shortly after the other: a Deployment with maxUnavailable 0 does no worse. The gateways'
- * client is this test, which does what a Service does: a gateway gets requests when it is ready, and none when it is to stop; what is on its way is
- * waited for, as it is during preStop. Clients of the other services are told nothing: they see connections end, and have to find the new containers.
+ * Once the new ones are ready, the old ones get SIGTERM, one shortly after the other: a Deployment with maxUnavailable 0 is no harsher. The gateways'
+ * client is this test, which behaves like a Service: it sends requests to a gateway that is ready, none to one that is about to stop, and waits for those
+ * in flight, as preStop does. Clients of the other services are not notified: they see connections end, and have to find the new containers.
  */
 async function startOthers(service: string, old: readonly string[], { gateways }: Load): Promise<void> {
   await compose(project, 'up', '--detach', '--wait', '--no-deps', '--no-recreate', `--scale=${service}=${2 * old.length}`, service);
@@ -66,7 +66,7 @@ async function stop(service: string, id: string, { gateways }: Load): Promise<vo
   await docker(['rm', id]);
 }
 
-/** Whether every request is answered when nothing is replaced, soon at least. */
+/** Whether all requests succeed while nothing is replaced, within a few attempts. */
 async function isCalm(load: Load): Promise<boolean> {
   for (let attempt = 0; attempt < calmAttempts; attempt += 1) {
     load.failures.length = 0;

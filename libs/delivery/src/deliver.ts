@@ -4,10 +4,10 @@ import type { Kysely } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, renewLeases } from './leased-table.ts';
 
-/** What came of an attempt. A kind adds what it needs. */
+/** The result of an attempt. A kind of delivery adds its own fields. */
 export interface Outcome {
   outcome: string;
-  /** When the row is to be tried again. */
+  /** When to retry the row. */
   afterMs?: number;
   /** Nothing can be delivered at the moment, whatever the row: the delivery pauses. */
   serverAway?: boolean;
@@ -18,34 +18,34 @@ export interface DeliveryKind<Row extends LeasedRow, Result extends Outcome> {
   /** For log lines and spans: `mail`. */
   name: string;
   table: LeasedTable;
-  /** Tries once and never rejects. `signal` aborts when the attempt has taken too long or the process stops; `stopping` only then. */
+  /** Tries once and never rejects. `signal` aborts on a timeout of the attempt or when the process stops; `stopping` only on the latter. */
   attempt: (row: Row, signal: AbortSignal, stopping: AbortSignal) => Promise<Result>;
-  /** Writes down what came of it, unless the lease is lost. */
+  /** Records the result, unless the lease is lost. */
   record: (row: Row, result: Result) => Promise<void>;
-  /** What a log line and a span say of the row: ids and codes, nothing personal. */
+  /** The attributes of the row for log lines and spans: ids and codes, no personal data. */
   describe: (row: Row) => Record<string, string | number>;
-  /** Called with what came of every attempt, for metrics. */
+  /** Called with the outcome of every attempt, for metrics. */
   onOutcome: (outcome: Result['outcome']) => void;
 }
 
 /** In milliseconds. */
 export interface DeliveryTimings {
-  /** How often due rows are looked for when neither a commit of this process nor a retry wakes the delivery. */
+  /** How often due rows are polled if neither a commit of this process nor a retry wakes the delivery. */
   pollMs: number;
-  /** A process that died gives its rows back after this; one that lives renews its leases three times as often. */
+  /** A dead process's rows become available after this; a live process renews its leases three times as often. */
   leaseMs: number;
   attemptMs: number;
-  /** Nothing is delivered for this long when the server is away; twice as long each time, up to the longest. */
+  /** Nothing is delivered for this long when the server is unavailable; the pause doubles each time, up to the longest. */
   firstPauseMs: number;
   longestPauseMs: number;
-  /** How long a stop waits for what is being delivered. */
+  /** How long a stop waits for deliveries in progress. */
   stopMs: number;
 }
 
 export interface DeliveryOptions<Schema, Row extends LeasedRow, Result extends Outcome> {
   kind: DeliveryKind<Row, Result>;
   database: Database<Schema>;
-  /** How many rows are delivered at the same time. One CRM or one host gets half of it at most, so those that hang leave room for others. */
+  /** The number of concurrent deliveries. One CRM or one host gets half of them at most, so that hanging ones leave room for others. */
   connections: number;
   timings: DeliveryTimings;
   logger: Logger;
@@ -58,7 +58,7 @@ const timerSlackMs = 5;
 
 /**
  * Delivers the rows of a table at least once. Several processes share the work: an attempt holds a lease, and one that lost it cannot record a result.
- * Disposal finishes what is being delivered, for some seconds; the rest goes back.
+ * Disposal waits some seconds for deliveries in progress; the other rows are released.
  */
 export function startDelivery<Schema, Row extends LeasedRow, Result extends Outcome>(options: DeliveryOptions<Schema, Row, Result>): AsyncDisposable {
   const delivery = new Delivery(options.kind, options.database.kysely as unknown as Kysely<unknown>, options);
@@ -74,14 +74,14 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   readonly #limits: DeliveryLimits;
   readonly #inFlight = new Map<string, Row>();
   readonly #running = new Set<Promise<void>>();
-  /** They wake the loop when a row is to be tried again. */
+  /** Timers that wake the loop when a row is to be retried. */
   readonly #retries = new Set<NodeJS.Timeout>();
   readonly #stopping = new AbortController();
   readonly #loop: Loop;
   readonly #renewal: NodeJS.Timeout;
-  /** How often in a row the server was away. */
+  /** How many times in succession the server was unavailable. */
   #serverAway = 0;
-  /** Until then it counts as away, on the clock of {@link performance}. */
+  /** Until then the server counts as unavailable, on the clock of {@link performance}. */
   #pausedUntilMs = 0;
 
   constructor(kind: DeliveryKind<Row, Result>, db: Kysely<unknown>, options: { connections: number; timings: DeliveryTimings; logger: Logger }) {
@@ -112,10 +112,10 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     clearInterval(this.#renewal);
   }
 
-  /** Begins to deliver what is due. 1: there may be more, and room for it. */
+  /** Starts to deliver due rows. Returns 1 if there may be more, and room for them. */
   async #deliverDue(): Promise<number> {
     if (performance.now() < this.#pausedUntilMs) return 0;
-    // One row finds out whether the server is back.
+    // A single row tests whether the server is available again.
     const free = (this.#serverAway > 0 ? 1 : this.#limits.total) - this.#inFlight.size;
     if (free <= 0) return 0;
     const request = { limits: this.#limits, free, leaseMs: this.#timings.leaseMs, inFlight: this.#inFlight.values() };
@@ -165,7 +165,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     }
   }
 
-  /** Once the row is due by the database's clock, which counts from the moment of the record. */
+  /** Once the row is due by the database's clock, which counts from the time of the record. */
   #wakeAfter(delayMs: number): void {
     if (delayMs > longestTimerMs) return;
     const timer = setTimeout(() => {
@@ -179,7 +179,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     return Math.min(this.#timings.longestPauseMs, this.#timings.firstPauseMs * 2 ** Math.min(this.#serverAway - 1, 20));
   }
 
-  /** A result that is not recorded would deliver the row again; until then the lease is renewed. */
+  /** An unrecorded result would cause the row to be redelivered; until it is recorded, the lease is renewed. */
   async #record(row: Row, result: Result): Promise<void> {
     const { name, describe, record } = this.#kind;
     const deadlineMs = performance.now() + this.#timings.attemptMs;

@@ -1,12 +1,12 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 
 /**
- * A table whose rows are delivered to the outside. It has the columns of {@link LeasedColumns} and an index on `(crm_id, due_at)` and one on `(lease)`, both
- * `WHERE state = 'pending'`. In the expressions `item` is the row.
+ * A table whose rows are delivered to external systems. It has the columns of {@link LeasedColumns}, an index on `(crm_id, due_at)` and one on `(lease)`,
+ * both `WHERE state = 'pending'`. In the expressions `item` is the row.
  */
 export interface LeasedTable {
   name: string;
-  /** Rows with the same lane are delivered one after the other: those to one person, or of one webhook. */
+  /** Rows with the same lane are delivered sequentially: those to one person, or of one webhook. */
   lane: RawBuilder<string>;
   /** Rows with the same host share its connections. */
   host: RawBuilder<string>;
@@ -19,19 +19,19 @@ export interface LeasedColumns {
   id: string;
   /** Fencing token of the process that holds the row until `due_at`. */
   lease: string | null;
-  /** From then on the row is not delivered any more. */
+  /** After this the row is no longer delivered. */
   expiresAt: Date | null;
   requestId: string;
   traceparent: string | null;
 }
 
-/** A row that this process holds. */
+/** A row leased by this process. */
 export interface LeasedRow extends LeasedColumns {
   lane: string;
   host: string;
 }
 
-/** How many rows one process delivers at the same time: in all, of one CRM and to one host. */
+/** The maximum number of concurrent deliveries of one process: in total, per CRM and per host. */
 export interface DeliveryLimits {
   total: number;
   perCrm: number;
@@ -39,8 +39,8 @@ export interface DeliveryLimits {
 }
 
 /**
- * Takes the rows whose turn it is, at most `free`. CRMs take turns, so one with thousands of rows waits for itself and nobody else; the CRMs are found
- * by hopping through the index, not by reading the queue. A lease is a token, valid until `due_at`: a process that lost it cannot record a result.
+ * Leases due rows, at most `free`. CRMs take turns, so one with thousands of rows delays only itself; the CRMs are found
+ * by skipping through the index, not by reading the queue. A lease is a token, valid until `due_at`: a process that lost it cannot record a result.
  */
 export async function leaseDueRows<Row extends LeasedRow>(
   db: Kysely<unknown>,
@@ -91,14 +91,14 @@ export async function leaseDueRows<Row extends LeasedRow>(
   return rows;
 }
 
-/** Keeps what is being delivered from others for another while. A lease that was lost stays lost. */
+/** Extends the leases of deliveries in progress. A lease that was lost stays lost. */
 export async function renewLeases(db: Kysely<unknown>, { name }: LeasedTable, rows: Iterable<LeasedColumns>, leaseMs: number): Promise<void> {
   const leases = [...rows].map((row) => row.lease);
   if (leases.length === 0) return;
   await sql`UPDATE ${sql.table(name)} SET due_at = ${dueAfter(leaseMs)} WHERE state = 'pending' AND lease = ANY(${leases}::uuid[])`.execute(db);
 }
 
-/** A row that expires before then is looked at again when it expires. */
+/** A row that expires before then is checked again when it expires. */
 export function dueAfter(delayMs: number): RawBuilder<Date> {
   return sql<Date>`least(now() + make_interval(secs => ${delayMs / 1_000}), expires_at)`;
 }

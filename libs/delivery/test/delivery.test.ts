@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type LeasedTable, startDelivery } from '../src/index.ts';
 
-/** A kind that is not mail: a parcel is posted to the address of a shop, one after the other. */
+/** A kind other than mail: a parcel is posted to the address of a shop, one at a time. */
 interface ParcelTable {
   crmId: string;
   id: Generated<string>;
@@ -33,7 +33,7 @@ const logger = testLogger('delivery-test');
 let database: Database<Schema>;
 let server: Server;
 let url: string;
-/** The shops in the order of the requests, and how many of each were under way at the same time at most. */
+/** The shops in the order of the requests, and the maximum number of concurrent requests to each. */
 let requests: string[];
 let atOnce: Map<string, number>;
 let answer: (shop: string) => number | Promise<number>;
@@ -94,7 +94,7 @@ const store = (crmId: string, ...shops: string[]) =>
   database.transaction((tx) => tx.insertInto('parcel').values(shops.map((shop) => ({ crmId, shop, requestId: 'request' }))).execute());
 const pending = () => database.kysely.selectFrom('parcel').selectAll().where('state', '=', 'pending').execute();
 
-it('begins with a commit, and tries again without waiting for the next poll', async () => {
+it('starts on a commit, and retries without waiting for the next poll', async () => {
   let refusals = 3;
   answer = () => (refusals-- > 0 ? 503 : 204);
   await using _delivery = deliver();
@@ -103,7 +103,7 @@ it('begins with a commit, and tries again without waiting for the next poll', as
   expect(requests).toHaveLength(4);
 });
 
-it('delivers one row of a lane at a time, also with two processes', async () => {
+it('delivers one row per lane at a time, even with two processes', async () => {
   await store('crm', ...Array.from({ length: 10 }, () => 'shop'));
   await using _one = deliver();
   await using _other = deliver();
@@ -112,7 +112,7 @@ it('delivers one row of a lane at a time, also with two processes', async () => 
   expect(atOnce.get('shop')).toBe(1);
 });
 
-it('leaves room for other CRMs and hosts beside one that hangs', async () => {
+it('leaves room for other CRMs and hosts if one hangs', async () => {
   const hanging = Promise.withResolvers<number>();
   answer = (shop) => (shop.startsWith('slow') ? hanging.promise : 204);
   await store('slow', ...Array.from({ length: 20 }, (_, index) => `slow-${index}`));

@@ -9,16 +9,16 @@ export interface SpawnOptions {
   command: string;
   args: readonly string[];
   cwd: string;
-  /** The whole environment: nothing is inherited. */
+  /** The complete environment: nothing is inherited. */
   environment: NodeJS.ProcessEnv;
-  /** Takes stdout and stderr. */
+  /** Receives stdout and stderr. */
   logFile: string;
   uid?: number;
   gid?: number;
   onSpawn?: OnSpawn;
 }
 
-/** Hears of a child as soon as it exists, long before it is ready, so that nothing is forgotten when its parent is killed. */
+/** Called as soon as a child exists, long before it is ready, so that it can be found if its parent is killed. */
 export type OnSpawn = (pid: number) => Promise<void>;
 
 export interface ChildExit {
@@ -30,13 +30,13 @@ export interface Child {
   pid: number;
   logFile: string;
   exited: Promise<ChildExit>;
-  /** Sends the signal, waits for the end, and kills the process with its group when that takes longer than `timeoutMs`. */
+  /** Sends the signal, waits for the process to end, and kills it with its group if that takes longer than `timeoutMs`. */
   stop(signal: NodeJS.Signals, timeoutMs: number): Promise<void>;
 }
 
 /**
- * Starts a program in a session of its own: the Ctrl-C of a terminal reaches only the command, which then stops its children in order.
- * Rejects when the program cannot be started at all, or when `onSpawn` rejects, which ends it.
+ * Starts a program in a separate session: the Ctrl-C of a terminal reaches only the command, which then stops its children in order.
+ * Rejects if the program cannot be started at all, or if `onSpawn` rejects, which stops it.
  */
 export async function spawnChild(options: SpawnOptions): Promise<Child> {
   const log = await openLog(options.logFile);
@@ -55,7 +55,7 @@ export async function spawnChild(options: SpawnOptions): Promise<Child> {
     await once(child, 'spawn');
     const pid = child.pid!;
     await options.onSpawn?.(pid).catch((error: unknown) => {
-      // Nobody would know of it.
+      // Otherwise it would run unrecorded.
       signalProcess(-pid, 'SIGKILL');
       throw error;
     });
@@ -65,7 +65,7 @@ export async function spawnChild(options: SpawnOptions): Promise<Child> {
   }
 }
 
-/** Waits until a child works. When it ends before that, or is not ready in time, it is stopped and the error shows the end of its log. */
+/** Waits until a child is ready. If it ends before that, or is not ready in time, it is stopped and the error includes the end of its log. */
 export async function waitUntilReady(child: Child, check: () => Promise<boolean>, timeoutMs: number): Promise<void> {
   const name = basename(child.logFile, '.log');
   let exit: ChildExit | undefined;

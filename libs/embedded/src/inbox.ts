@@ -6,7 +6,7 @@ import { freePort } from './free-port.ts';
 
 export interface InboxServer extends AsyncDisposable {
   smtpUrl: string;
-  /** The page that shows the mails; `/api/email` below it lists them as JSON. */
+  /** The page that shows the mails; `/api/email` below it returns them as JSON. */
   webUrl: string;
   smtpPort: number;
   webPort: number;
@@ -16,14 +16,14 @@ export interface InboxServer extends AsyncDisposable {
 }
 
 export interface InboxOptions {
-  /** Mails go to `<dataDir>/inbox` and show again after a restart. */
+  /** Mails are stored in `<dataDir>/inbox` and are available again after a restart. */
   dataDir: string;
   smtpPort?: number;
   webPort?: number;
   onSpawn?: OnSpawn;
 }
 
-/** An inbox that keeps every mail is slow to start after a load test. */
+/** If it kept every mail, the inbox would be slow to start after a load test. */
 const keptMails = 2_000;
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 2_000;
@@ -45,7 +45,7 @@ export async function startInbox({ dataDir, smtpPort, webPort, onSpawn }: InboxO
       `--mail-directory=${mailDir}`,
       `--max-emails=${keptMails}`,
     ],
-    // maildev looks for configuration files in its working directory and above.
+    // maildev searches for configuration files in its working directory and its parents.
     cwd: mailDir,
     environment: { PATH: process.env.PATH, HOME: mailDir },
     logFile: join(dataDir, 'logs', 'inbox.log'),

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 
 const rotateAtBytes = 10 * 1024 * 1024;
 
-/** Opens a log to append to. One that has become large steps aside as `<name>.1`, so that a data folder which is used for months stays small. */
+/** Opens a log for appending. A large one is first renamed to `<name>.1`, so that a data folder used for months stays small. */
 export async function openLog(path: string): Promise<FileHandle> {
   await mkdir(dirname(path), { recursive: true });
   const size = await stat(path).then(
@@ -14,7 +14,7 @@ export async function openLog(path: string): Promise<FileHandle> {
   return open(path, 'a', 0o600);
 }
 
-/** The end of a log, for an error message. Empty when there is none. */
+/** The last lines of a log, for an error message. Empty if there is none. */
 export async function lastLines(path: string, count = 30): Promise<string> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text.trimEnd().split('\n').slice(-count).join('\n');

@@ -9,14 +9,14 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The release that is fetched when the machine has none of its own. */
+/** The release to download if the machine has none. */
 const version = '2.12.15';
-/** The oldest release whose JetStream the messaging library works with. */
+/** The oldest release whose JetStream is compatible with the messaging library. */
 const oldestVersion = [2, 9, 10] as const;
 
 /**
- * SHA-256 of `nats-server-v<version>-<platform>.tar.gz`, of the archives that were verified when the version was chosen. For other platforms,
- * macOS among them, the release's own SHA256SUMS counts: that detects a damaged download, but not a release that was replaced.
+ * SHA-256 of `nats-server-v<version>-<platform>.tar.gz`, of the archives verified when the version was chosen. On other platforms,
+ * including macOS, the release's own SHA256SUMS is used: that detects a damaged download, but not a replaced release.
  */
 const checksums: Record<string, string> = {
   'linux-amd64': '58ab8131f819263897e2fc38e503e1b755b63bcafeecc7d12582487df48ca15e',
@@ -28,13 +28,13 @@ const checksums: Record<string, string> = {
 };
 
 const releaseUrl = `https://github.com/nats-io/nats-server/releases/download/v${version}`;
-/** A machine without a way out must move on quickly. */
+/** A machine without internet access must move on quickly. */
 const connectTimeoutMs = 5_000;
 const transferTimeoutMs = 180_000;
 const aptTimeoutMs = 120_000;
 
 export interface FindOptions {
-  /** Takes the place of the user's cache folder when that cannot be written. */
+  /** Used instead of the user's cache folder if that is not writable. */
   fallbackCacheDir: string;
   log?: (message: string) => void;
 }
@@ -65,7 +65,7 @@ export async function findNatsServer({ fallbackCacheDir, log = () => {} }: FindO
       const fetched = await fetch(workDir, log);
       await chmod(fetched, 0o755);
       if (!(await isUsable(fetched))) throw new Error('the downloaded program does not run here');
-      // The rename makes it appear whole, also when two commands fetch it at the same time.
+      // The rename is atomic, even if two commands download it at the same time.
       await rename(fetched, file);
       return file;
     } catch (error) {
@@ -97,7 +97,7 @@ async function fetchRelease(workDir: string, log: (message: string) => void): Pr
   return join(workDir, name, 'nats-server');
 }
 
-/** Uses the proxy in the environment while `use` runs, but not for the servers of this machine, which are asked meanwhile whether they are ready. */
+/** Uses the proxy in the environment while `use` runs, but not for the servers on this machine, whose readiness is polled at the same time. */
 async function throughProxy<T>(use: () => Promise<T>): Promise<T> {
   const { https_proxy, HTTPS_PROXY, no_proxy, NO_PROXY } = process.env;
   const direct = [no_proxy || NO_PROXY, '127.0.0.1'].filter(Boolean);
@@ -129,7 +129,7 @@ async function download(url: string): Promise<Buffer> {
 async function fetchDebianPackage(workDir: string, log: (message: string) => void): Promise<string> {
   log('downloading nats-server with apt-get');
   await downloadPackage(workDir, []).catch(async () => {
-    // The lists of a fresh container are empty. Private ones need no root and leave the machine as it is.
+    // The package lists of a fresh container are empty. Private ones need no root and leave the machine unchanged.
     const options = ['-o', `Dir::State::Lists=${join(workDir, 'lists')}`, '-o', `Dir::Cache=${join(workDir, 'cache')}`];
     for (const folder of ['lists/partial', 'cache/archives/partial']) await mkdir(join(workDir, folder), { recursive: true });
     log('downloading the package lists first');
@@ -148,7 +148,7 @@ async function downloadPackage(workDir: string, options: string[]): Promise<void
 
 async function apt(workDir: string, args: string[]): Promise<void> {
   const { PATH, HOME, http_proxy, HTTP_PROXY, https_proxy, HTTPS_PROXY, no_proxy, NO_PROXY } = process.env;
-  // apt-get reads the proxies' variables in lower case only.
+  // apt-get reads the proxy variables in lower case only.
   const proxies = { http_proxy: http_proxy || HTTP_PROXY, https_proxy: https_proxy || HTTPS_PROXY, no_proxy: no_proxy || NO_PROXY };
   const environment = { PATH, HOME, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive', ...proxies };
   const settings = ['-q', '-o', 'APT::Sandbox::User=root', '-o', 'Acquire::Retries=1', '-o', 'Acquire::http::Timeout=10'];
@@ -175,7 +175,7 @@ async function isUsable(file: string): Promise<boolean> {
   return difference >= 0;
 }
 
-/** The user's cache folder outlives clones and data folders; where it cannot be written, the fallback serves. */
+/** The user's cache folder outlives clones and data folders; if it is not writable, the fallback is used. */
 async function writableCacheDir(fallback: string): Promise<string> {
   const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'scheduling');
   try {
@@ -193,7 +193,7 @@ function releasePlatform(): string {
   return `${process.platform}-${architectures[process.arch] ?? process.arch}`;
 }
 
-/** A failed fetch hides its reason in the cause, or in the cause's cause, a failed command in what it printed. */
+/** A failed download has its reason in the cause, or in the cause's cause; a failed command in its output. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause instanceof Error) return describe(error.cause);

@@ -15,12 +15,12 @@ export interface NatsServer extends AsyncDisposable {
 }
 
 export interface NatsOptions {
-  /** JetStream's files go to `<dataDir>/nats`. */
+  /** JetStream's files are stored in `<dataDir>/nats`. */
   dataDir: string;
   port?: number;
-  /** Makes it one of several servers that keep streams together. */
+  /** Makes it a member of a cluster of servers that replicate streams. */
   cluster?: { port: number; routes: string[] };
-  /** Hears what is going on while the program is being fetched. */
+  /** Called with progress messages while the program is being downloaded. */
   log?: (message: string) => void;
   onSpawn?: OnSpawn;
 }
@@ -28,7 +28,7 @@ export interface NatsOptions {
 const startTimeoutMs = 20_000;
 const stopTimeoutMs = 3_000;
 
-/** Starts nats-server with JetStream on disk, on 127.0.0.1 only. Rejects with the remedy when there is no nats-server and none can be fetched. */
+/** Starts nats-server with JetStream on disk, on 127.0.0.1 only. Rejects with a remedy if there is no nats-server and none can be downloaded. */
 export async function startNats({ dataDir, port: wantedPort, cluster, log, onSpawn }: NatsOptions): Promise<NatsServer> {
   const binary = await findNatsServer({ fallbackCacheDir: join(dataDir, 'cache'), log });
   const port = wantedPort ?? (await freePort());
@@ -53,7 +53,7 @@ function clusterArguments(cluster: NatsOptions['cluster']): string[] {
   return ['--cluster_name', 'scheduling', '--cluster', `nats://127.0.0.1:${cluster.port}`, '--routes', cluster.routes.join(',')];
 }
 
-/** The server greets every connection with a line that says its name, by which it is told from another one on the port, and what it can do. */
+/** The server starts every connection with a line that contains its name, which distinguishes it from another one on the port, and its capabilities. */
 async function offersJetStream(port: number, name: string): Promise<boolean> {
   const socket = createConnection({ host: '127.0.0.1', port });
   socket.setTimeout(1_000, () => socket.destroy(new Error('no greeting')));

@@ -7,11 +7,11 @@ const run = promisify(execFile);
 
 /** How to run Postgres' programs: as this user, or as `nobody` for root, which Postgres refuses to run as. */
 export interface PostgresAccount {
-  /** What to put before a program and its arguments. */
+  /** The prefix of a program and its arguments. */
   prefix: string[];
   uid?: number;
   gid?: number;
-  /** Gives a file or folder, with all that is in it, to the account. */
+  /** Changes the owner of a file or folder, recursively, to the account. */
   own(path: string): Promise<void>;
 }
 
@@ -19,8 +19,8 @@ export async function findPostgresAccount(): Promise<PostgresAccount> {
   if (process.getuid?.() !== 0) return { prefix: [], own: async () => {} };
   const [uid, gid] = await Promise.all([idOfNobody('-u'), idOfNobody('-g')]);
   const own = (path: string): Promise<void> => ownTree(path, uid, gid);
-  // `nobody` cannot walk into a clone below /root (mode 700); this one capability lets Postgres reach its programs and its data there.
-  // access(2) ignores the capabilities of a user other than root, unless the last option says otherwise.
+  // `nobody` cannot enter a clone below /root (mode 700); this one capability lets Postgres reach its programs and its data there.
+  // access(2) ignores the capabilities of users other than root, unless the last option disables that.
   const options = [
     `--reuid=${uid}`,
     `--regid=${gid}`,
@@ -46,6 +46,6 @@ async function ownTree(path: string, uid: number, gid: number): Promise<void> {
   if (entry.isDirectory()) {
     for (const name of await readdir(path, { recursive: true })) await lchown(join(path, name), uid, gid);
   }
-  // Last, so that an interrupted change is made again.
+  // Last, so that an interrupted change is repeated.
   await chown(path, uid, gid);
 }

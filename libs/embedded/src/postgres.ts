@@ -25,11 +25,11 @@ export interface PostgresServer extends AsyncDisposable {
 }
 
 export interface PostgresOptions {
-  /** The cluster goes to `<dataDir>/postgres`, its password to `<dataDir>/postgres-password`. */
+  /** The cluster is stored in `<dataDir>/postgres`, its password in `<dataDir>/postgres-password`. */
   dataDir: string;
   port?: number;
   log?: (message: string) => void;
-  /** False: commits are not written through to the disk. For tests, whose data may be lost with the machine. */
+  /** False: commits are not flushed to disk. For tests, whose data may be lost if the machine crashes. */
   durable?: boolean;
   onSpawn?: OnSpawn;
 }
@@ -46,7 +46,7 @@ const user = 'scheduling';
 const startTimeoutMs = 30_000;
 const stopTimeoutMs = 5_000;
 /**
- * A new server refuses the data while the postmaster of an old one still has its pid, which it keeps until its parent collects it, and until the
+ * A new server rejects the data while the postmaster of an old one still has its pid, which exists until its parent reaps it, and until the
  * last backend has noticed that its postmaster is gone. On a busy machine both take seconds.
  */
 const takeoverMs = 60_000;
@@ -54,8 +54,8 @@ const takeoverPollMs = 200;
 const isHeldByOldServer = /lock file "postmaster\.pid" already exists|pre-existing shared memory block/;
 
 /**
- * Starts Postgres on 127.0.0.1 and returns when it answers queries. The first start makes the cluster; later ones find its data again, also
- * after a crash. A server that an earlier, killed command left behind on the same folder is stopped first; its end is waited for, up to 60 s.
+ * Starts Postgres on 127.0.0.1 and returns when it answers queries. The first start creates the cluster; later ones reuse its data, even
+ * after a crash. A server that an earlier, killed command left running on the same folder is stopped first, waiting up to 60 s for its end.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const dataDir = resolve(options.dataDir);
@@ -76,7 +76,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   const url = (database: string): string => `postgres://${user}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
   const serverArgs = serverArguments(installation.clusterDir, port, options.durable ?? true);
   const child = await launch(installation, serverArgs, url('postgres'), log, options.onSpawn);
-  // SIGINT is Postgres' "fast" stop: sessions are ended, data is written, nothing needs recovery.
+  // SIGINT is Postgres' "fast" shutdown: sessions are terminated, data is flushed, no recovery is needed.
   const stop = (): Promise<void> => child.stop('SIGINT', stopTimeoutMs);
   return {
     port,
@@ -96,7 +96,7 @@ async function stopLeftover({ clusterDir }: Installation): Promise<void> {
   if (command.includes('postgres') && command.includes(clusterDir)) await stopProcess(pid, 'SIGINT', stopTimeoutMs);
 }
 
-/** The pid of the postmaster that has, or had, this cluster. Undefined when none has, or it was shut down. */
+/** The pid of the postmaster that runs, or ran, this cluster. Undefined if there was none, or it was shut down. */
 async function readLockFile(clusterDir: string): Promise<number | undefined> {
   const text = await readFile(join(clusterDir, 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number(text.split('\n')[0]);
@@ -119,7 +119,7 @@ async function ensureCluster(installation: Installation, log: (message: string) 
   await account.own(passwordFile);
 }
 
-/** Made aside and renamed at the end, so that an interrupted first start leaves nothing that looks like a cluster. */
+/** Created in a temporary folder and renamed at the end, so that an interrupted first start leaves nothing that looks like a cluster. */
 async function createCluster({ account, binaries, clusterDir, passwordFile }: Installation): Promise<void> {
   const newDir = `${clusterDir}.new`;
   await rm(newDir, { recursive: true, force: true });
@@ -133,7 +133,7 @@ async function createCluster({ account, binaries, clusterDir, passwordFile }: In
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // The built-in provider sorts and folds case alike on every machine.
+    // The built-in provider sorts and folds case identically on every machine.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
@@ -147,14 +147,14 @@ function serverArguments(clusterDir: string, port: number, durable: boolean): st
   const settings = {
     listen_addresses: '127.0.0.1',
     port: String(port),
-    // A path of a socket may have 107 characters; a data folder's may have more.
+    // The path of a socket is limited to 107 characters; a data folder's may be longer.
     unix_socket_directories: '',
     max_connections: '200',
     shared_buffers: '128MB',
     password_encryption: 'scram-sha-256',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // No statement and no value of a row in the log: they are personal data.
+    // The log must contain no statements and no values of rows: they are personal data.
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',
     ...(durable ? {} : { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }),
@@ -179,7 +179,7 @@ async function launch(
       await waitUntilReady(child, () => answersQueries(adminUrl), startTimeoutMs);
       return child;
     } catch (error) {
-      // The message has the end of the log, where earlier attempts are, too.
+      // The message contains the end of the log, which also covers earlier attempts.
       const reason = String(error).match(/FATAL: .*/g)?.at(-1) ?? '';
       if (!isHeldByOldServer.test(reason) || performance.now() > deadline) throw error;
       if (!isWaiting) log(`waiting for the previous Postgres to end (process ${await readLockFile(clusterDir)})`);
@@ -211,7 +211,7 @@ async function createDatabase(adminUrl: string, name: string): Promise<void> {
 
 async function withClient<T>(connectionString: string, use: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 });
-  // An idle client whose server goes away says so with an event; the query or the end reports it as well.
+  // An idle client whose server goes away emits an event; the query or `end()` reports the error as well.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -221,7 +221,7 @@ async function withClient<T>(connectionString: string, use: (client: Client) => 
   }
 }
 
-/** Somebody else created it in between: duplicate_database, or the unique index that saw it first. */
+/** It was created concurrently: duplicate_database, or the unique index that detected it first. */
 function ignoreExisting(error: { code?: string }): void {
   if (error.code !== '42P04' && error.code !== '23505') throw error;
 }

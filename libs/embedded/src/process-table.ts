@@ -5,18 +5,18 @@ import { waitUntil } from './wait-until.ts';
 
 const run = promisify(execFile);
 
-/** A process that a later command can find again: the pid alone may by then belong to another program. */
+/** A process that a later command can find again: the pid alone may by then belong to another process. */
 export interface ProcessIdentity {
   pid: number;
-  /** As {@link processStartTime} gave it. */
+  /** As returned by {@link processStartTime}. */
   startTime: string;
 }
 
-/** Whether a process with this pid exists and has not yet ended (one that ended and was not yet collected does not count). */
+/** Whether a process with this pid exists and has not ended (a zombie does not count). */
 export async function processIsAlive(pid: number): Promise<boolean> {
   if (!processExists(pid)) return false;
   const statusFields = await readProcessStatus(pid);
-  // This system has no /proc, or the process was collected in between.
+  // This system has no /proc, or the process was reaped in between.
   if (statusFields === undefined) return processExists(pid);
   return !['Z', 'X'].includes(statusFields[0] ?? '');
 }
@@ -30,7 +30,7 @@ function processExists(pid: number): boolean {
   }
 }
 
-/** When the process started, in the words of the operating system: together with the pid it names a process uniquely. Undefined: no such process. */
+/** The start time of a process, as the operating system formats it: together with the pid it identifies a process. Undefined: no such process. */
 export async function processStartTime(pid: number): Promise<string | undefined> {
   if (!(await processIsAlive(pid))) return undefined;
   const statusFields = await readProcessStatus(pid);
@@ -38,7 +38,7 @@ export async function processStartTime(pid: number): Promise<string | undefined>
   return ps(pid, 'lstart=');
 }
 
-/** The command line of a process; undefined when there is no such process. */
+/** The command line of a process; undefined if there is no such process. */
 export async function processCommand(pid: number): Promise<string | undefined> {
   try {
     return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ').trim();
@@ -47,7 +47,7 @@ export async function processCommand(pid: number): Promise<string | undefined> {
   }
 }
 
-/** Stops a process that is not a child of this one: the signal first, SIGKILL for it and its group when it does not end in time. */
+/** Stops a process that is not a child of this one: sends the signal, and SIGKILL to it and its group if it does not end in time. */
 export async function stopProcess(pid: number, signal: NodeJS.Signals, timeoutMs: number): Promise<void> {
   signalProcess(pid, signal);
   const gone = async (): Promise<boolean> => !(await processIsAlive(pid));
@@ -60,7 +60,7 @@ export async function stopProcess(pid: number, signal: NodeJS.Signals, timeoutMs
   }
 }
 
-/** Sends a signal; a negative pid names a process group. A process that is gone already is fine. */
+/** Sends a signal; a negative pid identifies a process group. Ignores a process that no longer exists. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -69,13 +69,13 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The fields of /proc/<pid>/stat behind the command's name, which may itself hold spaces and brackets. Undefined without a /proc. */
+/** The fields of /proc/<pid>/stat after the command's name, which may itself contain spaces and parentheses. Undefined without a /proc. */
 async function readProcessStatus(pid: number): Promise<string[] | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   return text?.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
-/** Start times of /proc count from the boot, so they repeat after the next one. */
+/** Start times in /proc are relative to the boot, so they repeat after the next one. */
 async function bootId(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => 'boot')).trim();
 }

@@ -3,13 +3,13 @@ import { createConnection } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface WaitOptions {
-  /** What is waited for, in the error's words. */
+  /** What is awaited, for the error message. */
   what: string;
   timeoutMs: number;
   intervalMs?: number;
 }
 
-/** Asks again and again until the answer is neither `undefined` nor `false`, and returns it. An error of the check counts as "not yet". */
+/** Polls until the result is neither `undefined` nor `false`, and returns it. An error thrown by the check counts as "not yet". */
 export async function waitUntil<T>(check: () => Promise<T | undefined | false> | T | undefined | false, options: WaitOptions): Promise<T> {
   const { what, timeoutMs, intervalMs = 50 } = options;
   const deadline = performance.now() + timeoutMs;

@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe('embedded inbox', { timeout: 60_000 }, () => {
-  it('shows mails, and shows them again after a restart', async () => {
+  it('shows mails, even after a restart', async () => {
     const first = await start();
     await sendMail(first.smtpPort, 'Your appointment');
     expect(await firstSubject(first)).toBe('Your appointment');

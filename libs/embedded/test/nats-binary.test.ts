@@ -11,7 +11,7 @@ let folder: string;
 let proxy: Server;
 let asked: (string | undefined)[];
 
-/** A machine with nothing on the PATH and nothing in the cache, behind a proxy that lets nobody out. */
+/** A machine with an empty PATH and an empty cache, behind a proxy that lets no request out. */
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'nats-binary-'));
   asked = [];
@@ -23,7 +23,7 @@ beforeEach(async () => {
   await once(proxy, 'listening');
   proxy.on('connect', (request, socket) => {
     asked.push(request.url);
-    // Meanwhile the command asks its own servers whether they are ready: a proxy of the network cannot reach them.
+    // Meanwhile the command polls its own servers for readiness: the network's proxy cannot reach them.
     void fetch(proxyUrl()).finally(() => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
   });
   vi.stubEnv('PATH', folder);
@@ -37,7 +37,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it.each(['HTTPS_PROXY', 'https_proxy'])('downloads the release through the proxy in %s, and sends nothing else there', async (variable) => {
+it.each(['HTTPS_PROXY', 'https_proxy'])('downloads the release through the proxy in %s, and sends it no other requests', async (variable) => {
   vi.stubEnv(variable, proxyUrl());
   vi.stubEnv('HTTP_PROXY', proxyUrl());
   await expect(findNatsServer({ fallbackCacheDir: folder })).rejects.toThrow(
@@ -46,7 +46,7 @@ it.each(['HTTPS_PROXY', 'https_proxy'])('downloads the release through the proxy
   expect(asked).toEqual(['github.com:443', '/']);
 });
 
-it('says of a source that fails which one comes next', async () => {
+it('reports which source is tried next when one fails', async () => {
   vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:1');
   const said: string[] = [];
   await expect(findNatsServer({ fallbackCacheDir: folder, log: (message) => said.push(message) })).rejects.toThrow(/ECONNREFUSED/);

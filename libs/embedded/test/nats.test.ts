@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 describe('embedded NATS', { timeout: 180_000 }, () => {
-  it('keeps streams on disk over a stop and over a crash', async () => {
+  it('keeps streams on disk across a stop and a crash', async () => {
     const first = await start();
     await request(first.port, '$JS.API.STREAM.CREATE.KEPT', { name: 'KEPT', subjects: ['kept'], storage: 'file' });
     await request(first.port, 'kept', { hello: 'world' });
@@ -34,7 +34,7 @@ describe('embedded NATS', { timeout: 180_000 }, () => {
     expect(await request(third.port, '$JS.API.STREAM.INFO.KEPT', {})).toMatchObject({ config: { name: 'KEPT' } });
   });
 
-  it('says why it cannot start', async () => {
+  it('reports why it cannot start', async () => {
     const first = await start();
     await expect(start(first.port)).rejects.toThrow(/nats ended with exit code 1 while starting[^]*address already in use/);
   });
@@ -46,7 +46,7 @@ async function start(port?: number): Promise<NatsServer> {
   return server;
 }
 
-/** One request and its answer in the text protocol of NATS, so that this library needs no client. */
+/** Sends one request in the text protocol of NATS, so that this library needs no client, and returns the response. */
 function request(port: number, subject: string, body: object): Promise<unknown> {
   const payload = JSON.stringify(body);
   const socket = createConnection({ host: '127.0.0.1', port });

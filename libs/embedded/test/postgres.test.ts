@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 describe('embedded Postgres', { timeout: 60_000 }, () => {
-  it('keeps its data and its address over a restart and leaves no process', async () => {
+  it('keeps its data and its address across a restart and leaves no process behind', async () => {
     const first = await start();
     await first.createDatabase('calendar');
     await first.createDatabase('calendar');
@@ -34,7 +34,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     expect(await query(second.url('calendar'), 'SELECT answer FROM note')).toEqual([{ answer: 42 }]);
   });
 
-  it('keeps the password to its owner, listens on the loopback only and asks for the password', async () => {
+  it('makes the password readable only for its owner, listens on the loopback address only and requires the password', async () => {
     const server = await start();
     expect((await stat(join(dataDir, 'postgres-password'))).mode & 0o777).toBe(0o600);
     expect(await query(server.url('postgres'), 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
@@ -42,7 +42,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     await expect(query(wrong, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
   });
 
-  it('replaces a server that a killed command left behind', async () => {
+  it('replaces a server that a killed command left running', async () => {
     const left = await start();
     await left.createDatabase('kept');
     const next = await start();
@@ -50,7 +50,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     expect(await query(next.url('kept'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('starts again at once after a crash, also while sessions of the old server are still leaving', async () => {
+  it('can be restarted immediately after a crash, even while sessions of the old server are still ending', async () => {
     const crashed = await start();
     const busy = new Client({ connectionString: crashed.url('postgres') });
     busy.on('error', () => {});
@@ -63,7 +63,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     expect(await sleeping).toBe('ended');
   });
 
-  it('waits for an old server that has ended, but still has its pid because its parent does not collect it', async () => {
+  it('waits for an old server that has ended, but still has its pid because its parent has not reaped it', async () => {
     const code = `import { startPostgres } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url))};
       const server = await startPostgres({ dataDir: ${JSON.stringify(dataDir)}, durable: false });
       console.log(server.pid);`;
@@ -82,7 +82,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     expect(await query(next.url('postgres'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('does not stop a stranger whose pid stands in a stale lock file', async () => {
+  it('does not stop an unrelated process whose pid is in a stale lock file', async () => {
     const first = await start();
     const lockFile = join(dataDir, 'postgres', 'postmaster.pid');
     const lock = await readFile(lockFile, 'utf8');
@@ -93,7 +93,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     expect(await query(second.url('postgres'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('says in one line when the data is of another major version', async () => {
+  it('reports in one line that the data is of another major version', async () => {
     await (await start()).stop();
     await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '15\n');
     await expect(start()).rejects.toThrow(/was written by Postgres 15, this is Postgres 18/);

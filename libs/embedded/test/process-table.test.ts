@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { processIsAlive } from '../src/index.ts';
 
-it('does not take a process for alive again while its parent collects it', async () => {
+it('does not consider a process alive again while its parent reaps it', async () => {
   const answers: string[] = [];
   for (let attempt = 0; attempt < 50; attempt += 1) {
     const child = spawn('true');

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './error-table.ts';
 
-/** Of timeslots, appointments, series and participations. */
+/** Errors of timeslots, appointments, series and participations. */
 export const calendarErrors = {
   'timeslot.invalid': { category: 'invalid', text: 'The request has fields that are not valid.' },
   'timeslot.not_found': { category: 'not_found', text: 'There is no timeslot with this reference.' },

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './error-table.ts';
 
-/** Of customers and their erasure. */
+/** Errors of customers and their erasure. */
 export const customerErrors = {
   'customer.not_found': { category: 'not_found', text: 'There is no customer with this reference.' },
   'customer.reference_taken': { category: 'conflict', text: 'Another customer of this provider has this reference.' },

@@ -1,24 +1,24 @@
 import { type ErrorCode, errorCodes } from './error-codes.ts';
 import type { DomainCategory } from './error-table.ts';
 
-/** One field at fault: a JSON pointer into the request's body, and what is wrong with it. */
+/** One invalid field: a JSON pointer into the request's body, and what is wrong with it. */
 export interface FieldError {
   pointer: string;
   detail: string;
 }
 
 export interface DomainErrorOptions {
-  /** Replaces the text of the table, where it names what the request was about. */
+  /** Replaces the message in the table, to name the subject of the request. */
   text?: string;
   errors?: FieldError[];
-  /** When the same request can succeed, if that is known. */
+  /** When the same request can succeed, if known. */
   retryAfterSeconds?: number | undefined;
   cause?: unknown;
-  /** Only for an error that has arrived from another service: its version may know codes that the tables here do not have. */
+  /** Only for an error received from another service, whose version may have codes that the tables here do not contain. */
   category?: DomainCategory;
 }
 
-/** A failure that the caller is told about. Every other error is logged in full and answered generically. */
+/** A failure that is reported to the caller. Every other error is logged in full and gets a generic response. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
   readonly category: DomainCategory;

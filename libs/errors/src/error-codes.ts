@@ -4,7 +4,7 @@ import { identityErrors } from './identity-errors.ts';
 import { notificationErrors } from './notification-errors.ts';
 import { platformErrors } from './platform-errors.ts';
 
-/** Every code that a service can answer another service or the gateway with. The gateway adds those of HTTP itself. */
+/** Every code that a service can return to another service or the gateway. The gateway adds its own codes for HTTP. */
 export const errorCodes = { ...identityErrors, ...calendarErrors, ...customerErrors, ...notificationErrors, ...platformErrors };
 
 export type ErrorCode = keyof typeof errorCodes;

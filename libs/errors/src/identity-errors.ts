@@ -1,6 +1,6 @@
 import type { ErrorTable } from './error-table.ts';
 
-/** Of users, accounts, providers, staff, CRMs and their keys. Texts that interface 7 fixes stay to the letter. */
+/** Errors of users, accounts, providers, staff, CRMs and their keys. Messages fixed by interface 7 are verbatim. */
 export const identityErrors = {
   'key.missing': { category: 'unauthenticated', text: 'The X-SERVICE-CLIENT-ID header is missing.' },
   'key.invalid': { category: 'unauthenticated', text: 'The API key is unknown, expired or revoked.' },

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './error-table.ts';
 
-/** Of mails. */
+/** Errors of mails. */
 export const notificationErrors = {
   'mail.state_unknown': { category: 'invalid', text: 'There is no such state of a mail.' },
 } as const satisfies ErrorTable;

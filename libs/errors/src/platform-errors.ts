@@ -1,6 +1,6 @@
 import type { ErrorTable } from './error-table.ts';
 
-/** Of what every service is built on: the other libraries make these. */
+/** Errors of the platform that every service is built on: raised by the other libraries. */
 export const platformErrors = {
   'idempotency_key.in_flight': { category: 'conflict', text: 'A request with this Idempotency-Key is being worked on.' },
   'idempotency_key.reused': { category: 'unprocessable', text: 'This Idempotency-Key was used for a request with other content.' },

@@ -17,10 +17,10 @@ import type { EventDefinition } from './events.ts';
 
 /** The one stream of all events. */
 export const streamName = 'scheduling';
-/** How long the stream and the outbox keep what was published, in milliseconds. */
+/** How long the stream and the outbox keep published events, in milliseconds. */
 export const retentionMs = 7 * 24 * 60 * 60 * 1_000;
 
-/** How the stream is made, and what operators are told when it is otherwise. */
+/** How the stream is created; operators are warned if it differs. */
 export const streamSettings = {
   name: streamName,
   subjects: ['scheduling.>'],
@@ -30,8 +30,8 @@ export const streamSettings = {
 };
 
 /**
- * A server that hangs, or a network that swallows packets, breaks no connection. It counts as lost after 3 s without an answer: within the 5 s
- * in which a revoked key must stop working (interface 5), whoever caches keys has to know that revocations are not heard.
+ * A hanging server, or a network that drops packets, closes no connection. It counts as lost after 3 s without an answer: a key cache must
+ * know that revocations are not being received within the 5 s in which a revoked key must stop working (interface 5).
  */
 const pingIntervalMs = 1_000;
 const maxUnansweredPings = 2;
@@ -41,18 +41,18 @@ export interface JetStream {
   manager: JetStreamManager;
 }
 
-/** A connection to NATS that is made in the background and made again for ever; the service works without it, and its events wait in the outbox. */
+/** A connection to NATS, established in the background and re-established indefinitely; the service works without it, and its events wait in the outbox. */
 export interface Broker extends AsyncDisposable {
-  /** False while NATS is away: what arrives meanwhile on {@link listen} is lost. */
+  /** False while NATS is unavailable: whatever is published meanwhile for {@link listen} is lost. */
   readonly connected: boolean;
-  /** Waits for the connection and makes sure that the stream exists. Rejects when the signal aborts. */
+  /** Waits for the connection and ensures that the stream exists. Rejects when the signal aborts. */
   jetStream(signal: AbortSignal): Promise<JetStream>;
   /** Calls back for every event of this kind that is published while this process is connected: for caches, not for effects. */
   listen<Data>(definition: EventDefinition<Data>, onEvent: (data: Data) => void): void;
-  /** Tells every process that is connected at this moment that something is to be done; lost for all others, so each has to look by itself now and then. */
+  /** Notifies every process that is currently connected that there is work; others miss it, so each process must also poll. */
   nudge(topic: string): void;
   onNudge(topic: string, listener: () => void): void;
-  /** Called when the connection was lost and is back. */
+  /** Called when a lost connection is re-established. */
   onReconnect(listener: () => void): void;
 }
 
@@ -60,9 +60,9 @@ export interface BrokerOptions {
   url: string;
   name: string;
   logger: Logger;
-  /** On how many servers the stream is kept; 1 when not given. */
+  /** The number of servers that store the stream; 1 by default. */
   streamReplicas?: number;
-  /** Where it is shown whether there is a connection. */
+  /** Where the state of the connection is reported. */
   metrics?: Metrics;
 }
 
@@ -78,7 +78,7 @@ export function connectBroker(options: BrokerOptions): Broker {
     return connection;
   });
   if (options.metrics) showConnection(options.metrics, () => connected);
-  // Whoever needs the connection sees the rejection of an aborted attempt; nobody needing it is no error.
+  // Users of the connection see the rejection of an aborted attempt; without any user it is not an error.
   connecting.catch(() => undefined);
 
   async function watch(connection: NatsConnection): Promise<void> {
@@ -131,7 +131,7 @@ export function connectBroker(options: BrokerOptions): Broker {
   };
 }
 
-/** Outside of the stream's subjects. */
+/** Not among the stream's subjects. */
 function nudgeSubject(topic: string): string {
   return `scheduling-nudge.${topic}`;
 }
@@ -166,14 +166,14 @@ async function connectForever(options: BrokerOptions, signal: AbortSignal): Prom
   }
 }
 
-/** Makes the stream when there is none, and gives one with fewer replicas what it lacks. For the rest, one that an operator has made stays as it is. */
+/** Creates the stream if there is none, and adds missing replicas to an existing one. Other settings changed by an operator are left alone. */
 async function ensureStream(manager: JetStreamManager, replicas: number): Promise<void> {
   const existing = await findStream(manager);
   if (existing === undefined) await manager.streams.add({ ...streamSettings, num_replicas: replicas });
   else if (existing.config.num_replicas < replicas) await manager.streams.update(streamName, { num_replicas: replicas });
 }
 
-/** Undefined when there is none. */
+/** Undefined if there is none. */
 export async function findStream(manager: JetStreamManager): Promise<StreamInfo | undefined> {
   try {
     return await manager.streams.info(streamName);

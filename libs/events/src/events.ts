@@ -9,7 +9,7 @@ import {
   ProviderChanged,
 } from '@scheduling/contracts/events/v1';
 
-/** A kind of event: where it is published, and how its data is written and read. */
+/** A kind of event: its subject, and how its data is encoded and decoded. */
 export interface EventDefinition<Data> {
   /** `<service>-<event>`: the last part of its consumers' names. */
   name: string;
@@ -36,7 +36,7 @@ function define<Data>(service: string, name: string, message: string, codec: Cod
   };
 }
 
-/** Every event of the system, by the service that publishes it. */
+/** Every event of the system, by publishing service. */
 export const events = {
   crmChanged: define('identity', 'crm-changed', 'CrmChanged', CrmChanged),
   apiKeyRevoked: define('identity', 'api-key-revoked', 'ApiKeyRevoked', ApiKeyRevoked),

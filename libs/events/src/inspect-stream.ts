@@ -6,28 +6,28 @@ import { findStream, streamName } from './broker.ts';
 export interface StreamReport {
   config: StreamConfig;
   messages: number;
-  /** The stream lives in a cluster of servers, so it can have replicas. */
+  /** The stream is in a cluster of servers, so it can have replicas. */
   clustered: boolean;
   /** Replicas that do not answer or lag behind. */
   laggingReplicas: string[];
   consumers: ConsumerReport[];
-  /** The server's clock, if it tells. */
+  /** The server's clock, if it reports it. */
   serverTime: Date | undefined;
 }
 
 export interface ConsumerReport {
   name: string;
-  /** Events that no replica of the service has taken on yet. */
+  /** Events that no replica of the service has received yet. */
   pending: number;
-  /** Events that are being processed, or wait for another attempt. */
+  /** Events that are being processed or are waiting for redelivery. */
   unacknowledged: number;
-  /** When the oldest of either kind was published. */
+  /** When the oldest of both was published. */
   oldest: Date | undefined;
 }
 
 const timeoutMs = 3_000;
 
-/** Looks at the stream and its consumers and changes nothing. Undefined when there is no stream; rejects when NATS does not answer. */
+/** Reads the state of the stream and its consumers. Changes nothing. Undefined if there is no stream; rejects if NATS does not answer. */
 export async function inspectStream(url: string): Promise<StreamReport | undefined> {
   const connection = await connect({ servers: url, name: 'doctor', timeout: timeoutMs, reconnect: false });
   try {
@@ -60,10 +60,10 @@ async function describe(manager: JetStreamManager, info: ConsumerInfo): Promise<
   };
 }
 
-/** When the first event behind the last acknowledged one was published. It may have been acknowledged or have aged out in the meantime. */
+/** When the first event after the last acknowledged one was published. It may have been acknowledged or have expired in the meantime. */
 async function publishedNext(manager: JetStreamManager, info: ConsumerInfo): Promise<Date | undefined> {
   try {
-    // The server takes both together; the client's types show only one of them at a time.
+    // The server accepts both together; the client's types allow only one of them at a time.
     const query = { seq: info.ack_floor.stream_seq + 1, next_by_subj: info.config.filter_subject ?? '>' };
     const message = await manager.streams.getMessage(streamName, query);
     return message?.time;

@@ -1,6 +1,6 @@
 import { headers as createHeaders, type MsgHdrs } from '@nats-io/transport-node';
 
-/** What goes with an event's data. */
+/** The metadata of an event. */
 export interface EventAttributes {
   id: string;
   /** The publishing service. */
@@ -9,15 +9,15 @@ export interface EventAttributes {
   type: string;
   time: Date;
   requestId: string;
-  /** The span in which the fact came about, when it is traced. */
+  /** The span in which the event occurred, if it is traced. */
   traceparent?: string | null;
-  /** It was published before: a consumer looks for it among those that it has processed before it does any work. */
+  /** It was published before: a consumer checks whether it has already processed it before doing any work. */
   repeated: boolean;
 }
 
 const repeatedHeader = 'x-repeated';
 
-/** A CloudEvent in binary mode: the attributes are headers, the body is the data. */
+/** A CloudEvent in binary mode: attributes in headers, data in the body. */
 export function eventHeaders({ id, service, type, time, requestId, traceparent, repeated }: EventAttributes): MsgHdrs {
   const headers = createHeaders();
   headers.set('ce-specversion', '1.0');

@@ -6,17 +6,17 @@ import type { EventDefinition } from './events.ts';
 
 export interface PublishedEvents<Data> {
   events: Data[];
-  /** When the oldest event of any kind that the stream holds was published; undefined when it holds none. */
+  /** When the oldest event of any kind in the stream was published; undefined if the stream is empty. */
   reachBackTo: Date | undefined;
 }
 
 const connectMs = 1_500;
 const fetchExpiresMs = 1_500;
-/** A consumer that its process could not delete goes away by itself. */
+/** A consumer that its process could not delete expires. */
 const inactiveMs = 10_000;
 
 /**
- * Every event of one kind that was published since then and that the stream still holds, the same one perhaps several times. Rejects with
+ * Every event of one kind that was published since then and is still in the stream, possibly with duplicates. Rejects with
  * `broker.unavailable`.
  */
 export async function readPublished<Data>(broker: Broker, definition: EventDefinition<Data>, since: Date): Promise<PublishedEvents<Data>> {

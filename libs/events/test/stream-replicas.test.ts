@@ -21,14 +21,14 @@ beforeAll(async () => {
 });
 afterAll(() => resources.disposeAsync());
 
-/** Connects as a service does that is told to keep the stream on so many servers. */
+/** Connects like a service that is configured to keep the stream on this many servers. */
 async function serve(streamReplicas: number): Promise<void> {
   await using broker = connectBroker({ url, name: 'test', logger, streamReplicas });
-  // The servers of a cluster elect who decides about streams, and until then answer nothing.
+  // The servers of a cluster elect a leader for streams, and do not answer until then.
   await eventually(() => broker.jetStream(AbortSignal.timeout(5_000)));
 }
 
-it('a service gives the stream the replicas that it lacks, and takes none away', async () => {
+it('a service adds missing replicas to the stream, and removes none', async () => {
   await serve(1);
   await eventually(async () => expect(await inspectStream(url)).toMatchObject({ clustered: true, config: { num_replicas: 1 } }));
   await serve(3);

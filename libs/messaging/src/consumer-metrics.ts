@@ -6,13 +6,13 @@ import type { MessagingSchema } from './schema.ts';
 
 const consumptions = ['processed', 'repeated', 'waiting', 'failed', 'dead_letter'] as const;
 /**
- * What came of an event that was delivered: its effect, none because it had come before, another attempt because a dependency is away or because it
+ * The outcome of a delivery: processed, already processed before, retried because a dependency is unavailable or because processing
  * failed, or a dead letter.
  */
 export type Consumption = (typeof consumptions)[number];
 
 const natsTimeoutMs = 1_000;
-/** More is not counted. */
+/** Counting stops here. */
 const maxCounted = 10_000;
 
 export interface ConsumerMetricsOptions {
@@ -23,7 +23,7 @@ export interface ConsumerMetricsOptions {
   metrics: Metrics;
 }
 
-/** Counts what is consumed, and measures what still waits and what was put aside. Returns what counts a delivered event. */
+/** Counts consumed events, and measures the backlog and the dead letters. Returns the function that counts a delivered event. */
 export function measureConsumers(options: ConsumerMetricsOptions): (consumer: string, outcome: Consumption) => void {
   const { metrics } = options;
   measureLag(options);
@@ -34,7 +34,7 @@ export function measureConsumers(options: ConsumerMetricsOptions): (consumer: st
     labelNames: ['consumer', 'outcome'],
     registers: [metrics],
   });
-  // From the start on, so that the first of a kind is seen as an increase.
+  // Set from the start, so that the first event of a kind is seen as an increase.
   for (const consumer of options.consumers) for (const outcome of consumptions) consumed.inc({ consumer, outcome }, 0);
   return (consumer, outcome) => consumed.inc({ consumer, outcome });
 }

@@ -8,25 +8,25 @@ import type { Kysely, Transaction } from 'kysely';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
 import type { MessagingSchema } from './schema.ts';
 
-/** What a handler knows of an event besides its data. */
+/** What a handler knows about an event besides its data. */
 export interface EventContext {
   eventId: string;
 }
 
-/** The effect of an event, in the transaction that also remembers the event as processed. */
+/** The effect of an event, in the transaction that also records the event as processed. */
 export type Effect<Schema> = (tx: Transaction<Schema>) => Promise<void>;
 
-/** One kind of event and what a service does with it. */
+/** One kind of event and how a service handles it. */
 export interface Subscription<Schema> {
   definition: EventDefinition<unknown>;
   /**
-   * Fetches what the effect needs, over the network if it must, and returns the effect. Events arrive at least once and in any order: the
-   * inbox makes the effect happen once, and an effect must not let an older version overwrite a newer one.
+   * Fetches what the effect needs, over the network if necessary, and returns the effect. Events arrive at least once and in any order: the
+   * inbox ensures that the effect happens once, and an effect must not overwrite newer data with an older version.
    */
   handle(data: unknown, context: EventContext): Promise<Effect<Schema>>;
   /**
-   * What the event is about. Events about the same thing that come together are handled one after the other, in the order of the stream; when
-   * one has to be tried again, those after it are not held up. Not given: every event at once.
+   * What the event is about, such as a customer. Events of a batch about the same subject are processed sequentially, in stream order; when
+   * one has to be retried, those after it are not delayed. By default all events are processed concurrently.
    */
   subjectOf?(data: unknown): string;
 }
@@ -46,9 +46,9 @@ export interface ConsumersOptions<Schema extends MessagingSchema> {
   database: Database<Schema>;
   broker: Broker;
   logger: Logger;
-  /** An event that fails, and was delivered this often by then, is poison and goes to the dead letters; 10 when not given. */
+  /** An event that has failed this many times goes to the dead letters; 10 by default. */
   maxAttempts?: number;
-  /** How long a consumer waits for events before it asks for them again, in milliseconds; 30 s when not given. */
+  /** How long a fetch waits for events, in milliseconds; 30 s by default. */
   fetchMs?: number;
   /** Where the events are counted. */
   metrics?: Metrics;
@@ -60,16 +60,16 @@ interface Consuming<Schema extends MessagingSchema> extends ConsumersOptions<Sch
 
 const maxInFlight = 20;
 const defaultFetchMs = 30_000;
-/** A fetch that may have found a stuck consumer is repeated with this length. */
+/** The duration of the next fetch if the consumer may be stuck. */
 const suspiciousFetchMs = 5_000;
-/** A request that NATS lost without a word is given up after two of these. */
+/** A request that NATS silently lost times out after two of these. */
 const heartbeatMs = 2_500;
-/** Longer than a handler and its effect may take; a process that was killed keeps its messages from the others for this long. */
+/** Longer than a handler and its effect may take; messages of a killed process are redelivered after this time. */
 const ackWaitMs = 15_000;
 const maxDelayMs = 30_000;
 const defaultMaxAttempts = 10;
 
-/** Consumes every subscription with a durable pull consumer of its own, until disposed of. */
+/** Consumes every subscription with a durable pull consumer, until disposed of. */
 export function startConsumers<Schema extends MessagingSchema>(options: ConsumersOptions<Schema>): AsyncDisposable {
   const consuming = { ...options, count: counterOf(options) };
   const loops = options.subscriptions.map((each) => startConsumer(consuming, each));
@@ -87,18 +87,18 @@ function counterOf<Schema extends MessagingSchema>(options: ConsumersOptions<Sch
   return measureConsumers({ consumers, db: database.kysely as unknown as Kysely<MessagingSchema>, broker, metrics });
 }
 
-/** Of the durable consumer that all replicas of a service share. */
+/** The name of the durable consumer that all replicas of a service share. */
 export function consumerName(service: string, definition: EventDefinition<unknown>): string {
   return `${service}-${definition.name}`;
 }
 
-/** A stream or consumer that vanished, or a lost connection, is a failure here, and the next round looks for them anew. */
+/** A deleted stream or consumer, or a lost connection, makes a round fail; the next round looks them up again. */
 function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema>, each: Subscription<Schema>): AsyncDisposable {
   const name = consumerName(options.service, each.definition);
   let consumer: Consumer | undefined;
   let silentAt: number | undefined;
   let connection = new AbortController();
-  // The client would go on with the fetch, but when NATS does not answer at once, only after the time that a fetch takes.
+  // The client would resume the fetch by itself, but if NATS does not answer at once, only after the duration of a fetch.
   options.broker.onReconnect(() => connection.abort());
   return startLoop({
     name: `the consumer ${name}`,
@@ -143,7 +143,7 @@ function consumerSettings(name: string, subject: string): Partial<ConsumerConfig
   };
 }
 
-/** Takes what is there, or waits for something to come; every batch is a new request, so a consumer that fell silent is asked again. Returns how many things it was about. */
+/** Processes the waiting events, or waits for some; a new request per batch wakes a consumer that fell silent. Returns the number of distinct subjects. */
 async function consumeBatch<Schema extends MessagingSchema>(
   options: Consuming<Schema>,
   each: Subscription<Schema>,
@@ -156,7 +156,7 @@ async function consumeBatch<Schema extends MessagingSchema>(
   const stop = (): void => messages.stop();
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
-  /** The last piece of work about each thing. */
+  /** The last task for each subject. */
   const running = new Map<string, Promise<void>>();
   try {
     for await (const message of messages) {
@@ -175,14 +175,14 @@ function subjectOf<Schema>({ definition, subjectOf: of }: Subscription<Schema>, 
   try {
     if (of) return of(definition.decode(message.data));
   } catch {
-    // What cannot be read fails when it is handled, and is put aside there.
+    // An event that cannot be decoded fails when it is processed, and becomes a dead letter there.
   }
   return `message ${message.seq}`;
 }
 
 /**
- * Checks a consumer after a fetch that brought nothing. One with waiting messages, none of them in delivery, that has delivered nothing since the
- * check before (`silentAt`) is stuck, and is replaced by one that starts after the last acknowledged message. A single check does not prove that:
+ * Checks a consumer after an empty fetch. One with waiting messages, none of them in delivery, that has delivered nothing since the previous
+ * check (`silentAt`) is stuck, and is replaced by one that starts after the last acknowledged message. A single check does not prove that:
  * messages may have arrived after the fetch. Returns the sequence number of the last message delivered if messages wait, for the next check.
  */
 async function replaceWhenStuck<Schema extends MessagingSchema>(
@@ -227,7 +227,7 @@ async function processMessage<Schema extends MessagingSchema>(
   );
 }
 
-/** False when the event has had its effect before. */
+/** False if the event has already been processed. */
 async function applyOnce<Schema extends MessagingSchema>(
   options: ConsumersOptions<Schema>,
   each: Subscription<Schema>,
@@ -259,7 +259,7 @@ async function isProcessed<Schema extends MessagingSchema>(database: Database<Sc
   return row !== undefined;
 }
 
-/** A dependency that is away, the own database too, is waited for as long as it takes; after any other error the event is tried a few times and then put aside. */
+/** An unavailable dependency, even the own database, is waited for indefinitely; after any other error the event is retried a few times, then put aside. */
 async function fail<Schema extends MessagingSchema>(
   { database, logger, maxAttempts = defaultMaxAttempts }: ConsumersOptions<Schema>,
   consumer: string,
@@ -314,7 +314,7 @@ function textOf(error: unknown): string {
   return `${type}: ${message}`;
 }
 
-/** Events have the outbox row's id; a message that somebody else put on the subject gets one from its place in the stream. */
+/** Events have the id of the outbox row; a message that something else published on the subject gets one derived from its sequence number. */
 function eventIdOf(message: JsMsg): string {
   const id = message.headers?.get('ce-id') ?? '';
   return isUuid(id) ? id : `00000000-0000-0000-0000-${message.seq.toString(16).padStart(12, '0')}`;

@@ -21,7 +21,7 @@ export async function listDeadLetters(db: Kysely<MessagingSchema>): Promise<Dead
   return db.selectFrom('deadLetter').selectAll().orderBy('failedAt', 'desc').limit(maxListed).execute();
 }
 
-/** One with its data as JSON, if it can be read. Rejects with `dead_letter.not_found`. */
+/** A dead letter with its data as JSON, if it can be decoded. Rejects with `dead_letter.not_found`. */
 export async function getDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<{ deadLetter: DeadLetter; data: string | undefined }> {
   const row = await requireDeadLetter(db, key);
   return { deadLetter: row, data: readData(row) };
@@ -50,7 +50,7 @@ async function requireDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey
     .executeTakeFirstOrThrow(notFound);
 }
 
-/** Not one that has failed again in the meantime: a Date has milliseconds, the table has more. */
+/** Does not delete one that has failed again in the meantime: a Date has milliseconds, the table has a higher precision. */
 async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow): Promise<void> {
   await db
     .deleteFrom('deadLetter')
@@ -61,8 +61,8 @@ async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow)
 }
 
 /**
- * The same event with its own id, which every inbox knows, and a message id that JetStream's own search for duplicates does not. Should this
- * process end before the dead letter is deleted, the event is there twice, and the inbox takes one.
+ * The same event with its own id, which every inbox knows, and a message id that is new to JetStream's deduplication. If this
+ * process ends before the dead letter is deleted, the event exists twice, and the inbox ignores the second one.
  */
 async function publishAgain(broker: Broker, row: DeadLetterRow): Promise<void> {
   const headers = eventHeaders({
@@ -90,7 +90,7 @@ function readData(row: DeadLetterRow): string | undefined {
     const definition = definitionOf(row);
     return definition && JSON.stringify(definition.decode(row.payload));
   } catch {
-    // What cannot be read may be the reason why it lies here.
+    // Failing to decode may be the reason why it is a dead letter.
     return undefined;
   }
 }

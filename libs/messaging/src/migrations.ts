@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** The tables of {@link MessagingSchema}; every service that publishes or consumes runs them before its own migrations. */
+/** The tables of {@link MessagingSchema}; every service that publishes or consumes runs these before its own migrations. */
 export const messagingMigrations: { name: string; migrations: Record<string, Migration> } = {
   name: 'messaging',
   migrations: {

@@ -3,14 +3,14 @@ import { currentContext, currentTraceparent, newRequestId } from '@scheduling/ru
 import type { Insertable, Transaction } from 'kysely';
 import type { MessagingSchema, OutboxTable } from './schema.ts';
 
-/** Records a fact in the transaction that makes it true. The relay publishes it after the commit. */
+/** Records an event in the transaction of the change that it reports. The relay publishes it after the commit. */
 export async function appendEvent<Schema extends MessagingSchema, Data>(
   tx: Transaction<Schema>,
   definition: EventDefinition<Data>,
   ...facts: Data[]
 ): Promise<void> {
   if (facts.length === 0) return;
-  // Kysely's types do not know that a schema with more tables has these too.
+  // Kysely's types do not know that a schema with more tables includes these.
   const messaging = tx as unknown as Transaction<MessagingSchema>;
   await messaging
     .insertInto('outbox')
@@ -18,13 +18,13 @@ export async function appendEvent<Schema extends MessagingSchema, Data>(
     .execute();
 }
 
-/** The outbox row of a fact for a SQL function that writes the change and its event at once: its columns as in the table, the payload in base64. */
+/** The outbox row of an event for a SQL function that writes the change and its event at once: the columns of the table, with the payload in base64. */
 export function outboxJson<Data>(definition: EventDefinition<Data>, data: Data) {
   const { requestId, payload, ...row } = outboxRow(definition, data);
   return { ...row, request_id: requestId, payload: Buffer.from(payload).toString('base64') };
 }
 
-/** The outbox row of a fact. */
+/** The outbox row of an event. */
 export function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): Insertable<OutboxTable> {
   return {
     subject: definition.subject,

@@ -4,13 +4,13 @@ import type { Logger } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { MessagingSchema, OutboxPositionTable, OutboxTable } from './schema.ts';
 
-/** More events of a service than this wait for one of its consumers: it has not caught up. */
+/** If more events of a service than this are waiting for one of its consumers, the consumer has not caught up. */
 const maxBacklog = 500;
 const beforeAllIds = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Compares the stream with the position of the last event that it acknowledged. When it is another stream, is shorter, or holds another event
- * there, everything that was sent until now has to be published again, and a second position starts its way through the outbox.
+ * Compares the stream with the position of the last event that it acknowledged. If it is another stream, is shorter, or holds another event
+ * there, everything sent so far has to be published again, and a second position starts to advance through the outbox.
  */
 export async function detectLoss(
   db: Kysely<MessagingSchema>,
@@ -37,7 +37,7 @@ export async function detectLoss(
 
 async function holdsPosition(manager: JetStreamManager, { created, state }: StreamInfo, position: Selectable<OutboxPositionTable>): Promise<boolean> {
   if (created !== position.streamCreated || state.last_seq < position.sequence) return false;
-  // An event that has aged out of the stream cannot be compared any more.
+  // An event that has expired from the stream can no longer be compared.
   if (position.sequence < state.first_seq) return true;
   try {
     const message = await manager.streams.getMessage(streamName, { seq: position.sequence });
@@ -48,13 +48,13 @@ async function holdsPosition(manager: JetStreamManager, { created, state }: Stre
   }
 }
 
-/** An event that the stream acknowledged, and its place there. */
+/** An event that the stream acknowledged, and its sequence number there. */
 export interface SentEvent {
   id: string;
   sequence: number;
 }
 
-/** Remembers the last of some events. */
+/** Records the last of some events. */
 export async function notePosition(tx: Transaction<MessagingSchema>, { created }: StreamInfo, sent: SentEvent[]): Promise<void> {
   const last = sent.reduce((one, other) => (other.sequence > one.sequence ? other : one));
   const position = { streamCreated: created, sequence: last.sequence, eventId: last.id };
@@ -65,10 +65,10 @@ export async function notePosition(tx: Transaction<MessagingSchema>, { created }
     .execute();
 }
 
-/** An event behind the second position, and whether the stream lost it: what was sent after the loss is in the stream that is there now. */
+/** An event after the second position, and whether the stream lost it: whatever was sent after the loss is in the current stream. */
 export type RefillRow = Selectable<OutboxTable> & { lost: boolean };
 
-/** By id alone, so that the primary key finds them however many there are and whatever the planner knows of the table. */
+/** By id alone, so that the primary key is used regardless of their number and of the planner's statistics. */
 export function selectRefillRows(db: Kysely<MessagingSchema>, limit: number): Promise<RefillRow[]> {
   const retention = sql`make_interval(secs => ${retentionMs / 1_000})`;
   return db
@@ -81,7 +81,7 @@ export function selectRefillRows(db: Kysely<MessagingSchema>, limit: number): Pr
     .execute();
 }
 
-/** Everything up to this event is in the stream again. */
+/** Records that everything up to this event is in the stream again. */
 export async function advanceRefill(tx: Kysely<MessagingSchema>, refillAfter: string): Promise<void> {
   await tx.updateTable('outboxPosition').set({ refillAfter }).execute();
 }
@@ -91,7 +91,7 @@ export async function finishRefill(db: Kysely<MessagingSchema>, logger: Logger):
   logger.info('the stream contains the events of the last 7 days again');
 }
 
-/** Whether every consumer of this service's events has few of them left. */
+/** Whether every consumer of this service's events has only a small backlog. */
 export async function consumersHaveCaughtUp(manager: JetStreamManager, service: string): Promise<boolean> {
   for await (const { config, num_pending: pending, num_ack_pending: unacknowledged } of manager.consumers.list(streamName)) {
     if (config.filter_subject?.startsWith(`scheduling.${service}.`) && pending + unacknowledged > maxBacklog) return false;

@@ -3,10 +3,10 @@ import { type Kysely, sql } from 'kysely';
 import { Counter } from 'prom-client';
 import type { MessagingSchema } from './schema.ts';
 
-/** More is not counted: an outbox that is full must not make the scrape slow. */
+/** Counting stops here: a full outbox must not make the scrape slow. */
 const maxCounted = 10_000;
 
-/** Counts what a relay publishes, and measures what still waits for it. Returns what counts a published event by its subject. */
+/** Counts published events, and measures those that are waiting. Returns the function that counts a published event by its subject. */
 export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (subject: string) => void {
   measureAtScrape(
     metrics,
@@ -34,15 +34,15 @@ export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (su
 }
 
 export interface OutboxState {
-  /** Events that are committed and not yet published; {@link maxCounted} when there are more. */
+  /** Events that are committed and not yet published; at most {@link maxCounted}. */
   events: number;
-  /** For how long the oldest of them has waited; 0 when there is none. */
+  /** How long the oldest of them has been waiting; 0 if there is none. */
   seconds: number;
-  /** Events that the stream lost are being published again. */
+  /** Whether events that the stream lost are being published again. */
   refilling: boolean;
 }
 
-/** By the index on what is unsent. */
+/** Uses the index on unsent events. */
 export function readOutboxState(db: Kysely<MessagingSchema>): Promise<OutboxState> {
   return db
     .selectFrom((from) => from.selectFrom('outbox').select('createdAt').where('sentAt', 'is', null).orderBy('id').limit(maxCounted).as('unsent'))

@@ -14,7 +14,7 @@ export interface RelayOptions<Schema extends MessagingSchema> {
   logger: Logger;
   /** Where the events are counted. */
   metrics?: Metrics;
-  /** How often it looks when nothing wakes it; 2 s when not given. */
+  /** How often it polls if nothing wakes it; 2 s by default. */
   pollMs?: number;
 }
 
@@ -25,31 +25,31 @@ interface Relay {
   logger: Logger;
   leadership: Leadership;
   count: (subject: string) => void;
-  /** Kept until something fails. */
+  /** Cached until something fails. */
   stream: JetStream | undefined;
-  /** What the stream lost is being published again. */
+  /** Whether events that the stream lost are being published again. */
   refilling: boolean;
-  /** When the last of it was published, on the clock of {@link performance}. */
+  /** When the last of them were published, on the clock of {@link performance}. */
   refilledMs: number;
   /** When the position was last compared with the stream, on the same clock. */
   comparedMs: number;
 }
 
 const batchSize = 200;
-/** Commits wake the relay, in its own process directly and in others over NATS. This finds what a wake-up that was lost has left. */
+/** Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost wake-ups. */
 const defaultPollMs = 2_000;
 const refillPollMs = 100;
-/** Less than a poll, so that an idle relay compares with each; a commit without an event, as most consumers have, does not make it compare. */
+/** Less than a poll, so that an idle relay compares on every poll; a commit without an event, as most consumers have, does not trigger it. */
 const compareMs = 1_000;
-/** However far behind consumers are, one batch a second is published again: a service that is down for hours must not keep it from ending. */
+/** However far behind consumers are, at least one batch per second is published again: a service that is down for hours must not stall the refill. */
 const slowestRefillMs = 1_000;
-/** Any number, as long as nothing else in the service's database takes the same advisory lock. */
+/** Any number that nothing else in the service's database uses as an advisory lock. */
 const relayLock = 7_236_001;
 
 /**
- * Publishes the outbox to JetStream, in order of commit as far as one relay can know it, at least once. One replica's relay works at a
- * time; when it goes away another takes over within 2 s. What was published stays in the outbox for 7 days, and is published again when the stream
- * was recreated or lost its end: JetStream may lose what it acknowledged, Postgres is the truth. New events come first while that goes on.
+ * Publishes the outbox to JetStream at least once, in commit order as far as one relay can know it. Only one replica's relay is active at a
+ * time; if it stops, another takes over within 2 s. Published events stay in the outbox for 7 days, and are published again if the stream
+ * was recreated or lost its end: JetStream may lose what it acknowledged, Postgres is the source of truth. New events take priority during that.
  */
 export function startRelay<Schema extends MessagingSchema>(options: RelayOptions<Schema>): AsyncDisposable {
   const { service, database, broker, logger, metrics, pollMs = defaultPollMs } = options;
@@ -100,7 +100,7 @@ async function publishUnsent(relay: Relay, stream: JetStream, limit: number): Pr
   return rows.length;
 }
 
-/** The next batch of what the stream lost, no faster than the consumers take it: a new event must not wait behind a million old ones. */
+/** The next batch of events that the stream lost, no faster than consumers process them: a new event must not wait behind a million old ones. */
 async function refill(relay: Relay, stream: JetStream, limit: number): Promise<number> {
   if (!relay.refilling) return 0;
   const isOverdue = performance.now() - relay.refilledMs >= slowestRefillMs;
@@ -124,7 +124,7 @@ async function refill(relay: Relay, stream: JetStream, limit: number): Promise<n
   return rows.length;
 }
 
-/** Writes the effect of a batch and the position in one transaction. After a loss nobody knows which stream took the batch, and it is published again. */
+/** Commits the effect of a batch together with the position. After a loss it is unknown which stream received the batch, so it is published again. */
 async function noteSent(
   relay: Relay,
   { manager }: JetStream,
@@ -132,7 +132,7 @@ async function noteSent(
   effect: (tx: Transaction<MessagingSchema>) => Promise<void>,
 ): Promise<void> {
   const info = await manager.streams.info(streamName);
-  // First: once the position has moved on, an earlier loss cannot be detected any more.
+  // First: once the position moves on, an earlier loss can no longer be detected.
   const { lost, refilling } = await detectLoss(relay.db, manager, info, relay.logger);
   relay.refilling = refilling;
   relay.comparedMs = performance.now();
@@ -145,7 +145,7 @@ async function noteSent(
 
 interface PublishedBatch {
   sent: SentEvent[];
-  /** The first of those that were not acknowledged. */
+  /** The first failure among those that were not acknowledged. */
   failure: PromiseRejectedResult | undefined;
 }
 

@@ -14,21 +14,21 @@ export interface OutboxTable {
   type: string;
   payload: Uint8Array;
   requestId: string;
-  /** The span in which the fact came about (W3C Trace Context), when it is traced. */
+  /** The span in which the event occurred (W3C Trace Context), if it is traced. */
   traceparent: string | null;
   createdAt: Generated<Date>;
   sentAt: Date | null;
 }
 
-/** Where the stream stood when the last event was acknowledged; one row. */
+/** The stream's position when the last event was acknowledged; one row. */
 export interface OutboxPositionTable {
   id: Generated<boolean>;
   streamCreated: string;
   sequence: number;
   eventId: string;
-  /** Set while what the stream lost is published again: the last of it, by id. */
+  /** Set while lost events are published again: the id of the last one done. */
   refillAfter: string | null;
-  /** When the loss was detected: what was sent later is in the stream. */
+  /** When the loss was detected: events sent later are in the stream. */
   refillUntil: Date | null;
 }
 

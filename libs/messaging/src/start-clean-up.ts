@@ -8,8 +8,8 @@ const everyMs = 60 * 60 * 1_000;
 const batchSize = 1_000;
 
 /**
- * Removes what nobody needs any more, at once and then every hour: sent events are kept as long as the stream keeps them, and an inbox row must
- * outlive every redelivery and refill. Every replica may run one: they skip what another has in hand.
+ * Deletes obsolete rows, at the start and then every hour: sent events are kept as long as the stream keeps them, and an inbox row must
+ * outlive every redelivery and refill. Every replica may run this: they skip rows locked by each other.
  */
 export function startCleanUp<Schema extends MessagingSchema>(options: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
   const db = options.database.kysely as unknown as Kysely<MessagingSchema>;

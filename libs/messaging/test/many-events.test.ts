@@ -8,11 +8,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startCleanUp, startConsumers, startRelay, subscription } from '../src/index.ts';
 
 const logger = testLogger('messaging-test');
-/** Stands for what Postgres gets done within the 5 s that a statement may take. */
+/** Simulates what Postgres can process within the 5 s of the statement timeout. */
 const mostPerStatement = 1_000;
 const many = 2_000;
 
-describe('more events than one statement gets done', () => {
+describe('more events than one statement can process', () => {
   let stack: AsyncDisposableStack;
   let natsUrl: string;
   let database: Database<MessagingSchema>;
@@ -36,7 +36,7 @@ describe('more events than one statement gets done', () => {
   const published = async () => (await stream.streams.info('scheduling')).state.messages;
   const position = () => database.kysely.selectFrom('outboxPosition').selectAll().executeTakeFirstOrThrow();
 
-  /** Events that another stream held, and the position that was noted of it. */
+  /** Events that another stream contained, and the position recorded for it. */
   async function loseStreamWith(count: number): Promise<void> {
     await insertSentEvents(database.kysely, count, '1 hour');
     await sql`
@@ -69,7 +69,7 @@ describe('more events than one statement gets done', () => {
     await eventually(async () => expect(await position()).toMatchObject({ refillAfter: null, refillUntil: null }));
   });
 
-  it('are published again from the beginning when the stream is lost once more meanwhile', async () => {
+  it('are published again from the beginning if the stream is lost once more meanwhile', async () => {
     await loseStreamWith(many);
     relay();
     await eventually(async () => expect(await published()).toBeGreaterThan(200));
@@ -77,7 +77,7 @@ describe('more events than one statement gets done', () => {
     await eventually(async () => expect(await published()).toBe(many));
   });
 
-  it('are published again however long a consumer is away, and by the next relay when the first one goes away', async () => {
+  it('are published again however long a consumer is down, and by the next relay when the first one stops', async () => {
     await loseStreamWith(many);
     const { subject } = events.customerChanged;
     await stream.consumers.add('scheduling', { durable_name: 'away', filter_subject: subject, ack_policy: AckPolicy.Explicit });
@@ -91,7 +91,7 @@ describe('more events than one statement gets done', () => {
     await eventually(async () => expect(await position()).toMatchObject({ refillAfter: null }));
   });
 
-  it('are removed in batches when they are old', async () => {
+  it('are deleted in batches when they are old', async () => {
     await insertSentEvents(database.kysely, many, '8 days');
     await insertProcessedEvents(database.kysely, many, '15 days');
     await insertSentEvents(database.kysely, 1, '6 days');

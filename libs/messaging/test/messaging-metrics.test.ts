@@ -9,7 +9,7 @@ import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers,
 const logger = testLogger('messaging-metrics-test');
 const consumer = 'test-customer-customer-changed';
 
-describe('what is measured of events', () => {
+describe('the metrics of events', () => {
   let stack: AsyncDisposableStack;
   let nats: Awaited<ReturnType<typeof startTestNats>>;
   let database: Database<MessagingSchema>;
@@ -42,7 +42,7 @@ describe('what is measured of events', () => {
     return stack.use(startConsumers({ service: 'test', database, broker, logger, maxAttempts: 2, subscriptions, metrics }));
   }
 
-  it('is what waits in the outbox, and for how long, until it is published', async () => {
+  it('show how many events wait in the outbox, and for how long, until they are published', async () => {
     await nats.stop();
     relay();
     await append(1, 2);
@@ -57,7 +57,7 @@ describe('what is measured of events', () => {
     expect(await value('scheduling_nats_connected')).toBe(1);
   });
 
-  it('is what waits for a consumer, until it has been processed', async () => {
+  it('show how many events wait for a consumer, until they are processed', async () => {
     relay();
     const gate = Promise.withResolvers<void>();
     consume(() => gate.promise);
@@ -69,7 +69,7 @@ describe('what is measured of events', () => {
     expect(await value('scheduling_events_consumed_total', { consumer, outcome: 'processed' })).toBe(3);
   });
 
-  it('is what came of each delivery', async () => {
+  it('count deliveries by outcome', async () => {
     relay();
     let away = true;
     consume((version) => {
@@ -90,7 +90,7 @@ describe('what is measured of events', () => {
     await eventually(async () => expect(await value('scheduling_events_consumed_total', { consumer, outcome: 'repeated' })).toBe(1));
   });
 
-  it('is missing, and not wrong, while NATS is away, and the rest is there', async () => {
+  it('are absent, not wrong, while NATS is down, and the others remain available', async () => {
     consume();
     await eventually(async () => expect(await value('scheduling_consumer_lag_events')).toBe(0));
     await nats.stop();

@@ -59,12 +59,12 @@ describe('an event', () => {
     return committed;
   }
 
-  it('reaches a consumer once after its commit', async () => {
+  it('reaches a consumer once, after its commit', async () => {
     relay();
     const committed = consume();
     await append(1, 2, 3);
     await eventually(() => expect(committed.toSorted((a, b) => a - b)).toEqual([1, 2, 3]));
-    // The relay notes what it sent after the answer of NATS, which a consumer may well be faster than.
+    // The relay records what it sent after the answer of NATS, and a consumer may be faster.
     await eventually(async () => expect(await unsent()).toEqual([]));
   });
 
@@ -80,7 +80,7 @@ describe('an event', () => {
     await eventually(() => expect(committed).toEqual([2]));
   });
 
-  it('waits in the outbox while NATS is away', async () => {
+  it('waits in the outbox while NATS is down', async () => {
     await nats.stop();
     relay();
     const committed = consume();
@@ -89,7 +89,7 @@ describe('an event', () => {
     await eventually(() => expect(committed).toEqual([1]));
   });
 
-  it('is sent again when JetStream lost its disk, and takes effect once all the same', async () => {
+  it('is sent again after JetStream lost its disk, and still takes effect only once', async () => {
     relay();
     const committed = consume();
     await append(1);
@@ -98,13 +98,13 @@ describe('an event', () => {
     await append(2);
     await nats.startEmpty();
     await eventually(() => expect(committed).toEqual([1, 2]));
-    // The stream holds both again: the first was refilled, not only the second published.
+    // The stream contains both again: the first was refilled, only the second was published.
     const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
     await eventually(async () => expect((await manager.streams.info('scheduling')).state.messages).toBe(2));
     expect(committed).toEqual([1, 2]);
   }, 120_000);
 
-  it('is sent again when the stream was made anew while nothing went through it', async () => {
+  it('is sent again if the stream was recreated while there was no traffic', async () => {
     relay();
     const committed = consume();
     await append(1);
@@ -112,13 +112,13 @@ describe('an event', () => {
     const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
     await manager.streams.delete('scheduling');
     await manager.streams.add(streamSettings);
-    // The relay meets the new stream with this one, and must not take its place in it for that of the first.
+    // This is the relay's first event in the new stream; it must not record its position as if it were the old stream.
     await append(2);
     await eventually(async () => expect((await manager.streams.info('scheduling')).state.messages).toBe(2));
     await eventually(() => expect(committed.toSorted((a, b) => a - b)).toEqual([1, 2]));
   });
 
-  it('is tried again when its handler fails', async () => {
+  it('is retried if its handler fails', async () => {
     relay();
     let failures = 2;
     const committed = consume(() => {
@@ -131,7 +131,7 @@ describe('an event', () => {
   it.each([
     ['another service', new DomainError('service.unavailable')],
     ['its own database', new Error('Connection terminated unexpectedly')],
-  ])('is waited for, not put aside, while %s is away', async (_, error) => {
+  ])('waits instead of being put aside while %s is unavailable', async (_, error) => {
     relay();
     let attempts = 0;
     const committed = consume(() => {
@@ -143,7 +143,7 @@ describe('an event', () => {
     expect(await deadLetters()).toEqual([]);
   });
 
-  it('is put aside as a dead letter when it is poison', async () => {
+  it('becomes a dead letter if it always fails', async () => {
     const { client } = await broker().jetStream(AbortSignal.timeout(5_000));
     await client.publish(events.customerChanged.subject, 'not protobuf');
     relay();
@@ -159,12 +159,12 @@ describe('an event', () => {
     });
   });
 
-  it('is handled behind those before it that are about the same thing, and at the same time as others', async () => {
+  it('is processed after earlier events with the same subject, and concurrently with others', async () => {
     const order: string[] = [];
     const other = Promise.withResolvers<void>();
     const about = ({ customerId }: { customerId: string }) => customerId;
     const handle = async ({ customerId, version }: { customerId: string; version: number }) => {
-      // The first waits for one behind it, so that all three are in work.
+      // The first waits for a later one, so that all three are in progress.
       if (customerId === 'a' && version === 1) await other.promise;
       return async () => {
         order.push(`${customerId}${version}`);
@@ -188,7 +188,7 @@ describe('an event', () => {
     expect(order).toEqual(['b1', 'a1', 'a2']);
   });
 
-  it('that arrives between an empty fetch and the check of the consumer leaves the consumer as it is', async () => {
+  it('that arrives between an empty fetch and the check of the consumer does not cause the consumer to be replaced', async () => {
     let whenChecked: (() => Promise<unknown>) | undefined;
     const proxyUrl = await startProxy(stack, nats.url, async (request, { forward }) => {
       if (request.includes('$JS.API.CONSUMER.INFO')) {
@@ -203,13 +203,13 @@ describe('an event', () => {
     const consumer = () => manager.consumers.info('scheduling', 'test-customer-customer-changed');
     await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
     const { created } = await consumer();
-    // From here on, the next request for the state of the consumer is the check after an empty fetch.
+    // From here on, the next request for the consumer's state is the check after an empty fetch.
     whenChecked = () => client.publish(events.customerChanged.subject, events.customerChanged.encode(event(1)));
     await eventually(() => expect(committed).toEqual([1]));
     expect((await consumer()).created).toBe(created);
   });
 
-  it('is delivered by a new consumer when the old one stopped delivering, and those before it are not delivered again', async () => {
+  it('is delivered by a new consumer if the old one stopped delivering, and earlier ones are not redelivered', async () => {
     let isSilent = false;
     const subscriptions = new Map<string, string>();
     const proxyUrl = await startProxy(stack, nats.url, async (request, { forward, answer }) => {
@@ -236,7 +236,7 @@ describe('an event', () => {
     expect(handled).toEqual([1, 2]);
   });
 
-  it('is delivered soon after a reconnect, however long a fetch takes, also when NATS does not answer at first', async () => {
+  it('is delivered soon after a reconnect, however long a fetch takes, even if NATS does not answer at first', async () => {
     const anHour = 3_600_000;
     let disconnect: (() => void) | undefined;
     let swallowed = 0;
@@ -263,7 +263,7 @@ describe('an event', () => {
     expect(row.requestId).toBe('request-1');
   });
 
-  it('is published by one relay when there are several', async () => {
+  it('is published by only one of several relays', async () => {
     relay();
     relay();
     const committed = consume();
@@ -273,7 +273,7 @@ describe('an event', () => {
     expect((await manager.streams.info('scheduling')).state.messages).toBe(50);
   });
 
-  it('is published at once when another process than that of the relay has committed it', async () => {
+  it('is published at once even if another process than the one with the active relay committed it', async () => {
     const pollMs = 3_600_000;
     stack.use(startRelay({ service: 'customer', database, broker: broker(), logger, pollMs }));
     await append(1);
@@ -286,7 +286,7 @@ describe('an event', () => {
     await eventually(async () => expect(await unsent()).toEqual([]));
   });
 
-  it('is published by the next relay when the first one goes away', async () => {
+  it('is published by the next relay when the first one stops', async () => {
     const first = startRelay({ service: 'customer', database, broker: broker(), logger });
     const committed = consume();
     await append(1);
@@ -299,15 +299,15 @@ describe('an event', () => {
 });
 
 interface ProxiedConnection {
-  /** Sends the request on to the server. */
+  /** Forwards the request to the server. */
   forward: () => void;
-  /** Sends this to the client in the place of the server. */
+  /** Answers the client in place of the server. */
   answer: (response: string) => void;
-  /** Drops the connection; one function for each. */
+  /** Drops the connection; each connection has its own function. */
   close: () => void;
 }
 
-/** A TCP proxy for the server at `url` that leaves it to `onRequest` what becomes of each piece that a client sends. Returns its own URL. */
+/** A TCP proxy for the server at `url` whose `onRequest` decides what happens to each chunk that a client sends. Returns its own URL. */
 async function startProxy(
   stack: AsyncDisposableStack,
   url: string,

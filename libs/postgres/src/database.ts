@@ -7,35 +7,35 @@ import { createSchemaGate, SchemaOutdated } from './schema-gate.ts';
 
 export interface DatabaseOptions {
   url: string;
-  /** Shown in pg_stat_activity. */
+  /** Application name in pg_stat_activity. */
   applicationName: string;
   logger: Logger;
   maxConnections?: number;
-  /** Those that the code needs: no connection is used before they have run, and a newer one that breaks this code ends the process. */
+  /** The migrations that the code needs: no connection is used before they have run, and a newer one that breaks this code ends the process. */
   migrations?: readonly MigrationSet[];
-  /** Where the connections and the waiting for them are counted. */
+  /** Where the connections, and the time spent waiting for them, are measured. */
   metrics?: Metrics;
 }
 
 /** One service's own database. */
 export interface Database<Schema> extends AsyncDisposable {
-  /** For reads, and for writes that are one statement. Tables and columns are in camelCase, except in the text of raw SQL. */
+  /** For reads, and for writes in a single statement. Tables and columns are in camelCase, except in the text of raw SQL. */
   kysely: Kysely<Schema>;
-  /** For what needs a session of its own, such as an advisory lock. */
+  /** For uses that need a dedicated session, such as an advisory lock. */
   pool: Pool;
-  /** Runs the work in one READ COMMITTED transaction, and tells the commit listeners. No network call belongs in it. */
+  /** Runs the work in one READ COMMITTED transaction, and notifies the commit listeners. The work must not make network calls. */
   transaction<Result>(work: (tx: Transaction<Schema>) => Promise<Result>): Promise<Result>;
-  /** Tells the commit listeners of a write outside of {@link transaction}. */
+  /** Notifies the commit listeners of a write outside {@link transaction}. */
   committed(): void;
   /** Called after each commit; the relay uses it to publish at once. */
   onCommit(listener: () => void): void;
-  /** Rejects when the database does not answer. */
+  /** Rejects if the database does not answer. */
   ping(): Promise<void>;
-  /** Rejects while the database answers, but its schema is older than the code. */
+  /** Rejects if the database answers, but its schema is older than the code. */
   checkSchema(): Promise<void>;
 }
 
-/** int8 (counts, sequence numbers) arrives as a number; one that a number cannot hold is an error, never rounded. */
+/** int8 (counts, sequence numbers) is returned as a number; a value that a number cannot represent is an error, never rounded. */
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`int8 ${text} does not fit a number`);
@@ -56,7 +56,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     idle_in_transaction_session_timeout: 10_000,
     ...(options.migrations && { verify: createSchemaGate(options.migrations, options.logger).verify }),
   });
-  // Without a listener the loss of an idle connection, as in a restart of Postgres, would end the process.
+  // Without a listener, losing an idle connection, as when Postgres restarts, would end the process.
   pool.on('error', (error) => options.logger.warn({ err: error }, 'lost an idle database connection'));
 
   const kysely = new Kysely<Schema>({
@@ -65,7 +65,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
   let probing: Promise<void> | undefined;
-  // One at a time: a server that hangs must not be given a connection for everybody who asks.
+  // One at a time: a hanging server must not tie up a connection per caller.
   const probe = (): Promise<void> => (probing ??= selectOne(pool).finally(() => (probing = undefined)));
   const listeners: (() => void)[] = [];
   const committed = (): void => {
@@ -105,7 +105,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
 
 const afterCommitCallbacks = new WeakMap<object, (() => void)[]>();
 
-/** Calls back once the {@link Database.transaction} has committed, and never when it is rolled back; at once for a statement outside of one. */
+/** Calls back once the {@link Database.transaction} has committed, and never if it is rolled back; immediately for a statement outside a transaction. */
 export function afterCommit<Schema>(db: Kysely<Schema>, callback: () => void): void {
   const callbacks = afterCommitCallbacks.get(db);
   if (callbacks) callbacks.push(callback);

@@ -1,5 +1,5 @@
 /**
- * Values for nullable columns: an empty text is no value. What is undefined stays so, and Kysely leaves it out: an insert takes the default of
+ * Values for nullable columns: an empty string becomes null. Undefined stays undefined, and Kysely omits it: an insert uses the default of
  * the column, and an update keeps its value.
  */
 export function emptyToNull<Texts extends Record<string, string | undefined>>(texts: Texts): { [Name in keyof Texts]: Texts[Name] | null } {

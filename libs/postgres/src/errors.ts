@@ -2,7 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import { DatabaseError } from 'pg';
 
 const uniqueViolation = '23505';
-/** A text with a NUL character: no rule of ours lets it pass, but a caller may have forgotten to look. */
+/** A text with a NUL character: no validation rule of ours accepts one, but a caller may have forgotten to validate. */
 const untranslatableCharacter = '22021';
 
 /** SQLSTATEs after which the same request can succeed a moment later. */
@@ -25,8 +25,8 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
 }
 
 /**
- * A database that is away, restarting or overloaded becomes `database.unavailable`, a text that no database can hold `text.invalid`; every
- * other error stays as it is.
+ * A database that is unavailable, restarting or overloaded becomes `database.unavailable`, a text that no database can store `text.invalid`; every
+ * other error is returned unchanged.
  */
 export function translatePostgresError(error: unknown): unknown {
   if (error instanceof DatabaseError && error.code === untranslatableCharacter) {
@@ -39,6 +39,6 @@ function isTransient(error: unknown): boolean {
   if (error instanceof DatabaseError) return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true;
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string' && networkErrors.has(error.code)) return true;
-  // pg gives these no code.
+  // pg sets no code on these.
   return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(error.message);
 }

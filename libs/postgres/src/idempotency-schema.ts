@@ -1,14 +1,14 @@
 import { type Generated, type Kysely, sql } from 'kysely';
 import type { MigrationSet } from './migration-set.ts';
 
-/** The table of the `Idempotency-Key`s, in the database of every service that the gateway asks to create something. */
+/** The table of `Idempotency-Key`s, in the database of every service with operations that create something for the gateway. */
 export interface IdempotencySchema {
   idempotencyKey: IdempotencyKeyTable;
 }
 
 export interface IdempotencyKeyTable {
   crmId: string;
-  /** SHA-256 of the key, in which a caller may have put whatever it likes. */
+  /** SHA-256 of the key, which may contain anything. */
   keyHash: Buffer;
   /** SHA-256 of the operation and its request. */
   fingerprint: Buffer;
@@ -17,7 +17,7 @@ export interface IdempotencyKeyTable {
   createdAt: Generated<Date>;
 }
 
-/** How long a key is held (interface 1), by the database's clock. */
+/** How long a key is kept (interface 1), by the database's clock. */
 export const keyLifetime = sql<string>`interval '72 hours'`;
 
 /** Run before the service's own migrations. */

@@ -3,11 +3,11 @@ import { type Kysely, sql } from 'kysely';
 import type { Database } from './database.ts';
 import { type IdempotencySchema, keyLifetime } from './idempotency-schema.ts';
 
-/** An old key has no effect, whether or not its row is still there. */
+/** An expired key has no effect, whether or not its row still exists. */
 const everyMs = 10 * 60 * 1_000;
 const batchSize = 1_000;
 
-/** Removes the rows of old keys at once and then every 10 minutes. Every replica may run one: they skip what another has in hand. */
+/** Deletes the rows of expired keys at the start and then every 10 minutes. Every replica may run this: they skip rows locked by each other. */
 export function startKeySweeper<Schema extends IdempotencySchema>(options: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
   const { database, logger } = options;
   const run = (limit: number): Promise<number> => sweep(database.kysely as unknown as Kysely<IdempotencySchema>, limit);

@@ -5,27 +5,27 @@ import { createHash } from 'node:crypto';
 import type { Database } from './database.ts';
 import { type IdempotencySchema, keyLifetime } from './idempotency-schema.ts';
 
-/** What is kept of an answer. Not its body: that would be personal data, and out of date at the next change. */
+/** What is stored of a response. Not its body: that would be personal data, and out of date after the next change. */
 export interface KeptAnswer {
   resourceIds: string[];
-  /** Whether it said that something was created. */
+  /** Whether it reported that something was created. */
   created: boolean;
 }
 
-/** Work that a request asks for, and how its answer is given again. */
+/** The work of a request, and how to repeat its response. */
 export interface RepeatableWork<Db, Result> {
   work: (db: Db) => Promise<Result>;
-  /** Undefined when the work ended without an answer and goes on elsewhere: then the key stays free. */
+  /** Undefined if the work ended without a response and continues elsewhere: then the key is not used up. */
   keep: (result: Result) => KeptAnswer | undefined;
-  /** The same answer, with the resources as they are by now. Rejects when they are gone. */
+  /** The same response, with the current state of the resources. Rejects if they no longer exist. */
   replay: (db: Db, kept: KeptAnswer) => Promise<Result>;
 }
 
 /**
- * Does the work in a transaction, once for each `Idempotency-Key` of a CRM (interface 1): the key is written in the same transaction, so it is
- * there exactly when the effect is. A request with the same key and content gets the same answer for 72 hours; one with other content is
- * rejected with `idempotency_key.reused`, and one that comes while the first is being worked on with `idempotency_key.in_flight`. Work that
- * rejects leaves nothing behind. A request without a key costs nothing more.
+ * Does the work in a transaction, once per `Idempotency-Key` of a CRM (interface 1): the key is written in the same transaction, so it
+ * exists exactly if the effect does. A request with the same key and content gets the same response for 72 hours; one with different content is
+ * rejected with `idempotency_key.reused`, and one that arrives while the first is in progress with `idempotency_key.in_flight`. Work that
+ * rejects leaves nothing behind. A request without a key has no overhead.
  */
 export function transactOnce<Schema extends IdempotencySchema, Result>(
   database: Database<Schema>,
@@ -35,7 +35,7 @@ export function transactOnce<Schema extends IdempotencySchema, Result>(
   return database.transaction((tx) => doOnce(tx, crmId, repeatable));
 }
 
-/** As {@link transactOnce}, for work whose writes are one statement: without a key there is no transaction around it. Tells of the commit. */
+/** Like {@link transactOnce}, for work whose writes are one statement: without a key it runs outside a transaction. Notifies the commit listeners. */
 export async function runOnce<Schema extends IdempotencySchema, Result>(
   database: Database<Schema>,
   crmId: string,
@@ -47,7 +47,7 @@ export async function runOnce<Schema extends IdempotencySchema, Result>(
   return result;
 }
 
-/** Lets go of every key whose answer was about one of these resources. */
+/** Deletes every key whose response was about one of these resources. */
 export async function forgetKeys<Schema extends IdempotencySchema>(tx: Transaction<Schema>, crmId: string, resourceIds: string[]): Promise<void> {
   if (resourceIds.length === 0) return;
   await sql`DELETE FROM idempotency_key WHERE crm_id = ${crmId} AND resource_ids && ${resourceIds}::uuid[]`.execute(tx);
@@ -70,7 +70,7 @@ async function doOnce<Schema extends IdempotencySchema, Result>(
   return result;
 }
 
-/** Until the end of the transaction. Waiting for the lock would keep a connection busy for each repetition. */
+/** Locked until the end of the transaction. Waiting for the lock would tie up a connection per repetition. */
 async function lockKey(db: QueryExecutorProvider, crmId: string, keyHash: Buffer): Promise<void> {
   const { rows } = await sql<{ locked: boolean }>`
     SELECT pg_try_advisory_xact_lock(hashtextextended(${`${keyHash.toString('hex')} ${crmId}`}, 0)) AS locked`.execute(db);
@@ -78,7 +78,7 @@ async function lockKey(db: QueryExecutorProvider, crmId: string, keyHash: Buffer
   throw new DomainError('idempotency_key.in_flight');
 }
 
-/** A statement of its own: it must see what was committed before the lock was granted. */
+/** A separate statement: it must see what was committed before the lock was granted. */
 async function findAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buffer, { fingerprint }: Idempotency): Promise<KeptAnswer | undefined> {
   const { rows } = await sql<{ fingerprint: Buffer; resourceIds: string[]; created: boolean }>`
     SELECT fingerprint, resource_ids, created FROM idempotency_key
@@ -91,7 +91,7 @@ async function findAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buf
   return { resourceIds: row.resourceIds, created: row.created };
 }
 
-/** What is there already is older than its lifetime. */
+/** Any row that already exists here has expired. */
 async function keepAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buffer, { fingerprint }: Idempotency, answer: KeptAnswer): Promise<void> {
   await sql`
     INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)

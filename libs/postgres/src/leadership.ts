@@ -1,22 +1,22 @@
 import type { Pool, PoolClient } from 'pg';
 
-/** One process at a time has it. Disposal gives it up. */
+/** Held by one process at a time. Disposal releases it. */
 export interface Leadership extends AsyncDisposable {
-  /** Whether this process has it, as far as it knows. */
+  /** Whether this process holds it, as far as it knows. */
   readonly held: boolean;
-  /** Takes it when nobody has it. Rejects when the database does not answer. */
+  /** Acquires it if it is free. Rejects if the database does not answer. */
   acquire(): Promise<boolean>;
 }
 
 /**
- * A leadership that is a session advisory lock: it is free again when the session ends, so a leader whose process or connection dies loses it.
+ * Leadership by a session advisory lock: it is released when the session ends, so a leader whose process or connection dies loses it.
  *
- * @param lock any number that nothing else in the service's database locks
+ * @param lock any number that nothing else in the service's database uses as an advisory lock
  */
 export function createLeadership(pool: Pool, lock: number): Leadership {
   let session: PoolClient | undefined;
 
-  /** Destroys the connection, and with it the lock. */
+  /** Closes the connection, which releases the lock. */
   function resign(): void {
     session?.release(true);
     session = undefined;
@@ -40,7 +40,7 @@ export function createLeadership(pool: Pool, lock: number): Leadership {
         throw error;
       }
       session = candidate;
-      // It stays for good: a connection that was given up may still report its end.
+      // Never removed: an abandoned connection may still emit its end.
       candidate.on('error', () => {
         if (session === candidate) resign();
       });

@@ -6,10 +6,10 @@ import type { MigrationSet, SchemaMigration } from './migration-set.ts';
 import { describeBreaking, readSchemaState } from './schema-state.ts';
 
 /**
- * Brings a database up to date. Safe when two start at once: the second waits for the first. Migrations of a newer version stay as they are,
- * so that a rollback can run this again.
+ * Brings a database up to date. Safe to run concurrently: the second run waits for the first. Migrations of a newer version are left alone,
+ * so that this can run again after a rollback.
  *
- * @throws FatalError when a newer version has made a breaking migration
+ * @throws FatalError if a newer version has run a breaking migration
  */
 export async function migrateDatabase(options: { url: string; sets: readonly MigrationSet[]; logger: Logger }): Promise<void> {
   const { sets, logger } = options;
@@ -34,7 +34,7 @@ export async function migrateDatabase(options: { url: string; sets: readonly Mig
   }
 }
 
-/** Those that only a newer version knows. They have run and are not run again; without them the history would count as corrupted. */
+/** Migrations that only a newer version knows. They have run and are not run again; without them the history would count as corrupted. */
 async function newerMigrations(kysely: Kysely<unknown>, set: MigrationSet): Promise<Record<string, Migration>> {
   const { rows } = await sql<{ name: string }>`SELECT name FROM ${sql.table(`${set.name}_migration`)}`.execute(kysely);
   return Object.fromEntries(rows.map(({ name }) => [name, { up: () => Promise.reject(new Error(`${name} is not known here`)) }]));
@@ -46,7 +46,7 @@ function ownMigrations(set: MigrationSet): Record<string, Migration> {
   );
 }
 
-/** The record is part of the migration's transaction; the lock of the migrations makes it safe to create the table here. */
+/** The record is part of the migration's transaction; the migration lock makes it safe to create the table here. */
 function recordedMigration(setName: string, name: string, migration: SchemaMigration): Migration {
   return {
     up: async (db: Kysely<unknown>) => {

@@ -1,6 +1,6 @@
 import type { Migration } from 'kysely/migration';
 
-/** Migrations with a history table of their own, so that a library's and a service's are numbered independently. */
+/** Migrations with a separate history table, so that those of a library and of a service are numbered independently. */
 export interface MigrationSet {
   /** Prefix of the history table, such as `messaging`. */
   name: string;
@@ -10,9 +10,9 @@ export interface MigrationSet {
 
 export interface SchemaMigration extends Migration {
   /**
-   * `export const breaking = true` in a migration that older code cannot live with, such as one that drops what it reads. First expand in one
-   * migration, run the code that needs only the new form everywhere, and contract in a later one that says this. From then on every process
-   * that does not know the migration ends at its start.
+   * `export const breaking = true` in a migration with which older code cannot work, such as one that drops what it reads. First expand in one
+   * migration, deploy the code that needs only the new form everywhere, and contract in a later one with this flag. From then on every process
+   * that does not know the migration exits.
    */
   breaking?: boolean;
 }

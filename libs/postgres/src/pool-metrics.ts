@@ -3,7 +3,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import type { Pool } from 'pg';
 import { Gauge, Histogram } from 'prom-client';
 
-/** Counts the connections of a pool, and returns the pool for whoever is to wait for them with a watch. */
+/** Counts the connections of a pool, and returns the pool with a timed `connect()`. */
 export function measurePool(pool: Pool, metrics: Metrics): PostgresPool {
   const registers = [metrics];
   new Gauge({

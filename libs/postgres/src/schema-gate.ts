@@ -4,15 +4,15 @@ import type { PoolClient } from 'pg';
 import type { MigrationSet } from './migration-set.ts';
 import { describeBreaking, describeMissing, readSchemaState } from './schema-state.ts';
 
-/** Lets connections through once the schema is one that this code can work on; from then on it stays open. */
+/** Admits connections once the schema is one that this code can use; from then on it stays open. */
 export interface SchemaGate {
-  /** A pool calls it with every new connection and gives the connection out when it was passed. */
+  /** Called by a pool with every new connection, which is handed out only if this accepts it. */
   verify: (client: PoolClient, done: (error?: Error) => void) => void;
 }
 
 /**
- * A schema that is older than the code is waited for: nothing reads or writes before the migrations have run, so no request and no event meets
- * half a schema. One that a newer version has made breaking ends the process.
+ * While the schema is older than the code, it waits: nothing reads or writes before the migrations have run, so no request and no event meets
+ * a half-migrated schema. A breaking migration of a newer version ends the process.
  */
 export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger): SchemaGate {
   let open = false;
@@ -35,14 +35,14 @@ export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger):
   return { verify: (client, done) => void examine(client).then(() => done(), done) };
 }
 
-/** The database answers, but with a schema that is too old. To callers it is the same as a database that is away. */
+/** The database answers, but its schema is too old. To callers this is the same as an unavailable database. */
 export class SchemaOutdated extends DomainError {
   constructor() {
     super('database.unavailable', { text: 'the database does not have the schema of this version yet' });
   }
 }
 
-/** Nobody can handle this one: it ends the process as any unhandled error does, wherever the connection was asked for. */
+/** Deliberately unhandled: it ends the process, wherever the connection was requested. */
 function endProcess(error: FatalError): FatalError {
   setImmediate(() => {
     throw error;

@@ -3,16 +3,16 @@ import { type Kysely, sql } from 'kysely';
 import type { Database } from './database.ts';
 
 const everyMs = 1_000;
-/** A session that stays idle after a commit reports what it wrote after 10 s. */
+/** A session that stays idle after a commit reports its statistics after 10 s. */
 const reportMs = 12_000;
-/** A table with this many rows more than twice what the planner knows of is analysed. */
+/** A table that has this many rows more than twice the planner's estimate is analysed. */
 const slackRows = 50;
 
 /**
- * Lets the planner see tables that grow fast. Plans that functions and foreign keys have cached are made for the size that a table had then: when it was
- * almost empty, any index or none was as good as another, and Postgres keeps such a plan until the table is analysed. Autovacuum looks once a
+ * Updates the planner's statistics of fast-growing tables. Cached plans of functions and foreign keys suit the size that a table had when they were made:
+ * while it was almost empty, any index or none was equally good, and Postgres keeps such a plan until the table is analysed. Autovacuum checks once a
  * minute, which is too late for a first import. So a table that has doubled is analysed here, a second or two after its growth is reported, and all
- * sessions plan anew. Nothing is asked while nothing is committed.
+ * sessions plan again. Without commits, no queries are made.
  */
 export function startGrowthAnalysis<Schema>({ database, logger }: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
   const db = database.kysely as unknown as Kysely<unknown>;

@@ -27,11 +27,11 @@ describe('a database', () => {
   let url: string;
   beforeAll(async () => {
     url = await createTestDatabase();
-    // Two replicas that migrate at once: one does it, the other waits.
+    // Two replicas that migrate concurrently: one does it, the other waits.
     await Promise.all([migrateDatabase({ url, sets, logger }), migrateDatabase({ url, sets, logger })]);
   });
 
-  it('keeps a transaction whole and tells of its commit', async () => {
+  it('keeps a transaction atomic and notifies of its commit', async () => {
     await using database = open(url);
     let commits = 0;
     database.onCommit(() => {
@@ -48,13 +48,13 @@ describe('a database', () => {
     expect(await database.kysely.selectFrom('thing').selectAll().execute()).toEqual([{ name: 'kept' }]);
   });
 
-  it('has columns in camelCase, and leaves the keys of a jsonb value as they are', async () => {
+  it('has columns in camelCase, and does not change the keys of a jsonb value', async () => {
     await using database = open(url);
     const { rows } = await sql`SELECT '{"a_key": [{"b_key": 1}]}'::jsonb AS one_value, ARRAY['{"c_key": 1}'::jsonb] AS some_values`.execute(database.kysely);
     expect(rows).toEqual([{ oneValue: { a_key: [{ b_key: 1 }] }, someValues: [{ c_key: 1 }] }]);
   });
 
-  it('names the constraint that a write violates', async () => {
+  it('reports the constraint that a write violates', async () => {
     await using database = open(url);
     const insert = () => database.kysely.insertInto('thing').values({ name: 'once' }).execute();
     await insert();
@@ -64,7 +64,7 @@ describe('a database', () => {
     expect(translatePostgresError(error)).toBe(error);
   });
 
-  it('is unavailable when it cannot be reached, and when a lock is not to be had', async () => {
+  it('is unavailable if it cannot be reached, or if a lock cannot be acquired', async () => {
     await using away = open('postgres://user:secret@127.0.0.1:1/nothing');
     const refused = await away.ping().catch((failure: unknown) => failure);
     expect(translatePostgresError(refused)).toMatchObject({ category: 'unavailable', code: 'database.unavailable' });
@@ -77,7 +77,7 @@ describe('a database', () => {
     });
   });
 
-  it('cannot hold a NUL character, which is the fault of the caller', async () => {
+  it('cannot store a NUL character, which is the caller’s fault', async () => {
     await using database = open(url);
     const nul = await database.kysely.insertInto('thing').values({ name: 'a\0b' }).execute().catch((failure: unknown) => failure);
     expect(translatePostgresError(nul)).toMatchObject({ category: 'invalid', code: 'text.invalid' });
@@ -93,7 +93,7 @@ describe('a database', () => {
     await eventually(() => expect(database.ping()).resolves.toBeUndefined());
   });
 
-  it('reads int8 as a number, and refuses one that a number cannot hold', async () => {
+  it('returns int8 as a number, and rejects a value that a number cannot represent', async () => {
     await using database = open(url);
     expect((await database.pool.query('SELECT 9007199254740991::int8 AS value')).rows).toEqual([{ value: Number.MAX_SAFE_INTEGER }]);
     await expect(database.pool.query('SELECT 9007199254740992::int8 AS value')).rejects.toThrow(RangeError);

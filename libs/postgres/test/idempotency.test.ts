@@ -63,7 +63,7 @@ describe('work with a key', () => {
   it.each([
     { name: 'in a transaction', make: () => transactOnce(database, 'crm', newThing()) },
     { name: 'of one statement', make: () => runOnce(database, 'crm', newThing()) },
-  ])('$name is done once and answered again', async ({ make }) => {
+  ])('$name is done once, and its response is repeated', async ({ make }) => {
     const before = await countThings();
     const key = randomUUID();
     const id = await withKey(key, make);
@@ -71,7 +71,7 @@ describe('work with a key', () => {
     expect(await countThings()).toBe(before + 1);
   });
 
-  it('that comes while the first is under way is told so at once, and does nothing', async () => {
+  it('that arrives while the first is in progress is rejected immediately, and does nothing', async () => {
     const before = await countThings();
     const key = randomUUID();
     const [inserted, repeated] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -88,13 +88,13 @@ describe('work with a key', () => {
     expect(await countThings()).toBe(before + 1);
   });
 
-  it('and other content is refused', async () => {
+  it('and different content is rejected', async () => {
     const key = randomUUID();
     await withKey(key, () => makeThing());
     await expect(withKey(key, () => makeThing(), 'other')).rejects.toMatchObject({ category: 'unprocessable', code: 'idempotency_key.reused' });
   });
 
-  it('that fails leaves neither its effect nor the key', async () => {
+  it('leaves neither its effect nor the key if it fails', async () => {
     const before = await countThings();
     const key = randomUUID();
     const failed = withKey(key, () => makeThing(() => Promise.reject(new DomainError('staff.owner'))));
@@ -104,7 +104,7 @@ describe('work with a key', () => {
     expect(await countThings()).toBe(before + 1);
   });
 
-  it('is kept without the key itself, and forgotten with its resource', async () => {
+  it('is stored without the key itself, and deleted with its resource', async () => {
     const key = `person-${randomUUID()}@example.com`;
     const id = await withKey(key, () => makeThing());
     const other = await withKey(randomUUID(), () => makeThing());
@@ -120,7 +120,7 @@ describe('work with a key', () => {
 });
 
 describe('work without a key', () => {
-  it('leaves no key, tells of its commit, and opens a transaction only if it has to', async () => {
+  it('stores no key, notifies of its commit, and opens a transaction only if necessary', async () => {
     await using counted = createDatabase<Schema>({ url: database.pool.options.connectionString!, applicationName: 'counted', logger });
     let commits = 0;
     counted.onCommit(() => (commits += 1));
@@ -143,7 +143,7 @@ describe('work without a key', () => {
 });
 
 describe('the sweeper', () => {
-  it('removes what is older than 72 hours, in batches and beside others, and nothing else', async () => {
+  it('deletes only rows older than 72 hours, in batches and concurrently with others', async () => {
     await database.kysely.deleteFrom('idempotencyKey').execute();
     await sql`
       INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created, created_at)

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => database[Symbol.asyncDispose]());
 
-it('is held by one at a time, and given up at the end', async () => {
+it('is held by one process at a time, and released at the end', async () => {
   await using second = createLeadership(database.pool, lock);
   {
     await using first = createLeadership(database.pool, lock);

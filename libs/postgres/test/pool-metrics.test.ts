@@ -6,8 +6,8 @@ import { createDatabase } from '../src/index.ts';
 
 const logger = testLogger('pool-metrics-test');
 
-describe('what is measured of a pool', () => {
-  it('is how many connections it has, and who waits for one', async () => {
+describe('the metrics of a pool', () => {
+  it('show how many connections it has, and how many callers wait for one', async () => {
     const metrics = createMetrics('test');
     const url = await createTestDatabase();
     await using database = createDatabase({ url, applicationName: 'test', logger, metrics, maxConnections: 1 });
@@ -26,7 +26,7 @@ describe('what is measured of a pool', () => {
     expect(await value('wait_seconds_count', { outcome: 'connected' })).toBe(2);
   });
 
-  it('is work that got no connection', async () => {
+  it('count operations that got no connection', async () => {
     const metrics = createMetrics('test');
     await using database = createDatabase({ url: 'postgres://nobody@127.0.0.1:1/nothing', applicationName: 'test', logger, metrics });
     await expect(sql`SELECT 1`.execute(database.kysely)).rejects.toThrow(/./);

@@ -36,7 +36,7 @@ it('lacks a single migration of the code', async () => {
   await expect(database.checkSchema()).rejects.toMatchObject({ code: 'database.unavailable' });
 });
 
-it('is newer than the code, which works on it and leaves it as it is', async () => {
+it('is newer than the code, which works with it and leaves it unchanged', async () => {
   const url = await createTestDatabase();
   await migrateDatabase({ url, sets: expanded, logger });
   await Promise.all([migrateDatabase({ url, sets: first, logger }), migrateDatabase({ url, sets: expanded, logger })]);
@@ -53,7 +53,7 @@ it('has a breaking migration that the code knows', async () => {
   await expect(database.checkSchema()).resolves.toBeUndefined();
 });
 
-it('has a breaking migration that the code does not know: its migrations refuse to run', async () => {
+it('has a breaking migration that the code does not know: the code’s migrations refuse to run', async () => {
   const url = await createTestDatabase();
   await migrateDatabase({ url, sets: contracted, logger });
   const before = await tableNames(url);

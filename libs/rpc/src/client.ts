@@ -16,7 +16,7 @@ import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf
 import { fromServiceError } from './errors.ts';
 import { measureMadeCalls } from './rpc-metrics.ts';
 
-/** Every method of a service: a promise for a single answer, an async iterable for a stream of them. */
+/** Every method of a service: a promise for a single response, an async iterable for a stream. */
 export type ClientOf<D extends Definition> = {
   [Name in keyof D]: D[Name]['responseStream'] extends true ? StreamingCall<D[Name]> : UnaryCall<D[Name]>;
 };
@@ -27,47 +27,47 @@ type StreamingCall<M extends MethodDefinition> = (request: RequestOf<M>, signal?
 export type RpcClient<D extends Definition> = ClientOf<D> & Disposable;
 
 export interface ClientOptions {
-  /** Plain text when not given. */
+  /** Plain text by default. */
   credentials?: RpcCredentials | undefined;
   /** Where the calls are counted. */
   metrics?: Metrics;
 }
 
-/** How long a single call may take, in milliseconds, when the request itself sets no nearer end; and how long each message of a stream. */
+/** The timeout of a single call, in milliseconds, unless the request itself has an earlier deadline; also of each message of a stream. */
 const callTimeoutMs = 2_000;
-/** How much of it a call may wait for a connection that was there not long ago, in milliseconds: a service that restarts is back by then. */
+/** How much of it a call may wait for a recently lost connection, in milliseconds: a service that restarts is available again by then. */
 const connectTimeoutMs = 1_000;
-/** A service that has not been seen for this long is down: calls of it fail at once. */
+/** A service that has been unreachable for this long is down: calls to it fail immediately. */
 const restartMs = 10_000;
 
 const channelOptions = {
   'grpc.keepalive_time_ms': 20_000,
   'grpc.keepalive_timeout_ms': 5_000,
-  // With no retry policy, this repeats only what a server has never taken on, such as calls that meet a connection closing because of its age.
+  // With no retry policy, this repeats only calls that a server never accepted, such as those on a connection that is closing because of its age.
   'grpc.enable_retries': 1,
-  // A list without a limit is complete; the default is 4 MiB.
+  // A list without a limit is returned in full; the default is 4 MiB.
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
   'grpc.max_reconnect_backoff_ms': 500,
   'grpc.initial_reconnect_backoff_ms': 100,
-  // The name is looked up again when a connection ends. The default, not before 30 s have passed, leaves a client without any address when all
+  // The name is resolved again when a connection ends. The default, at least 30 s between resolutions, leaves a client without any address if all
   // replicas were replaced within that time, or with one that by then belongs to another service.
   'grpc.dns_min_time_between_resolutions_ms': 500,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
 };
 
 /**
- * HTTP/2 sends the streams of one connection one after the other, by age (RFC 9218, not incremental): a long one would hold up every call
- * that comes after it. So each stream has a connection of its own.
+ * HTTP/2 sends the streams of one connection sequentially, by age (RFC 9218, not incremental): a long one would delay every call
+ * after it. So each stream has a separate connection.
  */
 const streamChannelOptions = { ...channelOptions, 'grpc.use_local_subchannel_pool': 1 };
 
 /**
- * A client of one service. Every call has a deadline: what is left of the request's time, at most 2 s. Methods that only read
- * (`get…`, `list…`, `authenticate…`) are tried once more when the service was unavailable. A stream may take as long as its reader does,
- * but a message that is asked for must come within 2 s. Rejects with a DomainError; when the service does not answer, with
+ * A client of one service. Every call has a deadline: the remaining time of the request, at most 2 s. Methods that only read
+ * (`get…`, `list…`, `authenticate…`) are retried once if the service was unavailable. A stream may take as long as its reader does,
+ * but each requested message must arrive within 2 s. Rejects with a DomainError; if the service does not answer, with
  * `service.unavailable`.
  *
- * @param service its name, which its certificate must have under mutual TLS, whatever the address
+ * @param service its name, which its certificate must contain under mutual TLS, whatever the address
  * @param address `host:port`, or `dns:///host:port` to spread calls over all replicas behind the name
  */
 export function createClient<D extends Definition>(definition: D, service: string, address: string, options: ClientOptions = {}): RpcClient<D> {
@@ -86,7 +86,7 @@ export function createClient<D extends Definition>(definition: D, service: strin
 
 interface Connection {
   client: Client;
-  /** When a call last found the connection there, in epoch milliseconds; at first, when the client was made. */
+  /** When a call last found the connection ready, in epoch milliseconds; initially, when the client was created. */
   seenMs: number;
 }
 
@@ -119,7 +119,7 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
     });
 }
 
-/** A call on a channel that has just lost its server would fail at once. Whether there is a connection in the end, the call itself finds out. */
+/** A call on a channel that has just lost its server would fail immediately. If there is still no connection after the wait, the call itself fails. */
 async function waitForConnection(connection: Connection): Promise<void> {
   const { client } = connection;
   const nowMs = Date.now();

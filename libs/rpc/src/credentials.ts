@@ -6,7 +6,7 @@ import { createSecureContext } from 'node:tls';
 import { Gauge } from 'prom-client';
 import type { TlsFiles } from './tls-files.ts';
 
-/** How a process proves who it is, and checks who calls and who answers. Disposal ends the watch over the files. */
+/** How a process proves its identity, and verifies its peers. Disposal stops watching the files. */
 export interface RpcCredentials extends Disposable {
   server: ServerCredentials;
   channel: ChannelCredentials;
@@ -16,18 +16,18 @@ export interface CredentialsOptions {
   /** Undefined: plain text in both directions. */
   files: TlsFiles | undefined;
   logger: Logger;
-  /** Where the end of the certificate's validity is shown. */
+  /** Where the expiry of the certificate is reported. */
   metrics?: Metrics;
-  /** How often the files are read again; 10 s when not given. */
+  /** How often the files are read again; 10 s by default. */
   refreshMs?: number;
 }
 
 /**
- * Opens the credentials of a process. With files every call is mutual TLS: a server takes only clients with a certificate of the authorities,
- * and a client only servers whose certificate is of theirs and has the name in the address. Files that change are used for new connections,
- * as soon as they fit together.
+ * Loads the credentials of a process. With files, every call uses mutual TLS: a server accepts only clients with a certificate of the authorities,
+ * and a client only servers with a certificate of the authorities that contains the name in the address. Changed files are used for new
+ * connections as soon as they match each other.
  *
- * @throws FatalError when a file cannot be read or the files do not fit together
+ * @throws FatalError if a file cannot be read or the files do not match
  */
 export function openCredentials({ files, logger, metrics, refreshMs = 10_000 }: CredentialsOptions): RpcCredentials {
   if (files === undefined) {
@@ -50,7 +50,7 @@ interface Material {
   caCertificate: Buffer;
 }
 
-/** Throws unless the files fit together: one half of a renewal must not be used. */
+/** Throws unless the files match: a partial renewal must not be used. */
 function readMaterial(files: TlsFiles): Material {
   try {
     const [certificate, privateKey, caCertificate] = [files.certificate, files.key, files.authorities].map((file) => readFileSync(file)) as [Buffer, Buffer, Buffer];
@@ -66,7 +66,7 @@ interface Provider extends experimental.CertificateProvider {
   replace(material: Material): void;
 }
 
-/** grpc-js brings a provider of its own for files, but that one refuses all connections while the files are half renewed. */
+/** grpc-js has its own provider for files, but that one refuses all connections while the files are partially renewed. */
 function createProvider(material: Material): Provider {
   const authorityListeners = new Set<experimental.CaCertificateUpdateListener>();
   const identityListeners = new Set<experimental.IdentityCertificateUpdateListener>();
@@ -77,7 +77,7 @@ function createProvider(material: Material): Provider {
       for (const listener of authorityListeners) listener(next);
       for (const listener of identityListeners) listener(next);
     },
-    // grpc-js listens for the answer only after it has asked.
+    // grpc-js starts to listen only after this call has returned.
     addCaCertificateListener: (listener) => {
       authorityListeners.add(listener);
       process.nextTick(() => listener(provider.material));

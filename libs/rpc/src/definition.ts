@@ -14,7 +14,7 @@ export type Definition = Record<string, MethodDefinition>;
 export type RequestOf<M extends MethodDefinition> = ReturnType<M['requestDeserialize']>;
 export type ResponseOf<M extends MethodDefinition> = ReturnType<M['responseDeserialize']>;
 
-/** `scheduling.calendar.v1.AppointmentService/CreateAppointment`, in the traces. */
+/** The name in traces: `scheduling.calendar.v1.AppointmentService/CreateAppointment`. */
 export function spanName({ path }: MethodDefinition): string {
   return path.slice(1);
 }

@@ -6,7 +6,7 @@ it('lists the names of an enum in the order of the proto file', () => {
   expect(enumNames(ParticipationState)).toEqual(['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED']);
 });
 
-it('names every value but those that stand for none', () => {
+it('names every value except the placeholders', () => {
   for (const name of enumNames(ParticipationState)) expect(enumName(ParticipationState, ParticipationState[name])).toBe(name);
   expect(enumName(ParticipationState, ParticipationState.UNSPECIFIED)).toBeUndefined();
   expect(enumName(ParticipationState, ParticipationState.UNRECOGNIZED)).toBeUndefined();

@@ -1,7 +1,7 @@
 import { Metadata, type ServiceError, status as Status, type StatusObject } from '@grpc/grpc-js';
 import { type DomainCategory, DomainError, type ErrorCode } from '@scheduling/errors';
 
-/** Where the rest of a DomainError travels; the status and the message are gRPC's own. */
+/** Metadata key for the rest of a DomainError; the status and the message are gRPC's own. */
 const detailsKey = 'domain-error-bin';
 
 type Details = Pick<DomainError, 'code' | 'errors' | 'retryAfterSeconds'>;
@@ -29,12 +29,12 @@ export function toStatus(error: DomainError): StatusObject {
 
 const internalDetails = 'internal error';
 
-/** An error that no rule knows: the caller learns nothing of it. */
+/** An unknown error: no details are sent to the caller. */
 export function internalStatus(): StatusObject {
   return { code: Status.INTERNAL, details: internalDetails, metadata: new Metadata() };
 }
 
-/** The only place where a gRPC status becomes a domain error. Everything that is not one of ours says that the service does not answer, or stays what it was. */
+/** The only place where a gRPC status becomes a domain error. An error that is not ours means that the service is unavailable, or is returned unchanged. */
 export function fromServiceError(error: ServiceError, service: string): Error {
   const category = categories.get(error.code);
   const details = error.metadata?.get(detailsKey)[0];
@@ -49,7 +49,7 @@ export function fromServiceError(error: ServiceError, service: string): Error {
     case Status.RESOURCE_EXHAUSTED:
       return unanswered(error, service);
     case Status.INTERNAL:
-      // Not what the service answered, but the end of the connection: Node closes one on which very many calls were given up in a short time.
+      // Not a response of the service, but the end of the connection: Node closes one on which very many calls were cancelled in a short time.
       return error.details === internalDetails ? error : unanswered(error, service);
     default:
       return error;

@@ -17,7 +17,7 @@ type Durations = Histogram<'rpc_service' | 'rpc_method' | 'rpc_status'>;
 const labelNames = ['rpc_service', 'rpc_method', 'rpc_status'] as const;
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5];
 
-/** Measures every call that is served, a stream until its end. The server's own, such as the health check, count too. */
+/** Measures every call served, a stream until its end. Those of the server itself, such as the health check, count too. */
 export function measureServedCalls(metrics: Metrics): ServerInterceptor {
   const durations: Durations = new Histogram({
     name: 'rpc_server_duration_seconds',
@@ -40,7 +40,7 @@ export function measureServedCalls(metrics: Metrics): ServerInterceptor {
   };
 }
 
-/** Measures every attempt to call another service: what the caller sees of it, also when nobody answers. */
+/** Measures every attempt to call another service, as the caller sees it, including attempts without an answer. */
 export function measureMadeCalls(metrics: Metrics): Interceptor {
   // All clients of a process share one histogram.
   const durations =
@@ -69,7 +69,7 @@ export function measureMadeCalls(metrics: Metrics): Interceptor {
   };
 }
 
-/** The returned function counts the call the first time it is called: a call that has its status may be cancelled all the same. */
+/** The returned function counts the call only the first time: a call that already has its status may still be cancelled. */
 function startCall(durations: Durations, path: string): (status: Status) => void {
   const startedMs = performance.now();
   const [, service = '', method = ''] = path.split('/');

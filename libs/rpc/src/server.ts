@@ -20,16 +20,16 @@ import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf
 import { internalStatus, toStatus } from './errors.ts';
 import { measureServedCalls } from './rpc-metrics.ts';
 
-/** What a service does for each of its methods. A handler rejects with a DomainError for what the caller may know. */
+/** The implementation of each method of a service. A handler rejects with a DomainError for errors that the caller may see. */
 export type Handlers<D extends Definition> = {
   [Name in keyof D]: D[Name]['responseStream'] extends true ? StreamingHandler<D[Name]> : UnaryHandler<D[Name]>;
 };
 
 type UnaryHandler<M extends MethodDefinition> = (request: RequestOf<M>) => Promise<ResponseOf<M>>;
-/** `signal` is aborted when the caller went away or its time is over. */
+/** `signal` aborts when the caller disconnects or its deadline passes. */
 type StreamingHandler<M extends MethodDefinition> = (request: RequestOf<M>, signal: AbortSignal) => AsyncIterable<ResponseOf<M>>;
 
-/** A service definition with its handlers, their types checked against each other. */
+/** A service definition with its handlers, type-checked against each other. */
 export interface HostedService {
   definition: Definition;
   handlers: Record<string, (request: never, signal: AbortSignal) => unknown>;
@@ -43,12 +43,12 @@ export interface RpcServerOptions {
   host: string;
   port: number;
   services: HostedService[];
-  /** Plain text when not given. */
+  /** Plain text by default. */
   credentials?: RpcCredentials;
   logger: Logger;
-  /** Turns errors of a library, such as a lost database connection, into domain errors; returns others as they are. */
+  /** Maps errors of a library, such as a lost database connection, to domain errors; returns others unchanged. */
   translateError?: (error: unknown) => unknown;
-  /** After this a client connects anew, and so finds new replicas; 60 s when not given. */
+  /** After this time clients reconnect, and so discover new replicas; 60 s by default. */
   maxConnectionAgeMs?: number;
   /** Where the calls are counted. */
   metrics?: Metrics;
@@ -60,10 +60,10 @@ export interface RpcServer extends AsyncDisposable {
 
 const drainTimeoutMs = 8_000;
 
-/** Serves gRPC with the health service. Disposal reports NOT_SERVING, finishes the calls that run, and ends within 8 s. */
+/** Serves gRPC with the health service. Disposal reports NOT_SERVING, finishes calls in progress, and ends within 8 s. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
   const server = new Server({
-    // Old connections take no new calls. Those that run are finished, however long a stream is being read.
+    // Old connections accept no new calls. Calls in progress are finished, however long a stream is being read.
     'grpc.max_connection_age_ms': options.maxConnectionAgeMs ?? 60_000,
     'grpc.keepalive_time_ms': 20_000,
     'grpc.keepalive_timeout_ms': 5_000,
@@ -129,7 +129,7 @@ function streaming(method: MethodDefinition, handler: AnyHandler, options: RpcSe
         }
         call.end();
       } catch (error) {
-        // Nobody waits for the rest: the wait for the reader ended because of that, or the handler did.
+        // The caller is gone: either waiting for the reader or the handler was aborted because of that.
         if (controller.signal.aborted) return;
         call.emit('error', fail(span, error, method, options));
       }
@@ -137,7 +137,7 @@ function streaming(method: MethodDefinition, handler: AnyHandler, options: RpcSe
   };
 }
 
-/** Runs a handler as a part of the request and of the trace that its caller is in. */
+/** Runs a handler within its caller's request context and trace. */
 function serve(call: ServedCall, method: MethodDefinition, work: (span: ActiveSpan) => Promise<void>): Promise<void> {
   const parent = call.metadata.get('traceparent')[0]?.toString();
   const attributes = { ...spanAttributes(method), 'rpc.grpc.status_code': Status.OK };
@@ -169,7 +169,7 @@ interface ServedCall {
   getDeadline(): Date | number;
 }
 
-/** The order of the fields is that of the definition, so the same content has the same bytes. */
+/** The fields are in the order of the definition, so the same content has the same bytes. */
 function fingerprintOf(request: unknown, { path, requestSerialize }: MethodDefinition): Buffer {
   return createHash('sha256').update(path).update('\0').update(requestSerialize(request as never)).digest();
 }

@@ -1,4 +1,4 @@
-/** A row as the fields of a message, which are absent and never null. Columns that the message does not have are not sent. */
+/** A row as the fields of a message, where null becomes undefined. Columns that the message does not have are not sent. */
 export function withoutNulls<Row extends object>(row: Row): WithoutNulls<Row> {
   const fields = { ...row } as Record<string, unknown>;
   for (const name of Object.keys(fields)) fields[name] ??= undefined;

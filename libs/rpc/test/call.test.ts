@@ -40,13 +40,13 @@ describe('a call', () => {
     return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
   }
 
-  it('takes the request id along', async () => {
+  it('carries the request id', async () => {
     const client = await connect(async () => ({ customer: customer(currentContext()!.requestId) }));
     const answer = await runWithContext({ requestId: 'request-1' }, () => client.getCustomer(request));
     expect(answer.customer).toEqual(customer('request-1'));
   });
 
-  it('takes the idempotency key along, with a fingerprint of what is asked for, but not to the next service', async () => {
+  it('carries the idempotency key and a fingerprint of the request, but not on to the next service', async () => {
     const seen: [string | undefined, string | undefined][] = [];
     const remember = () => seen.push([currentContext()?.idempotency?.key, currentContext()?.idempotency?.fingerprint.toString('hex')]);
     const next = await connect(async () => {
@@ -77,7 +77,7 @@ describe('a call', () => {
   });
 
   it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'unprocessable', 'limited', 'unavailable'] as const)(
-    'brings a domain error of category %s back as it was, even if its code is unknown here',
+    'returns a domain error of category %s unchanged, even if its code is unknown here',
     async (category) => {
       const errors = [{ pointer: '/näme', detail: 'is empty' }];
       const client = await connect(() => Promise.reject(new DomainError('customer.test' as ErrorCode, { category, text: 'Größe', errors, retryAfterSeconds: 7 })));
@@ -87,25 +87,25 @@ describe('a call', () => {
     },
   );
 
-  it('tells nothing of an unexpected error', async () => {
+  it('reveals nothing about an unexpected error', async () => {
     const client = await connect(() => Promise.reject(new Error('password=secret')));
     const failure = await client.getCustomer(request).catch((error: unknown) => error);
     expect(failure).not.toBeInstanceOf(DomainError);
     expect(String(failure)).not.toContain('secret');
   });
 
-  it('ends with the time of its request', async () => {
+  it('ends with the deadline of its request', async () => {
     let calls = 0;
     const client = await connect(() => ((calls += 1) === 1 ? Promise.resolve({}) : new Promise(() => undefined)));
     await client.getCustomer(request);
     const startedMs = Date.now();
     const failing = runWithContext({ requestId: 'r', deadlineMs: startedMs + 100 }, () => client.getCustomer(request));
     await expect(failing).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
-    // Without the request's time it would be the 2 s of a call.
+    // Without the request's deadline it would be the 2 s of a call.
     expect(Date.now() - startedMs).toBeLessThan(1_900);
   });
 
-  it('passes the time that is left on to the next service', async () => {
+  it('passes the remaining time on to the next service', async () => {
     const deadlines: (number | undefined)[] = [];
     const client = await connect(async () => {
       deadlines.push(currentContext()?.deadlineMs);
@@ -114,11 +114,11 @@ describe('a call', () => {
     await client.getCustomer(request);
     const startedMs = Date.now();
     await runWithContext({ requestId: 'r', deadlineMs: startedMs + 1_000 }, () => client.getCustomer(request));
-    // Without the request's time it would be the 2 s of a call, from when it arrives.
+    // Without the request's deadline it would be the 2 s of a call, from when it arrives.
     expect(deadlines[1]).toBeLessThan(startedMs + 2_000);
   });
 
-  it('is unavailable when its connection ends with an error, as when its server has seen too many calls given up', async () => {
+  it('is unavailable if its connection ends with an error, as when its server has seen too many cancelled calls', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     stack.defer(() => void server.close());
@@ -141,7 +141,7 @@ describe('a call', () => {
     await expect(answer).resolves.toMatchObject({ created: true });
   });
 
-  it('is answered quickly when nobody listens, and works again when somebody does', async () => {
+  it('fails fast when the server is down, and works again when it is back', async () => {
     const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [] });
     const { port } = server;
     await server[Symbol.asyncDispose]();
@@ -153,7 +153,7 @@ describe('a call', () => {
     await eventually(() => client.getCustomer(request));
   });
 
-  it('does not fail when its connection grows old', async () => {
+  it('does not fail when its connection reaches its maximum age', async () => {
     const handlers = { ...unusedHandlers, createCustomer: async () => ({ customer: customer('1'), created: true }) };
     const services = [hostService(CustomerServiceService, handlers)];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, maxConnectionAgeMs: 100 }));
@@ -206,7 +206,7 @@ describe('a stream', () => {
 
   const list = { crmId: 'crm', providerReference: 'p', includeArchived: false };
 
-  it('stops its server when the caller has enough', async () => {
+  it('stops its server when the caller stops reading', async () => {
     await using stack = new AsyncDisposableStack();
     let sent = 0;
     const aborted = Promise.withResolvers<void>();
@@ -224,11 +224,11 @@ describe('a stream', () => {
       if (received === 3) break;
     }
     await aborted.promise;
-    // Backpressure: what was sent and not read is bounded by the transport's windows, not by the caller's patience.
+    // Backpressure: the transport's windows limit how much is sent but not read, whatever the speed of the caller.
     expect(sent).toBeLessThan(1_000);
   });
 
-  it('is given up when the next message does not come', async () => {
+  it('is cancelled if the next message does not arrive', async () => {
     await using stack = new AsyncDisposableStack();
     const client = await connect(stack, async function* (_, signal) {
       yield { appointments: [] };

@@ -31,7 +31,7 @@ describe('mutual TLS', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  /** The files of a service: by whom its certificate is signed, and whom it trusts. */
+  /** The files of a service: the authority that signs its certificate, and those that it trusts. */
   async function issue(name: string, signedBy = authority, trusts = authority): Promise<TlsFiles> {
     return storeCertificate(join(folder, name), await signedBy.issue(name), trusts);
   }
@@ -51,13 +51,13 @@ describe('mutual TLS', () => {
     return client.getCustomer({ crmId: 'crm' });
   }
 
-  it('lets a client through whose certificate is of the same authority', async () => {
+  it('accepts a client with a certificate of the same authority', async () => {
     const port = await serve(await issue('customer'));
     await expect(call(port, await issue('gateway'))).resolves.toEqual({ customer });
     await expect(checkHealth('customer', `127.0.0.1:${port}`, { credentials: open(await issue('probe')) })).resolves.toBe('SERVING');
   });
 
-  it('refuses a client without a certificate, with one of another authority, and in plain text', async () => {
+  it('rejects a client without a certificate, with one of another authority, and in plain text', async () => {
     const port = await serve(await issue('customer'));
     await expect(call(port, undefined)).rejects.toMatchObject(refused);
     await expect(call(port, await issue('stranger', stranger))).rejects.toMatchObject(refused);
@@ -65,14 +65,14 @@ describe('mutual TLS', () => {
     await expect(call(port, await issue('gateway'))).resolves.toEqual({ customer });
   });
 
-  it('does not talk to a server of another authority, with the name of another service, or in plain text', async () => {
+  it('rejects a server of another authority, with the name of another service, or in plain text', async () => {
     const files = await issue('gateway');
     await expect(call(await serve(await issue('customer', stranger)), files)).rejects.toMatchObject(refused);
     await expect(call(await serve(await issue('calendar')), files)).rejects.toMatchObject(refused);
     await expect(call(await serve(undefined), files)).rejects.toMatchObject(refused);
   });
 
-  it('uses renewed certificates for new connections, of another authority too', async () => {
+  it('uses renewed certificates for new connections, even of another authority', async () => {
     const server = await issue('customer');
     const port = await serve(server, 100);
     const files = await issue('gateway');
@@ -85,7 +85,7 @@ describe('mutual TLS', () => {
     await eventually(() => expect(call(port, files)).resolves.toEqual({ customer }));
   });
 
-  it('goes on with the certificate from before while a renewal is not complete', async () => {
+  it('keeps using the previous certificate while a renewal is incomplete', async () => {
     const server = await issue('customer');
     const before = await readCertificate(server);
     const port = await serve(server);
@@ -101,7 +101,7 @@ describe('mutual TLS', () => {
     await expect(call(port, files)).resolves.toEqual({ customer });
   });
 
-  it('does not start on files that cannot be read or do not fit together', async () => {
+  it('does not start with files that cannot be read or do not match', async () => {
     const files = await issue('customer');
     expect(() => open({ ...files, authorities: join(folder, 'nothing.crt') })).toThrow(/GRPC_TLS.*nothing\.crt/);
     expect(() => open({ ...files, key: join(folder, 'customer', 'ca.crt') })).toThrow(/GRPC_TLS/);
@@ -109,7 +109,7 @@ describe('mutual TLS', () => {
     expect(() => open({ ...files, key: other.key })).toThrow(/GRPC_TLS.*mismatch/);
   });
 
-  it('shows when the certificate ends, which is never without one', async () => {
+  it('reports when the certificate expires, which is never without one', async () => {
     const files = await issue('customer');
     const [metrics, plain] = [createMetrics('customer'), createMetrics('customer')];
     stack.use(openCredentials({ files: undefined, logger, metrics: plain }));
@@ -127,7 +127,7 @@ async function shownExpiry(metrics: Metrics): Promise<number | undefined> {
   return sumSamples(await metrics.metrics(), 'scheduling_grpc_certificate_expiry_timestamp_seconds');
 }
 
-/** The fingerprint of what a server shows to a new connection. */
+/** The fingerprint of the certificate that a server presents to a new connection. */
 async function serverCertificate(port: number, files: TlsFiles): Promise<string> {
   const [cert, key] = await Promise.all([readFile(files.certificate), readFile(files.key)]);
   const socket = connect({ host: '127.0.0.1', port, cert, key, ALPNProtocols: ['h2'], rejectUnauthorized: false });
@@ -139,7 +139,7 @@ async function serverCertificate(port: number, files: TlsFiles): Promise<string>
   }
 }
 
-/** In TLS 1.3 the refusal comes after the handshake, instead of the first answer. */
+/** In TLS 1.3 the rejection arrives after the handshake, instead of the first response. */
 async function askWithoutCertificate(port: number, { cert }: CertificateAuthority): Promise<unknown> {
   const socket = connect({ host: '127.0.0.1', port, servername: 'customer', ca: cert, ALPNProtocols: ['h2'] });
   try {
@@ -152,7 +152,7 @@ async function askWithoutCertificate(port: number, { cert }: CertificateAuthorit
 describe('the variables of mutual TLS', () => {
   const read = (environment: NodeJS.ProcessEnv) => readEnvironment(environment, readTlsFiles);
 
-  it('are all given, or none', () => {
+  it('are required together, or absent together', () => {
     expect(read({})).toBeUndefined();
     expect(read({ GRPC_TLS_CERT_FILE: 'a', GRPC_TLS_KEY_FILE: 'b', GRPC_TLS_CA_FILE: 'c' })).toEqual({ certificate: 'a', key: 'b', authorities: 'c' });
     const missing = (): unknown => read({ GRPC_TLS_KEY_FILE: 'b' });

@@ -10,7 +10,7 @@ const logger = testLogger('rpc-metrics-test');
 const request = { crmId: 'crm' };
 const unused = () => Promise.reject(new Error('not called in this test'));
 
-describe('what is counted of calls', () => {
+describe('the metrics of calls', () => {
   let stack: AsyncDisposableStack;
   let metrics: ReturnType<typeof createMetrics>;
   beforeEach(() => {
@@ -29,23 +29,23 @@ describe('what is counted of calls', () => {
     return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, { metrics }));
   }
 
-  it('is each call by its service, method and status, on both sides', async () => {
+  it('count each call by its service, method and status, on both sides', async () => {
     const client = await connect(async () => ({}));
     for (let calls = 0; calls < 10; calls += 1) await client.getCustomer(request);
     const labels = { rpc_service: 'scheduling.customer.v1.CustomerService', rpc_method: 'GetCustomer', rpc_status: 'OK' };
     expect([await count('server', labels), await count('client', labels)]).toEqual([10, 10]);
-    // The end of its HTTP/2 stream is no second outcome of a call.
+    // The end of its HTTP/2 stream is not a second outcome of a call.
     expect([await count('server', {}), await count('client', {})]).toEqual([10, 10]);
   });
 
-  it('is a refusal by its status', async () => {
+  it('count a rejection by its status', async () => {
     const client = await connect(() => Promise.reject(new DomainError('customer.not_found')));
     await expect(client.getCustomer(request)).rejects.toThrow('no');
     const labels = { rpc_status: 'NOT_FOUND' };
     expect([await count('server', labels), await count('client', labels)]).toEqual([1, 1]);
   });
 
-  it('is a call whose time was over before it was answered, once', async () => {
+  it('count a call that timed out, once', async () => {
     const client = await connect(() => new Promise(() => undefined));
     await expect(client.getCustomer(request)).rejects.toThrow('does not answer');
     expect(await count('client', { rpc_status: 'DEADLINE_EXCEEDED' })).toBe(1);
@@ -53,7 +53,7 @@ describe('what is counted of calls', () => {
     expect([await count('client', {}), await count('server', {})]).toEqual([1, 1]);
   });
 
-  it('is a callee that does not answer', async () => {
+  it('count a server that does not answer', async () => {
     const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [] });
     await server[Symbol.asyncDispose]();
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, { metrics }));
@@ -61,7 +61,7 @@ describe('what is counted of calls', () => {
     expect(await count('client', { rpc_method: 'CreateCustomer', rpc_status: 'UNAVAILABLE' })).toBe(1);
   });
 
-  it('is a stream that was read to its end, and one that its reader left', async () => {
+  it('count a stream that was read to its end, and one that its reader cancelled', async () => {
     const handlers: Handlers<typeof AppointmentServiceService> = {
       createAppointment: unused,
       createSeries: unused,

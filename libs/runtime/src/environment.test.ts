@@ -11,7 +11,7 @@ const read = (environment: NodeJS.ProcessEnv) =>
   }));
 
 describe('the environment', () => {
-  it('is read with defaults for what is absent or empty', () => {
+  it('gets defaults for absent or empty variables', () => {
     expect(read({ DATABASE_URL: 'postgres://host/db', NAME: '' })).toEqual({
       port: 8080,
       level: 'info',
@@ -31,14 +31,14 @@ describe('the environment', () => {
     });
   });
 
-  it('reports every fault at once, and no secret', () => {
+  it('reports all errors at once, but no secrets', () => {
     const faulty = () => read({ DATABASE_URL: 'mysql://user:secret@host', PORT: '65536', LEVEL: 'loud', DAYS: '1.5' });
     expect(faulty).toThrow(/PORT .*\n.*LEVEL .*\n.*DATABASE_URL .*\n.*DAYS /);
     expect(faulty).not.toThrow(/secret/);
     expect(() => read({})).toThrow('DATABASE_URL is required');
   });
 
-  it('is described by what reads it', () => {
+  it('is described by the configuration that reads it', () => {
     expect(describeEnvironment(read)).toEqual([
       { name: 'PORT', allowed: 'a whole number from 0 to 65535', fallback: '8080' },
       { name: 'LEVEL', allowed: 'one of debug, info', fallback: 'info' },

@@ -1,4 +1,4 @@
-/** All faults of a process's environment at once, one line each. */
+/** All errors in a process's environment, one line each. */
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
 
@@ -7,11 +7,11 @@ export class EnvironmentError extends Error {
   }
 }
 
-/** Reads single variables and remembers what is wrong with them. Each reader takes the default of an absent variable; without one the variable is required. */
+/** Reads single variables and collects their errors. Each reader returns the default for an absent variable; without a default the variable is required. */
 export interface EnvironmentReader {
   text(name: string, fallback?: string): string;
   integer(name: string, range: { min: number; max: number }, fallback?: number): number;
-  /** A TCP port; 0 takes a free one. */
+  /** A TCP port; 0 picks a free one. */
   port(name: string, fallback?: number): number;
   oneOf<T extends string>(name: string, values: readonly T[], fallback?: T): T;
   /** A URL with one of the given protocols, such as `postgres:`. */
@@ -21,28 +21,28 @@ export interface EnvironmentReader {
 /** One variable that a configuration reads. */
 export interface EnvironmentVariable {
   name: string;
-  /** What it may be, in words; undefined for any text. */
+  /** The allowed values, in words; undefined if any text is allowed. */
   allowed: string | undefined;
-  /** Undefined: it is required. An empty text: it may be absent. */
+  /** Undefined: it is required. An empty string: it is optional. */
   fallback: string | undefined;
 }
 
 const recordings = new WeakMap<NodeJS.ProcessEnv, EnvironmentVariable[]>();
 
-/** Every variable that a configuration reads, in its order: for its documentation, and for checks of what sets them. */
+/** Every variable that a configuration reads, in order: for its documentation, and for checks of manifests. */
 export function describeEnvironment(readConfig: (environment: NodeJS.ProcessEnv) => unknown): EnvironmentVariable[] {
   const [environment, variables]: [NodeJS.ProcessEnv, EnvironmentVariable[]] = [{}, []];
   recordings.set(environment, variables);
   try {
     readConfig(environment);
   } catch (error) {
-    // The required ones are missing: it has read all of them before it says so.
+    // Required variables are missing, but all have been read before this is thrown.
     if (!(error instanceof EnvironmentError)) throw error;
   }
   return variables;
 }
 
-/** Builds a configuration from environment variables. Throws {@link EnvironmentError} with every fault, not only the first. */
+/** Builds a configuration from environment variables. Throws {@link EnvironmentError} with all errors, not only the first. */
 export function readEnvironment<T>(environment: NodeJS.ProcessEnv, build: (read: EnvironmentReader) => T): T {
   const faults: string[] = [];
   const config = build(createReader(environment, faults));
@@ -51,7 +51,7 @@ export function readEnvironment<T>(environment: NodeJS.ProcessEnv, build: (read:
 }
 
 function createReader(environment: NodeJS.ProcessEnv, faults: string[]): EnvironmentReader {
-  /** Returns the fallback's stand-in for a faulty value: it is never used, because the faults are thrown. */
+  /** Returns the stand-in for an invalid value: it is never used, because the errors are thrown. */
   function read<T>(name: string, fallback: T | undefined, standIn: T, parse: (raw: string) => T | string, allowed?: string): T {
     recordings.get(environment)?.push({ name, allowed, fallback: fallback === undefined ? undefined : String(fallback) });
     const raw = environment[name];
@@ -86,7 +86,7 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
     url: (name, protocols, fallback) => {
       const allowed = `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
       const parse = (raw: string): string => {
-        // The value is not repeated: it may hold a password.
+        // The value is not repeated: it may contain a password.
         if (!protocols.includes(URL.parse(raw)?.protocol ?? '')) faults.push(`${name} must be ${allowed}`);
         return raw;
       };

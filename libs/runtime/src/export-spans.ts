@@ -11,23 +11,23 @@ import { within } from './within.ts';
 export interface TracingOptions {
   /** The name of the service in its spans. */
   service: string;
-  /** The base address of an OTLP/HTTP collector; empty: nothing is traced and nothing is loaded for it. */
+  /** The base URL of an OTLP/HTTP collector; empty: tracing is off, and none of its code is loaded. */
   endpoint: string;
   logger: Logger;
 }
 
 const exportTimeoutMs = 2_000;
 const batchEveryMs = 1_000;
-/** Behind the 8 s that running work may take, and within the 10 s of a stop. */
+/** After the 8 s that work in progress may take, and within the 10 s of a stop. */
 const lastExportMs = 1_000;
 
-/** Registers OpenTelemetry's SDK for this process. A collector that is away costs spans, never a request. */
+/** Registers OpenTelemetry's SDK for this process. If the collector is unavailable, spans are lost, but never a request. */
 export function exportSpans({ service, endpoint, logger }: TracingOptions): AsyncDisposable {
   setGlobalErrorHandler((error) => logger.warn({ reason: error instanceof Error ? error.message : 'unknown' }, 'spans could not be sent'));
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces`, timeoutMillis: exportTimeoutMs });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.namespace': 'scheduling', 'service.name': service, 'service.instance.id': randomUUID() }),
-    // Whoever called us with a trace has decided whether it is recorded.
+    // A caller that sent a trace has decided whether it is recorded.
     sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: batchEveryMs, exportTimeoutMillis: exportTimeoutMs })],
   });

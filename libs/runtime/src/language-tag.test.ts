@@ -5,7 +5,7 @@ describe('a language tag', () => {
   it.each([
     ['de', 'de'],
     ['EN-gb', 'en-GB'],
-  ])('%j is %j', (text, tag) => expect(parseLanguageTag(text)).toBe(tag));
+  ])('%j becomes %j', (text, tag) => expect(parseLanguageTag(text)).toBe(tag));
 
-  it.each(['', 'x', 'de_DE', 'german language'])('%j is none', (text) => expect(parseLanguageTag(text)).toBeUndefined());
+  it.each(['', 'x', 'de_DE', 'german language'])('%j is not a language tag', (text) => expect(parseLanguageTag(text)).toBeUndefined());
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeError } from './logger.ts';
 
 describe('a logged error', () => {
-  it('keeps what a developer needs, and its cause', () => {
+  it('keeps what a developer needs, including its cause', () => {
     const error = new TypeError('outer', { cause: Object.assign(new Error('inner'), { code: 'ECONNREFUSED' }) });
     expect(describeError(error)).toEqual({
       type: 'TypeError',
@@ -12,7 +12,7 @@ describe('a logged error', () => {
     });
   });
 
-  it('holds no value of a row', () => {
+  it('contains no values of a row', () => {
     const error = Object.assign(new Error('invalid input syntax for type uuid: "ada@example.com"'), {
       code: '22P02',
       severity: 'ERROR',
@@ -22,7 +22,7 @@ describe('a logged error', () => {
     expect(JSON.stringify(describeError(error))).not.toContain('ada');
   });
 
-  it('holds nothing of what is not an error', () => {
+  it('contains nothing if it is not an Error', () => {
     expect(describeError('ada@example.com')).toEqual({ type: 'string', message: 'not an Error' });
   });
 });

@@ -4,7 +4,7 @@ import { currentContext, currentTraceId } from './request-context.ts';
 export type { Logger };
 
 /**
- * JSON lines on standard output. Each carries the service and, within a request, its id and that of its trace. Callers log ids and states,
+ * JSON lines on standard output. Each contains the service and, within a request, its id and that of its trace. Callers log ids and states,
  * never personal data; ERROR means that a human must act.
  */
 export function createLogger(options: { service: string; level: string }): Logger {
@@ -20,7 +20,7 @@ export function createLogger(options: { service: string; level: string }): Logge
       return { ...(context && { requestId: context.requestId }), ...(traceId !== undefined && { traceId }) };
     },
   };
-  // Written before the call returns: a line that explains the end of the process is there when it ends, and is its last.
+  // Written synchronously: the line that explains the end of the process is written before it ends, and is its last.
   return pino(settings, pino.destination({ dest: 1, sync: true }));
 }
 
@@ -33,7 +33,7 @@ interface ErrorDescription {
 }
 
 /**
- * What is logged of an error: nothing but these fields, because libraries attach more. Postgres, for one, puts the values of the row at fault
+ * The logged fields of an error: only these, because libraries attach more. Postgres, for example, puts the values of the row
  * into `detail`, and in data and integrity errors (SQLSTATE classes 22 and 23) quotes them in the message.
  */
 export function describeError(error: unknown): ErrorDescription {

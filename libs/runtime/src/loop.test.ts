@@ -15,7 +15,7 @@ function loop(options: Partial<LoopOptions> & Pick<LoopOptions, 'run'>): Loop {
   return stack.use(startLoop({ name: 'the loop', logger, everyMs: anHour, ...options }));
 }
 
-it('runs at once, and again at once while a round is full', async () => {
+it('runs immediately, and again immediately after each full round', async () => {
   let waiting = 25;
   const limits: number[] = [];
   loop({
@@ -31,7 +31,7 @@ it('runs at once, and again at once while a round is full', async () => {
   expect(waiting).toBe(0);
 });
 
-it('runs when it is woken, and once more when it is woken during a round', async () => {
+it('runs when woken, and once more if woken during a round', async () => {
   const rounds: PromiseWithResolvers<void>[] = [];
   const { wake } = loop({
     run: async () => {
@@ -47,7 +47,7 @@ it('runs when it is woken, and once more when it is woken during a round', async
   rounds[0]!.resolve();
   await vi.waitFor(() => expect(rounds).toHaveLength(2));
   rounds[1]!.resolve();
-  // Both calls came before the second round began: nothing is left to do.
+  // Both calls came before the second round began: no work is left.
   await new Promise(setImmediate);
   expect(rounds).toHaveLength(2);
   wake();
@@ -55,7 +55,7 @@ it('runs when it is woken, and once more when it is woken during a round', async
   rounds[2]!.resolve();
 });
 
-it('goes on after a failure, with smaller batches until one succeeds', async () => {
+it('continues after a failure, with smaller batches until one succeeds', async () => {
   const limits: number[] = [];
   loop({
     batch: 100,
@@ -66,11 +66,11 @@ it('goes on after a failure, with smaller batches until one succeeds', async () 
     },
   });
   await vi.waitFor(() => expect(limits.slice(0, 2)).toEqual([100, 50]), { timeout: 10_000 });
-  // It grows back, so that one bad moment does not slow it down for good.
+  // The batch grows back, so that one failure does not slow it down permanently.
   await vi.waitFor(() => expect(limits.slice(2, 4)).toEqual([100, 50]), { timeout: 10_000 });
 });
 
-it('waits at its stop for the round under way, which sees the signal', async () => {
+it('waits on disposal for the round in progress, whose signal is aborted', async () => {
   const round = Promise.withResolvers<number>();
   let seen: AbortSignal | undefined;
   const running = loop({

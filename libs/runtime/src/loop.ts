@@ -2,20 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
 
 export interface LoopOptions {
-  /** What the loop does, as log lines name it: `the outbox relay`. */
+  /** What the loop does, for log lines: `the outbox relay`. */
   name: string;
   logger: Logger;
-  /** The pause after a round that left no work behind, in milliseconds; {@link Loop.wake} cuts it short. A function is asked after each round. */
+  /** The pause after a round that left no work, in milliseconds; {@link Loop.wake} ends it early. A function is called after each round. */
   everyMs: number | (() => number);
-  /** The most that one round does; 1 when not given. */
+  /** The maximum of one round; 1 by default. */
   batch?: number;
-  /** Does at most `limit` pieces of work and returns how many it did. As many as the limit: more may wait, so the next round follows at once. */
+  /** Does at most `limit` pieces of work and returns how many it did. If it reaches the limit, there may be more, so the next round follows immediately. */
   run: (limit: number, signal: AbortSignal) => Promise<number>;
 }
 
-/** Disposal aborts the signal and waits for the round under way. */
+/** Disposal aborts the signal and waits for the round in progress. */
 export interface Loop extends AsyncDisposable {
-  /** There is work: the next round starts at once. A call during a round counts for the one after it. */
+  /** Signals new work: the next round starts immediately. A call during a round counts for the next one. */
   wake: () => void;
 }
 
@@ -23,9 +23,9 @@ const firstRetryMs = 1_000;
 const longestRetryMs = 30_000;
 
 /**
- * Repeats a bounded piece of background work until disposed of, the first time at once. After a failure it waits 1 s, then twice as long each time
- * up to `everyMs` or 30 s, whichever is less, and takes on half as much: a batch too large for the time that a statement may take gets
- * through in smaller ones. A failure never ends the loop.
+ * Repeats a bounded piece of background work until disposed of, starting immediately. After a failure it waits 1 s, doubling each time
+ * up to `everyMs` or 30 s, whichever is less, and halves its batch: work that is too large for the statement timeout gets done
+ * in smaller batches. A failure never ends the loop.
  */
 export function startLoop(options: LoopOptions): Loop {
   const stopping = new AbortController();
@@ -69,9 +69,9 @@ function retryDelayMs(failures: number, pauseMs: number): number {
 }
 
 interface Alarm {
-  /** Remembered when nobody waits. */
+  /** Remembered if nothing is waiting. */
   ring: () => void;
-  /** Until the next ring, or for this many milliseconds. */
+  /** Waits for the next ring, or for this many milliseconds. */
   wait: (timeoutMs: number) => Promise<void>;
 }
 

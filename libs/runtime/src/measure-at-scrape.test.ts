@@ -3,10 +3,10 @@ import { measureAtScrape, type Sample } from './measure-at-scrape.ts';
 import { createMetrics } from './metrics.ts';
 import { startOperationsServer } from './operations-server.ts';
 
-/** Generous: it is bounded by 1.5 s, and otherwise has no end. */
+/** Generous: a scrape is limited to 1.5 s, or else never ends. */
 const answerMs = 10_000;
 
-it('a gauge has the value that was measured for this scrape', async () => {
+it('a gauge has the value measured for this scrape', async () => {
   const metrics = createMetrics('test');
   let value = 0;
   measureAtScrape(metrics, { depth: { help: 'of a queue', labelNames: ['queue'] } }, async () => ({ depth: [{ labels: { queue: 'mail' }, value: (value += 1) }] }));
@@ -14,12 +14,12 @@ it('a gauge has the value that was measured for this scrape', async () => {
   expect(await metrics.metrics()).toContain('depth{queue="mail",service="test"} 2');
 });
 
-it('a gauge that cannot be measured is missing from the answer, which comes all the same', { timeout: answerMs }, async () => {
+it('a gauge that cannot be measured is missing from the response, which is still sent', { timeout: answerMs }, async () => {
   const metrics = createMetrics('test');
   const answers: (() => Promise<Record<'depth', Sample[]>>)[] = [
     () => Promise.resolve({ depth: [{ value: 1 }] }),
     () => Promise.reject(new Error('away')),
-    // A server that hangs.
+    // A hanging server.
     () => new Promise(() => undefined),
   ];
   measureAtScrape(metrics, { depth: { help: 'of a queue' } }, () => answers.shift()!());
@@ -37,7 +37,7 @@ it('a gauge that cannot be measured is missing from the answer, which comes all 
   }
 });
 
-it('scrapes at the same time, and after one that still hangs, share one measurement', async () => {
+it('concurrent scrapes, and one after a scrape that still hangs, share one measurement', async () => {
   const metrics = createMetrics('test');
   const answer = Promise.withResolvers<Record<'depth' | 'age', Sample[]>>();
   let measured = 0;
@@ -52,7 +52,7 @@ it('scrapes at the same time, and after one that still hangs, share one measurem
   expect(measured).toBe(1);
 });
 
-it('says whether it is ready', async () => {
+it('reports whether it is ready', async () => {
   const metrics = createMetrics('test');
   let works = true;
   const check = async (): Promise<void> => {

@@ -4,7 +4,7 @@ import { within } from './within.ts';
 
 export interface GaugeDescription {
   help: string;
-  /** A value of bounded number: never a tenant, a person or an id. */
+  /** Labels with few values: never a tenant, a person or an id. */
   labelNames?: string[];
 }
 
@@ -17,9 +17,9 @@ export interface Sample {
 const measurementTimeoutMs = 1_500;
 
 /**
- * Gauges whose values are asked for, all of them at once, whenever somebody scrapes: a database, a broker. When it does not answer in time they are
- * missing from the answer, which is true, rather than zero or old, which is not. Scrapes at the same time share one measurement, and one that hangs
- * is not asked a second time, so a server that is away costs one connection at most.
+ * Gauges that are measured together on every scrape, for example in a database or a broker. If the measurement does not finish in time, they are
+ * missing from the response, which is correct, instead of zero or stale. Concurrent scrapes share one measurement, and a hanging one
+ * is not repeated, so an unavailable server ties up at most one connection.
  */
 export function measureAtScrape<Name extends string>(
   metrics: Metrics,
@@ -39,7 +39,7 @@ export function measureAtScrape<Name extends string>(
       collect: async () => {
         const measured = await within(measureOnce(), measurementTimeoutMs).catch(() => undefined);
         gauge.reset();
-        // Without labels the reset has left a zero behind.
+        // Without labels the reset leaves a zero behind.
         gauge.remove({});
         for (const { labels = {}, value } of measured?.[name] ?? []) gauge.set(labels, value);
       },

@@ -5,12 +5,12 @@ import { measureAtScrape } from './measure-at-scrape.ts';
 import type { Metrics } from './metrics.ts';
 import { within } from './within.ts';
 
-/** Resolves when the thing it looks at works; rejects otherwise. */
+/** Resolves if the dependency that it checks works; rejects otherwise. */
 export type ReadinessCheck = () => Promise<unknown>;
 
 export interface OperationsServer extends AsyncDisposable {
   port: number;
-  /** From now on `/readyz` depends on the checks; before, it answers 503. */
+  /** From now on `/readyz` depends on the checks; before that, it answers 503. */
   serve(): void;
   /** From now on `/readyz` answers 503, so that no new work is routed here. */
   drain(): void;
@@ -20,13 +20,13 @@ export interface OperationsServerOptions {
   host: string;
   port: number;
   metrics: Metrics;
-  /** All of them pass: ready. Bounded by 1 s each. */
+  /** Ready if all of them pass. Limited to 1 s each. */
   readiness: Record<string, ReadinessCheck>;
 }
 
 const checkTimeoutMs = 1_000;
 
-/** What operators and probes read, on a port of its own: `/livez`, `/readyz` and `/metrics`. Started first and stopped last. */
+/** Serves `/livez`, `/readyz` and `/metrics` for operators and probes, on a separate port. Started first and stopped last. */
 export async function startOperationsServer(options: OperationsServerOptions): Promise<OperationsServer> {
   let phase: 'starting' | 'serving' | 'draining' = 'starting';
   const findFailures = async (): Promise<string[]> => (phase === 'serving' ? failedChecks(options.readiness) : [phase]);
@@ -88,7 +88,7 @@ export async function failedChecks(checks: Record<string, ReadinessCheck>): Prom
   return results.flat();
 }
 
-/** What `/readyz` says, for whoever watches over time. */
+/** The result of `/readyz` as a metric, to be watched over time. */
 function measureReadiness(metrics: Metrics, findFailures: () => Promise<string[]>): void {
   const help = 'Whether this process accepts requests: 1 if /readyz returns 200, otherwise 0';
   measureAtScrape(metrics, { scheduling_ready: { help } }, async () => ({ scheduling_ready: [{ value: Number((await findFailures()).length === 0) }] }));

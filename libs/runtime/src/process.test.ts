@@ -11,7 +11,7 @@ const service = `
   }));
 `;
 
-it('a stopped process ends with code 0, whatever is still open', async () => {
+it('a stopped process exits with code 0, whatever is still open', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', service], { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'inherit'] });
   const output: string[] = [];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

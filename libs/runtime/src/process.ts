@@ -3,14 +3,14 @@ import { EnvironmentError } from './environment.ts';
 import type { Logger } from './logger.ts';
 
 /**
- * The process cannot do its work until a human has acted, and the message says how. Nobody catches it: the process ends with code 1, and the
+ * The process cannot work until a human has acted, and the message says how. Never caught: the process exits with code 1, and the
  * message is its last line.
  */
 export class FatalError extends Error {
   override readonly name = 'FatalError';
 }
 
-/** What a process runs: a service that serves until it is disposed of, or a command that ends. */
+/** What a process runs: a service until it is disposed of, or a command that ends. */
 export interface ProcessOptions {
   logger: Logger;
   /** Starts the service. */
@@ -19,12 +19,12 @@ export interface ProcessOptions {
   commands?: Record<string, () => Promise<void>>;
 }
 
-/** Kubernetes kills after 30 s; a stop that takes longer than this has hung. */
+/** Kubernetes kills after 30 s; a stop that takes longer than this is stuck. */
 const stopTimeoutMs = 10_000;
 
 /**
  * Runs a process to its end: `main.ts` serves, `main.ts <command>` runs that command. SIGTERM and SIGINT stop it within 10 s with exit
- * code 0. An error that nobody handled is logged and ends the process with code 1: its supervisor starts a clean one.
+ * code 0. An unhandled error is logged and ends the process with code 1: its supervisor starts a new one.
  */
 export async function runProcess(read: () => ProcessOptions): Promise<void> {
   let options: ProcessOptions;
@@ -69,7 +69,7 @@ async function serveUntilSignal({ logger, serve }: ProcessOptions): Promise<void
     }),
   ]);
   logger.info('stopped');
-  // An attempt to connect to a replica that is gone for good gets no answer, cannot be called off, and would hold the process for minutes.
+  // An attempt to connect to a replica that no longer exists gets no answer, cannot be cancelled, and would keep the process alive for minutes.
   process.exit();
 }
 

@@ -1,4 +1,4 @@
-/** The message of a failed attempt to reach something; if several addresses were tried, all of their messages. */
+/** The message of a failed connection attempt; if several addresses were tried, all of their messages. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -2,18 +2,18 @@ import { trace } from '@opentelemetry/api';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 
-/** What belongs to one request on its way through HTTP, gRPC, NATS and mail. */
+/** The context of one request on its way through HTTP, gRPC, NATS and mail. */
 export interface RequestContext {
   requestId: string;
-  /** Epoch milliseconds after which nobody waits for the answer any more. Absent for work that no caller waits for. */
+  /** Epoch milliseconds after which the caller no longer waits for the response. Absent for work without a waiting caller. */
   deadlineMs?: number;
-  /** The client's `Idempotency-Key`, which goes along with the calls to the services behind; these keep it to themselves. */
+  /** The client's `Idempotency-Key`, which is sent with the calls to other services; these do not pass it on. */
   idempotencyKey?: string;
-  /** In a service: the key of the call being served, and the SHA-256 of what it asks for. */
+  /** In a service: the key of the current call, and the SHA-256 of its request. */
   idempotency?: Idempotency;
 }
 
-/** What tells a repeated request from a new one. */
+/** Distinguishes a repeated request from a new one. */
 export interface Idempotency {
   key: string;
   fingerprint: Buffer;
@@ -25,12 +25,12 @@ export function runWithContext<T>(context: RequestContext, work: () => T): T {
   return storage.run(context, work);
 }
 
-/** The context of the request being served, undefined outside of one. */
+/** The context of the current request, undefined outside of one. */
 export function currentContext(): RequestContext | undefined {
   return storage.getStore();
 }
 
-/** The trace that the running code is part of; undefined while nothing is traced. */
+/** The trace of the running code; undefined without tracing. */
 export function currentTraceId(): string | undefined {
   return trace.getActiveSpan()?.spanContext().traceId;
 }

@@ -2,28 +2,28 @@ import { type Attributes, context, propagation, ROOT_CONTEXT, SpanKind, SpanStat
 import { DomainError } from '@scheduling/errors';
 import type { TracingOptions } from './export-spans.ts';
 
-/** What spans say must not be personal: route patterns, ids, states and the CRM, never an address, a reference or a text. */
+/** Span attributes must not be personal data: use route patterns, ids, states and the CRM, never an address, a reference or a text. */
 export interface SpanOptions {
   kind: 'INTERNAL' | 'SERVER' | 'CLIENT' | 'PRODUCER' | 'CONSUMER';
   attributes?: Attributes;
-  /** The `traceparent` (W3C Trace Context) under which another process began this; absent: the span of the running code. */
+  /** The `traceparent` (W3C Trace Context) of the process that started this; absent: the span of the running code. */
   parent?: string | undefined;
 }
 
-/** One step of a request's way. While nothing is traced it costs nothing and does nothing. */
+/** One step in processing a request. Without tracing it costs nothing and does nothing. */
 export interface ActiveSpan {
-  /** Runs the work as a part of this span. */
+  /** Runs the work within this span. */
   run<T>(work: () => T): T;
   set(attributes: Attributes): void;
-  /** By an error or by a status of HTTP. What the caller is told, such as a conflict, is an answer and no failure. */
+  /** Marks the span as failed, by an error or an HTTP status. A rejection such as a conflict is a normal response, not a failure. */
   fail(reason: unknown): void;
   end(): void;
 }
 
-/** Sends spans to the collector from now on. Disposal sends what is left, for 1 s at most. */
+/** Starts sending spans to the collector. Disposal sends the rest, for 1 s at most. */
 export async function startTracing(options: TracingOptions): Promise<AsyncDisposable> {
   if (options.endpoint === '') return { [Symbol.asyncDispose]: () => Promise.resolve() };
-  // Loading the SDK takes longer than the rest of a service's start.
+  // Loaded only when needed, because that takes longer than the rest of a service's start.
   const { exportSpans } = await import('./export-spans.ts');
   return exportSpans(options);
 }
@@ -43,7 +43,7 @@ export function startSpan(name: string, { kind, attributes = {}, parent }: SpanO
   };
 }
 
-/** A span around some work, from its start to its end. */
+/** Runs work in a span, from its start to its end. */
 export async function inSpan<T>(name: string, options: SpanOptions, work: (span: ActiveSpan) => Promise<T>): Promise<T> {
   const span = startSpan(name, options);
   try {
@@ -56,19 +56,19 @@ export async function inSpan<T>(name: string, options: SpanOptions, work: (span:
   }
 }
 
-/** Adds to the span of the running code. */
+/** Adds attributes to the span of the running code. */
 export function describeSpan(attributes: Attributes): void {
   trace.getActiveSpan()?.setAttributes(attributes);
 }
 
-/** What lets another process go on with this trace (W3C Trace Context). Undefined while nothing is traced. */
+/** The header with which another process continues this trace (W3C Trace Context). Undefined without tracing. */
 export function currentTraceparent(): string | undefined {
   const carrier: { traceparent?: string } = {};
   propagation.inject(context.active(), carrier);
   return carrier.traceparent;
 }
 
-/** Its text is left out: it may quote what somebody entered. */
+/** Its message is left out: it may quote user input. */
 function typeOf(reason: unknown): string {
   if (typeof reason === 'number') return String(reason);
   if (reason instanceof DomainError) return reason.code;

@@ -1,4 +1,4 @@
-/** Postgres refuses to compare a uuid with any other text, so an id from outside is looked at first. */
+/** Postgres rejects comparing a uuid with other text, so an external id is checked first. */
 export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }

@@ -1,8 +1,8 @@
 import { createTransport } from 'nodemailer';
 
 /**
- * Connects to a mail server, and logs in if the URL has a user; rejects if one of them fails. Nothing is sent.
- * It has an entry point of its own: whoever imports it brings nodemailer, which most services do without.
+ * Connects to a mail server, and logs in if the URL contains a user; rejects if one of these fails. Sends nothing.
+ * A separate entry point, because importing it also loads nodemailer, which most services do not need.
  */
 export async function verifyMailServer(url: string, timeoutMs: number, options: { requireTLS?: boolean } = {}): Promise<void> {
   const transport = createTransport({ url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs, ...options });

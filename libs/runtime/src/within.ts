@@ -1,4 +1,4 @@
-/** Rejects when there is no answer within this time; what was asked goes on. */
+/** Rejects if there is no result within this time; the operation itself continues. */
 export async function within<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {

@@ -13,24 +13,24 @@ export interface RunningService extends AsyncDisposable {
   metricsPort: number;
 }
 
-/** What a service stands on. */
+/** What a service is built on. */
 export interface Foundation<Schema> {
   database: Database<Schema>;
   broker: Broker;
   metrics: Metrics;
-  /** Keeps something until the stop: after the last call has been answered, before the connections are closed. */
+  /** Adds a resource to be disposed of at the stop: after the last call has been answered, before the connections are closed. */
   use<T extends AsyncDisposable | Disposable>(resource: T): T;
   /** A client of another service; see `createClient`. */
   connect<D extends Definition>(definition: D, service: string, address: string): RpcClient<D>;
 }
 
-/** What a service adds to it. */
+/** What a service adds to the common parts. */
 export interface Composition<Schema> {
-  /** The RPCs that it answers. */
+  /** The RPCs that it implements. */
   hosted: HostedService[];
-  /** The events that it consumes; it then also answers operators about its consumers and dead letters. */
+  /** The events that it consumes; it then also serves the operators' RPCs about its consumers and dead letters. */
   subscriptions?: Subscription<Schema>[];
-  /** Handed to {@link startConsumers}. */
+  /** Passed to {@link startConsumers}. */
   maxAttempts?: number;
 }
 
@@ -43,9 +43,9 @@ export interface ServiceOptions<Schema> {
 }
 
 /**
- * Starts a service: its database, the relay of its outbox, its consumers, its RPCs, and `/readyz` when it answers. Tests and the process use the
- * same. Disposal drains first and closes the connections last. NATS is no condition for readiness: without it events wait in the outbox, and
- * the service goes on.
+ * Starts a service: its database, the relay of its outbox, its consumers, its RPCs, and `/readyz` once it can answer. Tests use it like the
+ * process does. Disposal drains first and closes the connections last. Readiness does not depend on NATS: without it events wait in the outbox, and
+ * the service keeps working.
  */
 export async function createService<Schema extends MessagingSchema>(options: ServiceOptions<Schema>): Promise<RunningService> {
   const { name, settings, migrations, logger } = options;

@@ -5,7 +5,7 @@ import { type Database, inspectDatabase, type MigrationSet } from '@scheduling/p
 import { type HostedService, hostService } from '@scheduling/rpc';
 import type { Kysely } from 'kysely';
 
-/** Tells operators how this service's database is. */
+/** Reports the state of this service's database to operators. */
 export function hostDatabaseService<Schema extends MessagingSchema>(options: {
   url: string;
   migrations: readonly MigrationSet[];

@@ -5,7 +5,7 @@ import type { Database } from '@scheduling/postgres';
 import { type HostedService, hostService } from '@scheduling/rpc';
 import type { Kysely } from 'kysely';
 
-/** What operators do with the events that this service put aside. */
+/** Lets operators manage the dead letters of this service. */
 export function hostDeadLetterService<Schema extends MessagingSchema>(options: { database: Database<Schema>; broker: Broker }): HostedService {
   const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
   return hostService(DeadLetterServiceService, {

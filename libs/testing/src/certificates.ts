@@ -2,13 +2,13 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 
-/** In PEM. */
+/** In PEM format. */
 export interface Certificate {
   cert: string;
   key: string;
 }
 
-/** Signs certificates for a test; nobody else trusts it. */
+/** A certificate authority for one test; nothing else trusts it. */
 export interface CertificateAuthority {
   cert: string;
   /** A certificate for services of these names, as servers and as clients. */
@@ -35,7 +35,7 @@ export async function createCertificateAuthority(): Promise<CertificateAuthority
   return { cert: authority.cert, issue };
 }
 
-/** Puts a certificate and those that are trusted where a service finds them, each file at once. A second time, it renews them. */
+/** Writes a certificate and the trusted authorities where a service reads them, each file atomically. Calling it again renews them. */
 export async function storeCertificate(folder: string, { cert, key }: Certificate, trusted: CertificateAuthority): Promise<CertificateFiles> {
   const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key'), authorities: join(folder, 'ca.crt') };
   await mkdir(folder, { recursive: true });

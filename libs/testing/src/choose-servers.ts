@@ -1,8 +1,8 @@
 export type ServerKind = 'embedded' | 'containers';
 
 /**
- * What `TEST_WITH` asks for. Without an engine that could run containers it is embedded servers all the same, and `report` hears why. A project's
- * own global setup runs before the one of all projects, so it has to ask, too.
+ * The servers that `TEST_WITH` requests. Without a container engine, embedded servers are used instead, and `report` receives the reason. A project's
+ * own global setup runs before the shared one, so it has to call this, too.
  */
 export async function chooseServers(testWith: string | undefined, report?: (line: string) => void): Promise<ServerKind> {
   if (testWith === undefined || testWith === '') return 'embedded';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { eventually } from './eventually.ts';
 
-/** How many deadlocks a database has seen, once all its sessions have ended: each tells of its own at its end at the latest, and the end of a pool does not wait for that. */
+/** The number of deadlocks in a database, once all its sessions have ended: each reports at its end at the latest, and ending a pool does not wait for it. */
 export async function countDeadlocks(url: string): Promise<number> {
   const client = new Client({ connectionString: url });
   await client.connect();

@@ -4,13 +4,13 @@ import { inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Address of the run's Postgres, with `database` where a database's name belongs. */
+    /** Address of the test run's Postgres, with `database` in place of a database's name. */
     postgresUrl: string;
   }
 }
 
 /**
- * Creates an empty database in the run's Postgres and returns its address. It goes away with the server.
+ * Creates an empty database in the test run's Postgres and returns its address. It is deleted with the server.
  *
  * @param postgresUrl for a global setup, to which nothing is injected
  */

@@ -1,8 +1,8 @@
 import { Client } from 'pg';
 
 /**
- * The schema of a database as SQL, in an order that depends on nothing but its names: what a reviewer reads to see the tables, indexes and
- * functions as they are after all migrations. Without the migrations' own records.
+ * The schema of a database as SQL, in an order that depends only on its names: shows a reviewer the tables, indexes and
+ * functions after all migrations. Without the migration history tables.
  */
 export async function describeSchema(url: string): Promise<string> {
   const client = new Client({ connectionString: url });

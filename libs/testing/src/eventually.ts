@@ -1,9 +1,9 @@
 import { vi } from 'vitest';
 
-/** Far more than anything takes here: a machine that others use as well must not decide a test. A rule that bounds a time is tested with a bound of its own. */
+/** Far longer than anything takes here: load on a shared machine must not make a test fail. A required time limit is tested with a limit of its own. */
 const patienceMs = 30_000;
 
-/** Asks again until the check passes, and returns what it returned; after 30 s fails with the check's own error. */
+/** Retries until the check passes, and returns its result; after 30 s fails with the check's own error. */
 export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
   return vi.waitFor(check, { timeout: patienceMs, interval: 20 });
 }

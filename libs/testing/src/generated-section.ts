@@ -1,8 +1,8 @@
 /** A part of a document that a script generates, between `begin` and the next `<!-- end -->`. */
 export interface GeneratedSection {
-  /** What stands there now. */
+  /** The current text of the section. */
   read(document: string): string;
-  /** The document with another text there. */
+  /** The document with a new text in the section. */
   replace(document: string, text: string): string;
 }
 

@@ -4,7 +4,7 @@ export interface MetricSample {
   value: number;
 }
 
-/** The samples in what `/metrics` answers (Prometheus text format). */
+/** The samples in a response of `/metrics` (Prometheus text format). */
 export function readSamples(text: string): MetricSample[] {
   return text
     .split('\n')
@@ -12,7 +12,7 @@ export function readSamples(text: string): MetricSample[] {
     .map(readSample);
 }
 
-/** The sum over the samples with this name and these labels; undefined when there is none. */
+/** The sum of the samples with this name and these labels; undefined if there is none. */
 export function sumSamples(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
   const found = readSamples(text).filter((sample) => sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value));
   return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);

@@ -8,14 +8,14 @@ import type { TestNats } from './test-nats.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** What this run's tests get: servers of this machine's own, or containers. */
+    /** The kind of servers in this test run: embedded ones, or containers. */
     servers: ServerKind;
   }
 }
 
 /**
- * Starts a nats-server for one test file: a stream is the whole system's, so files that shared a server would take each other's events.
- * It can be stopped and started again, with its data or without.
+ * Starts a nats-server for one test file: the stream is global, so files sharing a server would receive each other's events.
+ * It can be stopped and restarted, with or without its data.
  *
  * @param servers for a global setup, to which nothing is injected
  */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { ServerKind } from './choose-servers.ts';
 import type { TestPostgres } from './test-postgres.ts';
 
-/** Starts a Postgres for a global setup: test files take databases of the run's one instead. */
+/** Starts a Postgres for a global setup: test files use databases of the test run's Postgres instead. */
 export async function startTestPostgres(servers: ServerKind): Promise<TestPostgres> {
   if (servers === 'embedded') return startEmbedded();
   const { startPostgresContainer } = await import('./containers/postgres-container.ts');

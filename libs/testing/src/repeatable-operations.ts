@@ -4,27 +4,27 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
 
-/** An operation that takes part in the `Idempotency-Key`, as its service offers it. */
+/** An operation that supports the `Idempotency-Key`, as its service offers it. */
 export interface RepeatableOperation<Request = never> {
   name: string;
-  /** A request that nobody has sent before and that will succeed, with all that it needs. */
+  /** Returns a new request that will succeed, after creating everything that it needs. */
   prepare: (crmId: string) => Promise<Request>;
-  /** The same with other content. */
+  /** The same request with different content. */
   change: (request: Request) => Request;
   send: (request: Request) => Promise<unknown>;
-  /** A request that is refused with this code until it is repaired. */
+  /** Returns a request that is rejected with this code until it is repaired. */
   prepareRefused: (crmId: string) => Promise<{ request: Request; code: string; repair: () => Promise<unknown> }>;
 }
 
 export interface RepeatableService {
   pool: Pool;
-  /** What the operations write, events included. */
+  /** The tables that the operations write to, including events. */
   tables: string[];
   /** Two tenants in which requests can be prepared. */
   crmIds: [string, string];
 }
 
-/** Calls as the gateway does for a client that sent this `Idempotency-Key`. */
+/** Calls like the gateway for a client that sent this `Idempotency-Key`. */
 export function withKey<Result>(idempotencyKey: string, call: () => Promise<Result>): Promise<Result> {
   return runWithContext({ requestId: newRequestId(), idempotencyKey }, call);
 }
@@ -52,7 +52,7 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
     const prepareFirst = () => prepare(service().crmIds[0]);
     const nothing = async () => Object.fromEntries(Object.keys(await countRows()).map((table) => [table, 0]));
 
-    it('answers a repetition as the first time, and does nothing again', async () => {
+    it('repeats the first response, and does not repeat the work', async () => {
       const [key, request] = [randomUUID(), await prepareFirst()];
       const first = await withKey(key, () => send(request));
       let again: unknown;
@@ -60,7 +60,7 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
       expect(again).toEqual(first);
     });
 
-    it('refuses other content under the same key', async () => {
+    it('rejects different content under the same key', async () => {
       const [key, request] = [randomUUID(), await prepareFirst()];
       await withKey(key, () => send(request));
       const refused = async () => expect(await codeOf(withKey(key, () => send(change(request))))).toBe('unprocessable idempotency_key.reused');
@@ -74,7 +74,7 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
       expect(await effectOf(() => withKey(key, () => send(theirs!)))).toEqual(effect);
     });
 
-    it('has one effect when twenty come at once', async () => {
+    it('has one effect for twenty concurrent requests', async () => {
       const [single, request] = [await prepareFirst(), await prepareFirst()];
       const effect = await effectOf(() => withKey(randomUUID(), () => send(single)));
       const key = randomUUID();
@@ -88,7 +88,7 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
       expect(new Set(refused).difference(new Set(['conflict idempotency_key.in_flight']))).toEqual(new Set());
     });
 
-    it('keeps nothing of a failure: the next attempt does the work', async () => {
+    it('stores nothing of a failure: the next attempt does the work', async () => {
       const { request, code, repair } = await prepareRefused(service().crmIds[0]);
       const key = randomUUID();
       expect(await codeOf(withKey(key, () => send(request)))).toContain(code);
@@ -96,7 +96,7 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
       await withKey(key, () => send(request));
     });
 
-    it('holds the key for 72 hours, and then no longer', async () => {
+    it('keeps the key for 72 hours, and no longer', async () => {
       const [key, request, next] = [randomUUID(), await prepareFirst(), await prepareFirst()];
       await withKey(key, () => send(request));
       await service().pool.query(`UPDATE idempotency_key SET created_at = now() - interval '72 hours' + interval '1 minute'`);
@@ -107,7 +107,7 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
   });
 }
 
-/** Category and code of the domain error that a call is refused with. */
+/** Category and code of the domain error with which a call is rejected. */
 async function codeOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;

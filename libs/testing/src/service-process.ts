@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export interface ServiceProcess extends AsyncDisposable {
-  /** Where its gRPC server listens, `host:port`. */
+  /** The address of its gRPC server, `host:port`. */
   address: string;
   pid: number;
 }
@@ -15,7 +15,7 @@ export interface ServiceProcess extends AsyncDisposable {
 const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 10_000;
 
-/** Migrates and starts another team's service as the process it is in production, for tests that call it. */
+/** Migrates and starts another team's service in a separate process, as in production, for tests that call it. */
 export async function startServiceProcess(name: string, environment: Record<string, string>): Promise<ServiceProcess> {
   const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
   const [grpcPort, metricsPort] = [await freePort(), await freePort()];

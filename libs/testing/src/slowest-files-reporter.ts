@@ -2,7 +2,7 @@ import type { Reporter, TestModule } from 'vitest/node';
 
 const shown = 10;
 
-/** Ends the output of a run with the files that took longest, so that a file which becomes slow is seen. */
+/** Lists the slowest test files at the end of a run, so that a file which becomes slow is noticed. */
 // oxlint-disable-next-line import/no-default-export -- vitest asks for one
 export default class SlowestFilesReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {

@@ -11,27 +11,27 @@ export interface ReceivedMail {
   raw: string;
 }
 
-/** What the server does with one mail instead of taking it; at the recipient (`rcpt`), or when all of the mail is there (`data`). */
+/** What the server does with a mail instead of accepting it; at the recipient (`rcpt`), or once the whole mail has arrived (`data`). */
 export type SmtpTrouble =
   | { at: 'rcpt' | 'data'; code: number }
-  /** Answers late, and then as if nothing had been. */
+  /** Responds late, but normally. */
   | { at: 'rcpt' | 'data'; hangMs: number }
   | { at: 'rcpt' | 'data'; hangUntil: Promise<void> }
-  /** Takes the mail, and is gone before it says so. */
+  /** Accepts the mail, but drops the connection before confirming it. */
   | { at: 'data'; dies: true };
 
 export interface TestSmtp extends AsyncDisposable {
   url: string;
-  /** In the order of their arrival. */
+  /** In order of arrival. */
   mails: ReceivedMail[];
-  /** Asked for every recipient and again for the mail; undefined takes it. `attempt` counts the mails to this recipient from 1. */
+  /** Called for every recipient and again for the mail; undefined accepts it. `attempt` counts the mails to this recipient from 1. */
   trouble: (recipient: string, attempt: number) => SmtpTrouble | undefined;
-  /** Ends every connection and refuses new ones, until it is started again on the same port. */
+  /** Closes every connection and refuses new ones, until it is restarted on the same port. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
 
-/** A real SMTP server that keeps what it takes, and makes trouble when it is told to. */
+/** A real SMTP server that stores the mails it accepts, and fails on request. */
 export async function startTestSmtp(): Promise<TestSmtp> {
   let server: SMTPServer | undefined;
   const port = await freePort();
@@ -84,7 +84,7 @@ function createServer(smtp: TestSmtp, attempts: Map<string, number>): SMTPServer
       });
     },
   });
-  // A client that ends its connection in the middle is part of the tests.
+  // A client that disconnects in the middle is part of the tests.
   server.on('error', () => undefined);
   return server;
 }

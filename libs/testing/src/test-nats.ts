@@ -1,8 +1,8 @@
 export interface TestNats extends AsyncDisposable {
   url: string;
   stop(): Promise<void>;
-  /** Starts the stopped server on the same port. */
+  /** Restarts the stopped server on the same port. */
   start(): Promise<void>;
-  /** The same, but everything JetStream had on its disk is gone. */
+  /** The same, but with all of JetStream's data on disk deleted. */
   startEmpty(): Promise<void>;
 }

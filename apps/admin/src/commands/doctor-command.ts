@@ -26,7 +26,7 @@ export function addDoctorCommand(program: Command): void {
       requireAddress(system);
       const findings = await examine(system);
       show(findings);
-      // A connection to a server that hangs cannot be called off, and would hold the process until the server is gone.
+      // A connection to a hanging server cannot be cancelled and would keep the process alive until the server is gone.
       process.exit(findings.some(({ level }) => level === 'fault') ? 1 : 0);
     });
 }

@@ -26,7 +26,7 @@ function gatewayCertificates({ gateway }: System): Promise<Finding>[] {
   return [lookAt(check, { host: hostname, port: Number(port || 443), servername: isIP(hostname) === 0 ? hostname : '' })];
 }
 
-/** Of mutual TLS: what every service shows, and what this command shows to them. */
+/** The certificates of mutual TLS: those that the services present, and the one that this command presents to them. */
 function callCertificates({ services }: System, files: TlsFiles): Promise<Finding>[] {
   const shown = Object.entries(services).map(async ([service, address]) => {
     const [, host = '', port] = /^(?:dns:\/\/\/)?(.*):(\d+)$/.exec(address) ?? [];
@@ -38,7 +38,7 @@ function callCertificates({ services }: System, files: TlsFiles): Promise<Findin
 }
 
 async function lookAt(check: string, options: ConnectionOptions): Promise<Finding> {
-  // An untrusted one is looked at as well: a finding says more than a refused handshake.
+  // An untrusted certificate is inspected too: a finding says more than a failed handshake.
   const socket = connect({ ...options, rejectUnauthorized: false, timeout: timeoutMs });
   socket.once('timeout', () => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)));
   try {

@@ -9,7 +9,7 @@ export interface ClockReading {
   answeredMs: number;
 }
 
-/** The clock lies off by at least this much; reading it took time, which is not held against it. */
+/** The clock is off by at least this much; the duration of the call is allowed for. */
 export function checkClock(whose: string, { time, askedMs, answeredMs }: ClockReading): Finding {
   const check = `clock of ${whose}`;
   const offMs = time.getTime() < askedMs ? time.getTime() - askedMs : Math.max(0, time.getTime() - answeredMs);

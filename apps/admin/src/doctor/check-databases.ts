@@ -9,7 +9,7 @@ import { describeSeconds, fault, type Finding, notChecked, ok, warning } from '.
 
 const outboxToleranceSeconds = 60;
 
-/** Asks each service whether its database answers, has the schema that the service needs, publishes its events, and what time it is. */
+/** Asks each service whether its database answers, has the schema that the service needs and publishes its events, and what its clock says. */
 export async function checkDatabases(system: System): Promise<Finding[]> {
   return (await Promise.all(services.map((service) => checkDatabase(service, system.services[service])))).flat();
 }

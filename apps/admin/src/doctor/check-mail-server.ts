@@ -7,7 +7,7 @@ const check = 'mail server';
 const timeoutMs = 5_000;
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Whether the mail server answers, takes the login when the URL has one, and talks TLS. Nothing is sent. */
+/** Whether the mail server answers, accepts the login if the URL has one, and supports TLS. Sends nothing. */
 export async function checkMailServer({ smtp }: System): Promise<Finding> {
   if (smtp === undefined) return notChecked(check, 'SMTP_URL');
   const { host, hostname, protocol, username } = new URL(smtp);

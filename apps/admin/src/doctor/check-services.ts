@@ -6,7 +6,7 @@ import { fault, type Finding, notChecked, ok } from './finding.ts';
 
 const timeoutMs = 3_000;
 
-/** Whether the gateway and every service take requests. */
+/** Whether the gateway and every service accept requests. */
 export async function checkServices(system: System): Promise<Finding[]> {
   return Promise.all([checkGateway(system), ...services.map((service) => checkService(service, system.services[service]))]);
 }

@@ -10,7 +10,7 @@ import { ageOf, fault, type Finding, notChecked, ok, warning } from './finding.t
 const lagToleranceMs = 60_000;
 const hourMs = 3_600_000;
 
-/** Whether the stream of events is as it should be, and whether every consumer is there and keeps up. */
+/** Whether the event stream is configured as it should be, and whether every consumer exists and keeps up. */
 export async function checkStream(system: System): Promise<Finding[]> {
   if (system.nats === undefined) {
     return ['stream', ...consumingServices.map((service) => `consumers of ${service}`)].map((check) => notChecked(check, 'NATS_URL'));

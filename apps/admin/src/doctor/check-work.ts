@@ -11,7 +11,7 @@ const mailToleranceMs = 10 * 60_000;
 const dayMs = 24 * 60 * 60_000;
 const erasureToleranceMs = 60_000;
 
-/** Whether anything lies that should have been done: events put aside, mails, erasures. */
+/** Whether any work is overdue: dead letters, mails, erasures. */
 export async function checkWork({ services }: System): Promise<Finding[]> {
   return Promise.all([
     ...consumingServices.map((service) =>
@@ -23,7 +23,7 @@ export async function checkWork({ services }: System): Promise<Finding[]> {
   ]);
 }
 
-/** That a service does not answer is a finding of its own. */
+/** A service that does not answer is reported by another check. */
 async function asking(check: string, service: Service, address: string | undefined, look: (address: string) => Promise<Finding>): Promise<Finding> {
   if (address === undefined) return notChecked(check, addressVariable(service));
   try {

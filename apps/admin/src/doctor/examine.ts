@@ -8,10 +8,10 @@ import { checkStream } from './check-stream.ts';
 import { checkWork } from './check-work.ts';
 import { fault, type Finding } from './finding.ts';
 
-/** Every single wait is shorter; an incident is no time for a doctor who hangs. */
+/** Longer than any single wait; during an incident the doctor must not hang. */
 const timeoutMs = 20_000;
 
-/** Looks at everything that is given of a system, and changes nothing. */
+/** Checks every part of the system whose address is given. Changes nothing. */
 export async function examine(system: System): Promise<Finding[]> {
   const findings = await Promise.all([
     finish('services', checkServices(system)),
@@ -24,7 +24,7 @@ export async function examine(system: System): Promise<Finding[]> {
   return findings.flat();
 }
 
-/** What no check foresaw is a finding, too, and does not hide what the others saw. */
+/** An unexpected error is a finding, too, and does not hide the results of the other checks. */
 async function finish(what: string, check: Promise<Finding | Finding[]>): Promise<Finding[]> {
   const late = new Promise<never>((_, reject) => setTimeout(() => reject(new Error(`no answer within ${timeoutMs / 1_000} s`)), timeoutMs).unref());
   try {

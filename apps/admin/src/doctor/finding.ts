@@ -1,6 +1,6 @@
 export type Level = 'ok' | 'warning' | 'fault' | 'not checked';
 
-/** What one check saw, and what to do when it is not well. */
+/** The result of one check, and what to do if something is wrong. */
 export interface Finding {
   check: string;
   level: Level;

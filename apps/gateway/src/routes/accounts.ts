@@ -81,7 +81,7 @@ const createAccountSchema = {
   body: Type.Object(
     {
       ownerReference: line({ description: 'Reference of an existing user.' }),
-      // Its format, and the branch, are answered with 404 and not with 400 (interface 7): by the handler, and by identity.
+      // An invalid format or an unknown branch gets 404 instead of 400 (interface 7): from the handler and from identity.
       accountReference: line({ description: 'Unique, `uniqueId@platformName`.' }),
       branch: line({ description: 'Line of business.', documentedEnum: branches }),
       invoiceAddress: Type.Optional(

@@ -8,24 +8,24 @@ import { appointment, presentAppointment } from './appointment-presentation.ts';
 
 type Appointments = Clients['appointments'];
 
-/** A list begins within this time or is refused, in milliseconds. How long the rest takes is up to the client's speed. */
+/** A list must start within this time, in milliseconds, or it is rejected. How long the rest takes depends on the client. */
 const firstMessageMs = 2_000;
 
-/** One object, because Fastify compiles each schema once per route. */
+/** A single object, because Fastify compiles each schema once per route. */
 const appointmentSchema: Record<string, unknown> = { ...appointment };
 
 /**
- * All appointments as the text of a JSON array, sent on while they arrive and no faster than the client reads. An error before the first
- * of them rejects; a later one destroys the stream, so that the client sees a broken answer and not a short one.
+ * All appointments as the text of a JSON array, forwarded as they arrive and no faster than the client reads. An error before the first
+ * one rejects; a later one destroys the stream, so that the client sees a broken response and not a short list.
  */
 export async function appointmentStream(appointments: Appointments, request: ListAppointmentsRequest, reply: FastifyReply): Promise<Readable> {
   const messages = openList(appointments, request, reply.raw);
-  // The call is made by the first `next`, and takes its deadline from there: none, because it lasts as long as the client reads.
+  // The call is made by the first `next` and takes its deadline from there: none, because it lasts as long as the client reads.
   const first = await runWithContext({ requestId: currentContext()?.requestId ?? newRequestId() }, () => messages.next());
   return Readable.from(jsonArray(first, messages, reply.compileSerializationSchema(appointmentSchema)), { objectMode: false });
 }
 
-/** One page, which is small enough to be held: the address of the next one goes into a header before it. */
+/** One page, small enough to be buffered: the address of the next page goes into a header, which is sent first. */
 export async function appointmentPage(appointments: Appointments, request: ListAppointmentsRequest, response: ServerResponse) {
   const page: ReturnType<typeof presentAppointment>[] = [];
   let nextCursor: string | undefined;
@@ -55,7 +55,7 @@ async function* jsonArray(
   }
 }
 
-/** Ends the call to the calendar when the client goes away, or when nothing comes at first. */
+/** Cancels the call to the calendar when the client disconnects, or when the first message does not arrive in time. */
 async function* openList(
   appointments: Appointments,
   request: ListAppointmentsRequest,

@@ -43,7 +43,7 @@ export function toCreateSeries(body: NewSeries): Omit<CreateSeriesRequest, Provi
   };
 }
 
-/** What is to be deleted: one appointment or a series, named once, in the body or in the query. */
+/** What to delete: one appointment or a series, named once, in the body or in the query. */
 export function deletionTarget(
   body: Record<string, unknown> | null,
   query: Record<string, unknown>,
@@ -60,7 +60,7 @@ export function deletionTarget(
 }
 
 function commonValues(body: NewAppointment | NewSeries) {
-  // The defaults of interface 2.5: the message cannot express that they are absent, and without a description the name of the product is one.
+  // The defaults of interface 2.5: the message cannot express that they are absent, and the description defaults to the product's name.
   const { productName, description = productName, capacity = 0, acceptBookings = false, ...fields } = givenFields({ properties: commonFields }, body);
   return { ...fields, description, capacity, acceptBookings, address: toLocation(body.address) };
 }

@@ -122,7 +122,7 @@ export const listAppointmentsSchema = {
     ...pageFields,
   }),
   response: {
-    // Unknown to the compiler, because it is sent as a stream.
+    // Not compiled, because it is sent as a stream.
     200: Type.Unsafe<unknown>(list(appointment, { description: 'The appointments', headers: linkHeader })),
     ...problems(['appointment.invalid', 'provider.not_found']),
   },

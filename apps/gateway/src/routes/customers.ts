@@ -62,7 +62,7 @@ export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebo
   };
 }
 
-/** From the body or the query; both and different is refused (interface 1). */
+/** From the body or the query; two different values are rejected (interface 1). */
 function singleFlag(inBody: unknown, inQuery: unknown): boolean {
   const [bodyIsSet, queryIsSet] = [flagIsSet(inBody), flagIsSet(inQuery)];
   if (inBody !== undefined && inQuery !== undefined && bodyIsSet !== queryIsSet) {
@@ -71,12 +71,12 @@ function singleFlag(inBody: unknown, inQuery: unknown): boolean {
   return bodyIsSet || queryIsSet;
 }
 
-/** Its presence counts: bare, or with any value but `false` (interface 4.4). */
+/** Its presence counts: without a value, or with any value but `false` (interface 4.4). */
 function flagIsSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false && value !== 'false';
 }
 
-/** The provider is in the address and in the body (interface 2.7). */
+/** The provider is in both the address and the body (interface 2.7). */
 function requireSameProvider(inAddress: string, inBody: string): void {
   if (inAddress === inBody) return;
   throw invalidRequest([{ pointer: '/providerReference', detail: 'must match the provider in the path' }]);

@@ -1,9 +1,9 @@
 import { invalidRequest } from '../problem.ts';
 
-/** What a DELETE was told in its body or, because some proxies drop that, in its query. */
+/** The arguments of a DELETE: in its body or, because some proxies drop that, in its query. */
 type Arguments = Record<string, unknown> | null | undefined;
 
-/** The argument from the body or the query, undefined when it is in neither. Both and different is refused. */
+/** The argument from the body or the query, undefined when it is in neither. Two different values are rejected. */
 export function singleArgument(name: string, body: Arguments, query: Arguments): string | undefined {
   const [inBody, inQuery] = [textOf(body, name), textOf(query, name)];
   if (inBody !== undefined && inQuery !== undefined && inBody !== inQuery) {
@@ -12,7 +12,7 @@ export function singleArgument(name: string, body: Arguments, query: Arguments):
   return inBody ?? inQuery;
 }
 
-/** The same for one that there must be. */
+/** The same for a required argument. */
 export function requiredArgument(name: string, body: Arguments, query: Arguments): string {
   const value = singleArgument(name, body, query);
   if (value === undefined) throw invalidRequest([{ pointer: `/${name}`, detail: 'is required' }]);

@@ -9,7 +9,7 @@ const outcomes = ['confirmed', 'used', 'expired'] as const;
 const failures = ['unknown', 'unavailable'] as const;
 
 describe('the verification page', () => {
-  it('escapes what it shows', () => {
+  it('escapes the values that it shows', () => {
     const hostile = { email: '<b>&\'@x', userName: '<img src=x>', crmName: '</p><script>1</script>' };
     const pages = [confirmPage(hostile, { token: '"><script>1</script>', language: 'en' }), ...outcomes.map((outcome) => closedPage(outcome, hostile, 'en'))];
     for (const page of pages) {
@@ -28,7 +28,7 @@ describe('the verification page', () => {
     expect(page).not.toMatch(/<script|onclick|https?:/);
   });
 
-  it.each(spokenLanguages)('names the person, the address and the CRM in every state of a link that is known, in %s', (language) => {
+  it.each(spokenLanguages)('names the person, the address and the CRM in every state of a known link, in %s', (language) => {
     for (const page of [confirmPage(verification, { token: 't', language }), ...outcomes.map((outcome) => closedPage(outcome, verification, language))]) {
       const [, text = '', facts = ''] = /<p>(.*?)<\/p>\s*<dl>(.*?)<\/dl>/s.exec(page) ?? [];
       expect(text).toContain(verification.crmName);
@@ -36,12 +36,12 @@ describe('the verification page', () => {
     }
   });
 
-  it.each(spokenLanguages)('has different words for each state, in %s', (language) => {
+  it.each(spokenLanguages)('has a different text for each state, in %s', (language) => {
     const pages = [...outcomes.map((outcome) => closedPage(outcome, verification, language)), ...failures.map((failure) => failurePage(failure, language))];
     expect(new Set(pages.map((page) => /<h1>(.*?)<\/h1>/.exec(page)![1])).size).toBe(pages.length);
   });
 
-  it('allows its own style and no other', () => {
+  it('allows only its own style', () => {
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(failurePage('unknown', 'de'))!;
     expect(contentSecurityPolicy).toContain(`style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`);
   });

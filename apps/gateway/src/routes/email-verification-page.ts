@@ -6,7 +6,7 @@ import { type OutcomeTexts, type VerificationTexts, verificationTexts } from './
 /** Whose address it is, and at which CRM. */
 export type VerificationFacts = Omit<ConfirmVerificationResponse, 'language'>;
 
-/** What became of a link that is known. */
+/** The state of a known link. */
 export type LinkOutcome = 'confirmed' | 'used' | 'expired';
 
 /** Asks the person to confirm with one button. */
@@ -21,13 +21,13 @@ export function confirmPage(verification: VerificationFacts, { token, language }
   });
 }
 
-/** Shows what became of a link. */
+/** Shows the result of opening a link. */
 export function closedPage(outcome: LinkOutcome, verification: VerificationFacts, language: SpokenLanguage): string {
   const texts = verificationTexts[language];
   return render(language, { ...texts[outcome](verification.crmName), facts: describeFacts(verification, texts) });
 }
 
-/** Says why nothing can be said of a link. */
+/** Explains why nothing can be said about a link. */
 export function failurePage(failure: 'unknown' | 'unavailable', language: SpokenLanguage): string {
   return render(language, { ...verificationTexts[language][failure], facts: [] });
 }

@@ -6,7 +6,7 @@ export interface OutcomeTexts {
   text: string;
 }
 
-/** What the verification page says; `crm` is the name of the CRM that the user belongs to. The hyphens of a German e-mail do not break a line. */
+/** Texts of the verification page; `crm` is the name of the user's CRM. The hyphen in a German "E-Mail" is non-breaking. */
 export interface VerificationTexts {
   confirm: { title: string; text: (crm: string) => string; button: string; unexpected: string };
   labels: { crm: string; name: string; email: string };

@@ -12,8 +12,8 @@ const formLimitBytes = 4_096;
 const maxTokenLength = 512;
 
 /**
- * The page behind the link in a verification mail. Opening it changes nothing, because mail scanners open links: only the button, which
- * posts a form, confirms the address. People come here, so failures are pages too.
+ * The page that a verification mail links to. Opening it changes nothing, because mail scanners open links: only the button, which
+ * posts a form, confirms the address. People open it in a browser, so failures are pages, too.
  */
 export function emailVerificationRoutes({ identity }: Clients) {
   return async (app: FastifyInstance): Promise<void> => {
@@ -55,7 +55,7 @@ const outcomeOfRefusal: Record<string, LinkOutcome> = {
   'verification.expired': 'expired',
 } satisfies Partial<Record<ErrorCode, LinkOutcome>>;
 
-/** What became of a link that cannot be used any more. */
+/** The state of a link that can no longer be used. */
 function outcomeOf(state: VerificationState): LinkOutcome | undefined {
   switch (state) {
     case VerificationState.USED:
@@ -84,7 +84,7 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
   return sendPage(reply.headers(headers), status, page);
 }
 
-/** The person's language when it is known, else the first of the browser's that the service speaks. */
+/** The person's language if it is known, else the first of the browser's languages that the service supports. */
 function pageLanguage(known: string | undefined, request: FastifyRequest): SpokenLanguage {
   const accepted = (request.headers['accept-language'] ?? '').split(',').map((each) => each.split(';', 1)[0]!.trim());
   return [known, ...accepted].map(spokenLanguage).find((language) => language !== undefined) ?? 'en';

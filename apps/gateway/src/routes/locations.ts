@@ -3,7 +3,7 @@ import { type Static, type TUnsafe, Type } from 'typebox';
 import { givenFields, maxMessageLength, optionalLine } from '../fields.ts';
 import { nullable, nullableString } from '../schemas.ts';
 
-/** The address of timeslots and appointments: fields, or a free text such as a link to a video call. It comes back as it was given. */
+/** The address of timeslots and appointments: fields, or free text such as a link to a video call. It is returned as it was given. */
 
 const addressFields = Type.Object({
   city: Type.Optional(optionalLine()),

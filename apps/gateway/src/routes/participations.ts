@@ -38,7 +38,7 @@ export function participationRoutes({ participations }: Clients): FastifyPluginA
   };
 }
 
-/** As it is on its own and in an appointment (interface 2.6). */
+/** The fields of a participation, both on its own and within an appointment (interface 2.6). */
 export function presentParticipation(participation: Participation) {
   return {
     ...participation,

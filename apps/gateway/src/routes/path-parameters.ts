@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { pathReference } from '../fields.ts';
 
-/** What is in the path of every operation. */
+/** The path parameters of every operation. */
 export const crmParams = Type.Object({ crmId: pathReference('ID of the calling CRM.') });
 
-/** What is in the path of every operation on something that a provider has. */
+/** The path parameters of every operation on something that belongs to a provider. */
 export const providerParams = Type.Object({ ...crmParams.properties, providerRef: pathReference('Reference of the provider.') });

@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import type { FastifyInstance } from 'fastify';
 
-/** The probes on the public port, for balancers that see only this one. Operators and Kubernetes use those of the operations server. */
+/** The probes on the public port, for load balancers that can reach only this one. Operators and Kubernetes use those of the operations server. */
 export function probeRoutes(isDraining: () => boolean) {
   return async (app: FastifyInstance): Promise<void> => {
     app.get('/livez', { schema: { hide: true } }, async (_request, reply) => reply.type('text/plain').header('cache-control', 'no-store').send('ok\n'));

@@ -62,7 +62,7 @@ const provider = Type.Object(
   },
 );
 
-/** A legal notice runs to some pages. */
+/** A legal notice may be several pages long. */
 const maxImpressumLength = 10_000;
 
 const createProviderSchema = {
@@ -82,7 +82,7 @@ const createProviderSchema = {
       mobile: Type.Optional(optionalLine()),
       phone: Type.Optional(optionalLine()),
       impressum: Type.Optional(optionalText({ maxLength: maxImpressumLength, description: 'Legal notice.' })),
-      // An unknown one is answered with 404 (interface 7, as for accounts), so identity checks it.
+      // Identity checks it, because an unknown one gets a 404 (interface 7, as for accounts).
       branch: Type.Optional(optionalLine({ description: 'Line of business.', documentedEnum: [...branches, null] })),
       subbranch: Type.Optional(optionalLine({ description: 'Free-form label.' })),
       timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; defaults to the CRM’s.' })),

@@ -40,7 +40,7 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
 /** For descriptions: `` `de`, `en` ``. */
 export const spokenLanguageTags = spokenLanguages.map((tag) => `\`${tag}\``).join(', ');
 
-/** interface 2.1 without the reference: the person whom staff are invited as, too. */
+/** interface 2.1 without the reference; also describes a person who is invited as staff. */
 export const personFields = {
   email: email(),
   username: line({ format: 'username', description: 'Login name. The characters `/ ? : & # \\` are forbidden.' }),

@@ -1,6 +1,6 @@
 import type { Practice } from './crm.ts';
 
-/** What tests read of the answers about the calendar. */
+/** The fields of responses about the calendar that tests read. */
 export interface Participation {
   reference: string;
   name: string;

@@ -18,7 +18,7 @@ export interface Document {
   components: { schemas: Record<string, unknown> };
 }
 
-/** An operation and where it is in the document. */
+/** An operation and its place in the document. */
 export interface Place {
   path: string;
   /** In lower case, as in the document. */
@@ -30,9 +30,9 @@ export interface ApiDocument {
   document: Document;
   text: string;
   places: Place[];
-  /** The operation that answers this request, if there is one. */
+  /** The operation that handles this request, if there is one. */
   find(method: string, pathname: string): Place | undefined;
-  /** What is wrong with an answer, going by the document: nothing, if it is true. */
+  /** How a response deviates from the document: empty if it matches. */
   check(place: Place, answer: DocumentedAnswer): string[];
 }
 
@@ -42,7 +42,7 @@ export interface DocumentedAnswer {
   text: string;
 }
 
-/** All examples of a body, however many there are. */
+/** All examples of a body. */
 export function examplesOf(media: Media | undefined): unknown[] {
   if (media?.example !== undefined) return [media.example];
   return Object.values(media?.examples ?? {}).map(({ value }) => value);
@@ -56,7 +56,7 @@ export async function fetchApiDocument(gateway: string): Promise<ApiDocument> {
     Object.entries(operations).map(([method, operation]) => ({ path, method, operation })),
   );
   const patterns = new Map(places.map(({ path }) => [path, new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)]));
-  // A static path goes before one with parameters.
+  // A static path takes precedence over one with parameters.
   const byPrecision = places.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length);
   const validator = createValidator(document);
   return {
@@ -75,7 +75,7 @@ function createValidator(document: Document): Validator {
     strict: false,
     allErrors: true,
     formats: {
-      // interface 1: every date-time of a response has this very form.
+      // interface 1: every date-time in a response has exactly this form.
       'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
       uuid: /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/,
     },
@@ -96,7 +96,7 @@ function escapeStep(step: string): string {
   return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-/** Headers that HTTP or a browser cares about, and the API document does not list. */
+/** Headers of interest only to HTTP or a browser, which the API document does not list. */
 const generalHeaders = new Set(['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding', 'x-content-type-options']);
 
 function checkAnswer({ path, method, operation }: Place, answer: DocumentedAnswer, validator: Validator): string[] {

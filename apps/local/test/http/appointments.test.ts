@@ -32,7 +32,7 @@ describe('single appointments (interface 4.2)', () => {
       ],
     });
 
-  it('are created with all fields, and the same request again answers what exists', async () => {
+  it('are created with all fields, and repeating the request returns the existing one', async () => {
     const request = full();
     const { productName: _name, participations: sent, address: _address, ...same } = request as { participations: object[] } & Record<string, unknown>;
     const created = await crm.post<{ appointment: Appointment }>(appointments(), request);
@@ -101,13 +101,13 @@ describe('single appointments (interface 4.2)', () => {
     expect(created).toMatchObject({ status: 201, body: { appointment: { start: expected } } });
   });
 
-  it('are in the zone of their provider', async () => {
+  it('are in the time zone of their provider', async () => {
     const kolkata = await createPractice(crm, { timeZone: 'Asia/Kolkata' });
     const created = await crm.post(`${kolkata.at}/appointments`, newAppointment(kolkata));
     expect(created).toMatchObject({ status: 201, body: { appointment: { start: '2031-03-03T03:30:00Z' } } });
   });
 
-  it('end after they start', async () => {
+  it('must end after they start', async () => {
     for (const end of ['2031-03-03T09:00', '2031-03-03T08:59']) {
       expect(await crm.post(appointments(), newAppointment(practice, { end }))).toMatchObject({
         status: 400,
@@ -139,7 +139,7 @@ describe('single appointments (interface 4.2)', () => {
     expect(await crm.get('/provider/nothing%40test/appointments')).toMatchObject({ status: 404, body: { code: 'provider.not_found' } });
   });
 
-  it('are archived a year after their end, and then listed on request only', async () => {
+  it('are archived a year after their end, and from then on listed only on request', async () => {
     practice = await createPractice(crm);
     const old = await createAppointment(practice, { start: '2020-01-01T09:00', end: '2020-01-01T10:00' });
     const young = await createAppointment(practice);
@@ -156,7 +156,7 @@ describe('cancelling and deleting appointments (interface 4.2)', () => {
     practice = await createPractice(crm);
   });
 
-  it('cancel once, with all participations, and write to those who counted on it', async () => {
+  it('cancels once, with all participations, and notifies everybody with an active one', async () => {
     const appointment = await createAppointment(practice, { capacity: 10 });
     const states = ['RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED'];
     const emails = new Map<string, string>();
@@ -181,7 +181,7 @@ describe('cancelling and deleting appointments (interface 4.2)', () => {
       status: 409,
       body: { code: 'appointment.cancelled' },
     });
-    // Mails are sent in the order of their events, so any further ones would be there.
+    // Mails are sent in the order of their events, so any further ones would have arrived by now.
     const marker = await createAppointment(practice);
     await createParticipation(practice, marker);
     await waitForMails(practice.customerEmail, 1);
@@ -189,7 +189,7 @@ describe('cancelling and deleting appointments (interface 4.2)', () => {
     expect(counts).toEqual([1, 1, 1, 0, 0]);
   });
 
-  it('delete without telling anybody', async () => {
+  it('deletes without sending mails', async () => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own);
     const participation = await createParticipation(own, appointment);
@@ -204,7 +204,7 @@ describe('cancelling and deleting appointments (interface 4.2)', () => {
     expect((await waitForMails(own.customerEmail, 2)).map(({ subject }) => subject)).toEqual(['Your booking: Haircut', 'Your booking: Haircut']);
   });
 
-  it('take their arguments from the body or the query, and not two different ones', async () => {
+  it('takes its arguments from the body or the query, but not two different values', async () => {
     const fresh = (): Promise<string> => createAppointment(practice);
     const [cancel, remove] = [appointments(), `${appointments()}/withoutNotification`];
     for (const [address, status] of [

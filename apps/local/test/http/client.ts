@@ -15,7 +15,7 @@ export interface Problem {
 export interface Answer<Body = unknown> {
   status: number;
   headers: Headers;
-  /** Parsed when it is JSON; undefined when there is none. */
+  /** Parsed if it is JSON; undefined if there is none. */
   body: Body;
   text: string;
   durationMs: number;
@@ -24,11 +24,11 @@ export interface Answer<Body = unknown> {
 export interface SendOptions {
   query?: Record<string, string | number | boolean>;
   headers?: Record<string, string>;
-  /** Goes out as it is, under `Content-Type: application/json`. */
+  /** Sent unchanged, with `Content-Type: application/json`. */
   rawBody?: string;
 }
 
-/** Sends requests and checks every answer against the API document. A 500 fails the test whatever it expects. */
+/** Sends requests and checks every response against the API document. A 500 always fails the test. */
 export interface Client {
   send<Body = unknown>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<Answer<Body>>;
   get<Body = unknown>(path: string, options?: SendOptions): Promise<Answer<Body>>;
@@ -39,7 +39,7 @@ export interface Client {
 
 const documents = new Map<string, Promise<ApiDocument>>();
 
-/** The API document of a gateway, fetched once. */
+/** A gateway's API document, fetched once. */
 export function apiDocument(gateway: string = inject('stack').gateway): Promise<ApiDocument> {
   const known = documents.get(gateway) ?? fetchApiDocument(gateway);
   documents.set(gateway, known);
@@ -75,7 +75,7 @@ export function createClient(stack: Pick<StackInfo, 'gateway'>, crmId: string, k
   };
 }
 
-/** Builds a path out of references: `` path`/user/${reference}` `` encodes what is inserted. */
+/** Builds a path from references: `` path`/user/${reference}` `` encodes the inserted values. */
 export function path(texts: TemplateStringsArray, ...values: string[]): string {
   return texts.map((text, index) => text + (values[index] === undefined ? '' : encodeURIComponent(values[index]))).join('');
 }

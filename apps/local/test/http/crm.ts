@@ -10,12 +10,12 @@ export interface TestCrm extends Client {
   key: string;
 }
 
-/** A text that no other run or file has. */
+/** A text that is unique across all runs and files. */
 export function unique(prefix: string): string {
   return `${prefix}-${randomBytes(6).toString('hex')}`;
 }
 
-/** Makes a CRM with a key. It has no rate limit unless the settings say so. */
+/** Creates a CRM with a key. It has no rate limit unless the settings set one. */
 export async function createCrm(settings: Partial<CreateCrmRequest> = {}, stack: StackInfo = inject('stack')): Promise<TestCrm> {
   using admin = createAdminClient(stack.services.identity);
   const crmId = unique('crm');
@@ -24,7 +24,7 @@ export async function createCrm(settings: Partial<CreateCrmRequest> = {}, stack:
   return { crmId, key, ...createClient(stack, crmId, key) };
 }
 
-/** What an integrator has after the setup, and what a booking needs. */
+/** What an integrator has after the setup, and what a booking requires. */
 export interface Practice {
   crm: TestCrm;
   owner: string;
@@ -60,13 +60,13 @@ export async function createPractice(crm: TestCrm, settings: { timeZone?: string
   return { crm, owner, account, provider, at, resource: `room-${name}@test`, product: `cut-${name}@test`, customer, customerEmail };
 }
 
-/** A user that nobody has created yet. */
+/** The fields of a user that does not exist yet. */
 export function newUser(fields: Record<string, unknown> = {}) {
   const name = unique('user');
   return { reference: `${name}@test`, email: `${name}@test.example`, username: name, lastName: 'Hopper', ...fields };
 }
 
-/** Creates an appointment an hour long on a day of the far future and returns its reference. */
+/** Creates an appointment of one hour on a day far in the future and returns its reference. */
 export async function createAppointment(practice: Practice, fields: Record<string, unknown> = {}): Promise<string> {
   const reference = `${unique('appointment')}@test`;
   await expectCreated(practice.crm.post(`${practice.at}/appointments`, newAppointment(practice, { reference, ...fields })));
@@ -100,7 +100,7 @@ export function newTimeslot({ resource }: Practice, fields: Record<string, unkno
   };
 }
 
-/** Books, or whatever the fields say, and returns the reference of the participation. */
+/** Books, unless the fields give another state, and returns the reference of the participation. */
 export async function createParticipation(practice: Practice, appointmentReference: string, fields: Record<string, unknown> = {}): Promise<string> {
   const reference = `${unique('participation')}@test`;
   await expectCreated(

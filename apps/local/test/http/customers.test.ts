@@ -18,7 +18,7 @@ const customers = (): string => `${practice.at}/customers`;
 const at = (reference: string): string => customers() + path`/${reference}`;
 
 describe('customers (interface 4.4)', () => {
-  it('are created once, answered in full and read', async () => {
+  it('are created once, returned in full and read', async () => {
     const customer = newCustomer({ email: 'ada@customers.example', mobile: '+44 1', note: 'Likes\ntea', language: 'en' });
     const created = await crm.post(customers(), customer);
     expect(created.status).toBe(201);
@@ -39,7 +39,7 @@ describe('customers (interface 4.4)', () => {
     });
   });
 
-  it('are 204 when there is none, also under an unknown provider', async () => {
+  it('are 204 if there is none, even under an unknown provider', async () => {
     for (const address of [at('nobody@test'), '/provider/nothing%40test/customers/nobody%40test']) {
       expect(await crm.get(address)).toMatchObject({ status: 204, text: '' });
     }
@@ -57,7 +57,7 @@ describe('customers (interface 4.4)', () => {
     expect(await crm.post(`${other.at}/customers`, same)).toMatchObject({ status: 201, body: { customer: { userName: 'Another person' } } });
   });
 
-  it('change what is given: null clears, absent stays', async () => {
+  it('update the given fields: null clears, absent keeps', async () => {
     const customer = newCustomer({ email: 'ada@customers.example', mobile: '1', note: 'n', language: 'de' });
     await crm.post(customers(), customer);
     expect(await crm.put(at(customer.customerReference), { email: null, userName: 'Ada King', note: '' })).toMatchObject({
@@ -86,17 +86,17 @@ describe('customers (interface 4.4)', () => {
     await createParticipation(practice, appointment, { customerReference: renamed });
   });
 
-  it('keep a name and a reference', async () => {
+  it('must keep a name and a reference', async () => {
     for (const fields of [{ userName: null }, { userName: '' }, { customerReference: null }, { customerReference: '' }]) {
       expect(await crm.put(at(practice.customer), fields)).toMatchObject({ status: 400, body: { errors: [{ pointer: `/${Object.keys(fields)[0]}` }] } });
     }
   });
 
-  it('are 404 on an update of none', async () => {
+  it('are 404 on an update if there is none', async () => {
     expect(await crm.put(at('nobody@test'), { note: 'n' })).toMatchObject({ status: 404, body: { code: 'customer.not_found' } });
   });
 
-  it('can be booked the moment after they were made', async () => {
+  it('can be booked immediately after their creation', async () => {
     const appointment = await createAppointment(practice, { capacity: 20 });
     for (let round = 0; round < 20; round += 1) {
       const customer = newCustomer();
@@ -116,7 +116,7 @@ describe('deleting a customer (interface 4.4)', () => {
     address = own.at + path`/customers/${own.customer}`;
   });
 
-  it('answers 204, and 404 when there is none', async () => {
+  it('answers 204, and 404 if there is none', async () => {
     expect(await crm.delete(address)).toMatchObject({ status: 204, text: '' });
     expect(await crm.get(address)).toMatchObject({ status: 204 });
     for (const missing of [address, own.at + path`/customers/nobody@test`]) {
@@ -124,7 +124,7 @@ describe('deleting a customer (interface 4.4)', () => {
     }
   });
 
-  it('is refused while there are future appointments, which are named, and changes nothing', async () => {
+  it('is rejected while there are future appointments, which are named, and changes nothing', async () => {
     const appointment = await createAppointment(own);
     await createParticipation(own, appointment);
     for (const options of [{}, { query: { ignoreFutureAppointments: 'false' } }]) {
@@ -135,7 +135,7 @@ describe('deleting a customer (interface 4.4)', () => {
     expect(await crm.get(address)).toMatchObject({ status: 200 });
   });
 
-  it('is not refused for what is cancelled or over', async () => {
+  it('is not rejected for cancelled or past appointments', async () => {
     const cancelled = await createAppointment(own);
     await createParticipation(own, cancelled);
     await crm.delete(`${own.at}/appointments`, { appointmentReference: cancelled });
@@ -145,7 +145,7 @@ describe('deleting a customer (interface 4.4)', () => {
     expect(await crm.delete(address)).toMatchObject({ status: 204 });
   });
 
-  it.each(['', 'true', '1', 'yes'])('with ignoreFutureAppointments=%s frees the seats, shows nothing of the person from then on, and writes to them once', async (flag) => {
+  it.each(['', 'true', '1', 'yes'])('with ignoreFutureAppointments=%s frees the seats, immediately hides the person, and notifies them once', async (flag) => {
     const [future, past] = [await createAppointment(own), await createAppointment(own, { start: '2020-01-06T09:00', end: '2020-01-06T10:00' })];
     await createParticipation(own, future, { message: 'secret message' });
     await createParticipation(own, past);
@@ -155,7 +155,7 @@ describe('deleting a customer (interface 4.4)', () => {
     const { body, text } = await crm.get<{ reference: string; participations: unknown[] }[]>(`${own.at}/appointments`, { query: { includeArchived: true } });
     expect(body.find(({ reference }) => reference === future)!.participations).toEqual([]);
     expect(body.find(({ reference }) => reference === past)!.participations).toHaveLength(1);
-    // The whole number: the references hold digits of their own.
+    // Matches the whole number: the references contain digits, too.
     expect(text).not.toMatch(/Grace|secret|\+49 170 999/);
     expect(text).not.toContain(own.customer);
     expect(text).not.toContain(own.customerEmail);
@@ -169,7 +169,7 @@ describe('deleting a customer (interface 4.4)', () => {
     expect(await waitForMails(own.customerEmail, 3)).toHaveLength(3);
   });
 
-  it('takes the flag from the body, too, and not two different ones', async () => {
+  it('accepts the flag in the body, too, but not two different values', async () => {
     await createParticipation(own, await createAppointment(own));
     const flag = { ignoreFutureAppointments: true };
     const query = { ignoreFutureAppointments: 'false' };

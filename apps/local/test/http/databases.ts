@@ -3,10 +3,10 @@ import { inject } from 'vitest';
 import type { DatabaseService } from '../../src/service-table.ts';
 import type { StackInfo } from '../../src/stack-file.ts';
 
-/** By address. A connection for each query would take longer than the query. */
+/** Pools by address. Opening a connection for each query would take longer than the query. */
 const pools = new Map<string, Pool>();
 
-/** Runs one query in a service's database. Tests look there at what no answer shows. */
+/** Runs one query in a service's database. For tests of what no response shows. */
 export async function query<Row extends object>(service: DatabaseService, text: string, values: unknown[] = [], stack: Pick<StackInfo, 'databases'> = inject('stack')): Promise<Row[]> {
   const url = stack.databases[service];
   const pool = pools.get(url) ?? createPool(url);
@@ -16,7 +16,7 @@ export async function query<Row extends object>(service: DatabaseService, text: 
 
 function createPool(connectionString: string): Pool {
   const pool = new Pool({ connectionString, max: 4, allowExitOnIdle: true });
-  // Idle connections break when their server stops; the next query opens another.
+  // Idle connections break when their server stops; the next query opens a new one.
   pool.on('error', () => undefined);
   return pool;
 }

@@ -11,7 +11,7 @@ import { findWord } from './find-word.ts';
 import { startTestStack, type TestStack } from './start-test-stack.ts';
 import { waitForErasures } from './wait-for-erasures.ts';
 
-/** A promise of the interface: complete within a minute after everything runs again. */
+/** Promised by the interface: complete within a minute after everything runs again. */
 const completionMs = 60_000;
 const past = { start: '2020-03-03T09:00', end: '2020-03-03T10:00' };
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 }, 400_000);
 afterAll(() => resources.disposeAsync());
 
-/** What an earlier test killed is back. */
+/** Waits until everything that an earlier test killed is running again. */
 beforeEach(async () => {
   const works = async () => {
     const answers = await Promise.all([crm.get(`${probe.at}/appointments`), crm.get(path`/provider/${probe.provider}/customers/${probe.customer}`)]);
@@ -38,7 +38,7 @@ beforeEach(async () => {
   await waitUntil(works, { what: 'the services to answer', timeoutMs: 60_000, intervalMs: 100 });
 });
 
-/** A person in whose every field one word stands that stands nowhere else. */
+/** A person whose every field contains one unique word. */
 async function createCanary(practice: Practice): Promise<{ word: string; reference: string; email: string }> {
   const word = unique('canary').replace('-', '');
   const reference = `${word}@test`;
@@ -75,7 +75,7 @@ async function everyRead(practice: Practice, customerReference: string): Promise
 }
 
 describe('a deleted customer', () => {
-  it('is found nowhere any more, and the history of bookings stays', async () => {
+  it('is no longer found anywhere, and the booking history is kept', async () => {
     const practice = await createPractice(crm);
     const { word, reference: customerReference, email } = await createCanary(practice);
     const book = (appointment: string, fields: Record<string, unknown> = {}) =>
@@ -115,7 +115,7 @@ describe('a deleted customer', () => {
     expect(deletion.status).toBe(204);
     expect(await everyRead(practice, customerReference)).not.toContain(word);
 
-    // The mail that waits goes with the erasure; only then may the server take mails again.
+    // The pending mail is deleted with the erasure; only then may the server accept mails again.
     const waiting = () => query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND state = 'pending' AND erasure_id IS NULL`, [crm.crmId], stack.info);
     await waitUntil(async () => (await waiting()).length === 0, { what: 'the pending mail to be erased', timeoutMs: 60_000 });
     smtp.trouble = () => undefined;
@@ -123,7 +123,7 @@ describe('a deleted customer', () => {
     expect(await findWord(stack, word)).toEqual([]);
     expect(await everyRead(practice, customerReference)).not.toContain(word);
 
-    // The first mail and the notice; the one that was pending was never sent.
+    // The first mail and the notice; the pending one was never sent.
     expect(mailsTo(email)).toHaveLength(2);
     const { body: appointments } = await crm.get<{ reference: string; participations: unknown[] }[]>(`${practice.at}/appointments`, { query: { includeArchived: true } });
     const participationsOf = (appointment: string) => appointments.find((each) => each.reference === appointment)!.participations;
@@ -134,7 +134,7 @@ describe('a deleted customer', () => {
     expect(participationsOf(requested)).toEqual([]);
   }, 120_000);
 
-  it('gets no mail when the CRM wants none, nor when there was nothing to be removed from', async () => {
+  it('gets no mail if the CRM wants none, or if there were no future bookings', async () => {
     const quiet = await createCrm({ notifyOnCustomerDeletion: false }, stack.info);
     for (const [owner, appointment] of [
       [quiet, {}],
@@ -150,7 +150,7 @@ describe('a deleted customer', () => {
     }
   }, 120_000);
 
-  it('can be created anew under the same reference, as somebody else', async () => {
+  it('can be recreated under the same reference, as another person', async () => {
     const practice = await createPractice(crm);
     const { word, reference } = await createCanary(practice);
     const appointment = await createAppointment(practice, past);
@@ -165,7 +165,7 @@ describe('a deleted customer', () => {
 
 describe('an erasure', () => {
   const victims: Service[] = ['customer', 'calendar', 'notification'];
-  /** What the customer service has written down at each step. */
+  /** What the customer service has recorded at each step. */
   const steps = {
     'written down': `SELECT 1 FROM erasure`,
     requested: `SELECT 1 FROM erasure WHERE state <> 'checking'`,
@@ -173,7 +173,7 @@ describe('an erasure', () => {
   };
 
   it.each(victims.flatMap((victim) => Object.entries(steps).map(([step, reached]) => ({ victim, step, reached }))))(
-    'is complete although $victim is killed as soon as it is $step',
+    'completes although $victim is killed as soon as it is $step',
     async ({ victim, reached }) => {
       const practice = await createPractice(crm);
       const { word, reference: customerReference } = await createCanary(practice);
@@ -187,7 +187,7 @@ describe('an erasure', () => {
       await waitUntil(isReached, { what: 'the step', timeoutMs: 60_000, intervalMs: 1 });
       process.kill((await stack.currentInfo()).pids[victim]!, 'SIGKILL');
       expect([204, 503]).toContain((await first).status);
-      // Whoever got a 503 asks again, as one does; 404 says that it is done.
+      // After a 503 the client retries, as usual; 404 means that it is done.
       const gone = async () => [204, 404].includes((await remove()).status);
       await waitUntil(gone, { what: 'the deletion to be accepted', timeoutMs: completionMs, intervalMs: 200 });
       await waitForCompletion();
@@ -196,8 +196,8 @@ describe('an erasure', () => {
     120_000,
   );
 
-  // Tried once more: the gateway has 2 s for its answer, and the machine may stall for longer than the rest.
-  it.each(victims)('is complete although %s hangs for a while', { timeout: 120_000, retry: 1 }, async (victim) => {
+  // Retried once: the gateway has 2 s to answer, and the machine may stall for longer than what is left.
+  it.each(victims)('completes although %s hangs for a while', { timeout: 120_000, retry: 1 }, async (victim) => {
     const practice = await createPractice(crm);
     const { word, reference: customerReference } = await createCanary(practice);
     await createParticipation(practice, await createAppointment(practice, past), { customerReference, message: word });
@@ -216,7 +216,7 @@ describe('an erasure', () => {
     expect(await findWord(stack, word)).toEqual([]);
   });
 
-  it('is repeated when it is asked for again, after a restore of calendar brought the person back', async () => {
+  it('is repeated on request, after restoring calendar from a backup brought the person back', async () => {
     const practice = await createPractice(crm);
     const { word, reference: customerReference } = await createCanary(practice);
     await createParticipation(practice, await createAppointment(practice), { customerReference, message: word });
@@ -269,7 +269,7 @@ describe('an erasure', () => {
     expect(await keys()).toEqual([]);
   }, 120_000);
 
-  it('leaves no live booking when bookings run against it', async () => {
+  it('leaves no active booking when bookings run concurrently', async () => {
     const practice = await createPractice(crm);
     for (let round = 0; round < 10; round += 1) {
       const { word, reference: customerReference } = await createCanary(practice);
@@ -293,12 +293,12 @@ describe('an erasure', () => {
   }, 120_000);
 });
 
-/** Waits for the services to have their databases again. */
+/** Waits until the services can use their databases again. */
 async function waitForStatus(status: number, address: string): Promise<void> {
   await waitUntil(async () => (await crm.get(address)).status === status, { what: `${status} for the customer`, timeoutMs: 60_000 });
 }
 
-/** Copies all databases as they are at one moment, and returns what puts the copies in their places. */
+/** Takes a consistent copy of all databases, and returns a function that restores it. */
 async function backUpDatabases(): Promise<() => Promise<void>> {
   await closeDatabases(async (execute, name) => execute(`CREATE DATABASE ${name}_backup TEMPLATE ${name}`));
   return () =>
@@ -308,7 +308,7 @@ async function backUpDatabases(): Promise<() => Promise<void>> {
     });
 }
 
-/** Does something with every database while no service can use any. */
+/** Runs some work on every database while no service can use any. */
 async function closeDatabases(work: (execute: (statement: string) => Promise<unknown>, name: string) => Promise<unknown>): Promise<void> {
   const names = databaseServices.map((service) => new URL(stack.info.databases[service]).pathname.slice(1));
   const administrator = new Client({ connectionString: new URL('/postgres', stack.info.databases.customer).href });

@@ -1,7 +1,7 @@
 import { afterAll } from 'vitest';
 import { stopStackForFaults } from './faults/stack.ts';
 
-// One after the other on one stack: these tests stop its processes, or measure them. The doctor comes first, because it must find nothing.
+// Run one after the other on one stack: these tests stop its processes, or measure them. The doctor runs first, because it must find no faults.
 await import('./faults/doctor.ts');
 await import('./faults/long-list.ts');
 await import('./faults/contention.ts');

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, path, type Problem } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 
-/** What a kind of field takes and refuses, given its greatest length. */
+/** Which values a kind of field accepts and rejects, given its maximum length. */
 interface Kind {
   accepts: (maxLength: number) => unknown[];
   refuses: (maxLength: number) => unknown[];
@@ -17,9 +17,9 @@ interface Field {
   maxLength?: number;
   accepts?: unknown[];
   refuses?: unknown[];
-  /** On an update nothing but a text can be cleared (interface 1). */
+  /** On an update only texts can be cleared (interface 1). */
   nullable?: boolean;
-  /** The code when it is missing, if this is checked behind the gateway and so after all other fields. */
+  /** The code if it is missing, where a service checks this and therefore after all other fields. */
   codeWhenMissing?: string;
 }
 
@@ -31,7 +31,7 @@ interface Operation {
 
 const noText = [5, true, [], {}];
 const controlCharacters = ['a\u0000b', 'a\u0007b', 'a\u001Bb', 'a\u007Fb', 'a\u0085b'];
-/** In code points, whatever their size (interface 8). */
+/** In code points, regardless of their size (interface 8). */
 const filled = (length: number, end = ''): string => {
   const start = unique('f');
   return start + '🦊'.repeat(length - start.length - end.length) + end;
@@ -335,18 +335,18 @@ describe('each field', () => {
   });
 });
 
-describe('several faults at once', () => {
-  it.each(Object.entries(operations).filter(([, { fields }]) => fields.some(({ required }) => required)))('are all named: %s', async (_, operation) => {
+describe('several invalid fields', () => {
+  it.each(Object.entries(operations).filter(([, { fields }]) => fields.some(({ required }) => required)))('are all reported: %s', async (_, operation) => {
     const required = operation.fields.filter((field) => field.required && field.codeWhenMissing === undefined).map(({ pointer }) => pointer);
     const leaves = required.filter((pointer) => !required.some((other) => other.startsWith(`${pointer}/`)));
-    // Taken from the end, so that an index stays what it is.
+    // Removed from the end, so that the other indexes stay the same.
     const body = leaves.toReversed().reduce((rest, pointer) => withValue(rest, pointer, null), operation.body());
     const answer = await operation.send(body);
     expect(answer).toMatchObject({ status: 400, body: { code: 'request.invalid' } });
     expect(new Set(pointersOf(answer))).toEqual(new Set(leaves));
   });
 
-  it('are named together with those of elements and of nested objects', async () => {
+  it('are reported together with those of elements and of nested objects', async () => {
     const refused = await crm.post<Problem>('/account', { ownerReference: '', branch: 'misc', invoiceAddress: { city: 5, street: 's' }, email: 'nobody' });
     expect(new Set(pointersOf(refused))).toEqual(
       new Set(['/accountReference', '/email', '/invoiceAddress/city', '/invoiceAddress/countryCode', '/invoiceAddress/number', '/invoiceAddress/zip', '/ownerReference']),
@@ -375,7 +375,7 @@ describe('bodies', () => {
     ['empty', '', 400, 'request.malformed'],
     ['a prototype', '{"__proto__": {"reference": "x@test"}}', 400, 'request.malformed'],
     ['larger than 1 MiB', JSON.stringify({ reference: 'x'.repeat(1_048_577) }), 413, 'request.too_large'],
-  ])('that are %s are refused', async (_, rawBody, status, code) => {
+  ])('that are %s are rejected', async (_, rawBody, status, code) => {
     expect(await crm.post('/user', undefined, { rawBody })).toMatchObject({ status, body: { code } });
   });
 
@@ -386,7 +386,7 @@ describe('bodies', () => {
     ['DELETE', '/provider/p@test/timeslots/t@test'],
     ['DELETE', '/provider/p@test/staff/u@test'],
     ['DELETE', '/provider/p@test/appointments'],
-  ])('that are not declared as JSON are refused by %s %s', async (method, address) => {
+  ])('that are not declared as JSON are rejected by %s %s', async (method, address) => {
     for (const contentType of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml']) {
       expect(await crm.send(method, address, undefined, { rawBody: '{}', headers: { 'content-type': contentType } })).toMatchObject({
         status: 415,
@@ -395,7 +395,7 @@ describe('bodies', () => {
     }
   });
 
-  it('may hold properties that nobody knows', async () => {
+  it('may contain unknown properties', async () => {
     expect(await operations['create customer (2.7)']!.send({ ...operations['create customer (2.7)']!.body(), colour: 'blue' })).toMatchObject({ status: 201 });
   });
 });
@@ -407,7 +407,7 @@ describe('query parameters', () => {
     return body.errors!.map(({ parameter }) => String(parameter)).sort();
   };
 
-  it('are all checked, and named as parameters', async () => {
+  it('are all checked, and reported as parameters', async () => {
     const appointments = `${practice.at}/appointments`;
     expect(await faults(appointments, { includeArchived: 'maybe', from: 'today', to: '2031-02-30T00:00', limit: '0' })).toEqual(['from', 'includeArchived', 'limit', 'to']);
     expect(await faults(appointments, { limit: '1001' })).toEqual(['limit']);
@@ -417,7 +417,7 @@ describe('query parameters', () => {
     expect(await faults(practice.at + path`/resource/${practice.resource}/timeslots`, { from: 'x', limit: 'x' })).toEqual(['from', 'limit', 'to']);
   });
 
-  it('that are flags are true or false', async () => {
+  it('that are flags must be true or false', async () => {
     for (const parameter of ['ignoreCapacity', 'onDuplicateRaise', 'sendMails']) {
       const body = operations['create participation (4.3)']!.body();
       for (const value of ['yes', '2', 'TRUE', '']) {
@@ -427,7 +427,7 @@ describe('query parameters', () => {
     }
   });
 
-  it('in the path are references', async () => {
+  it('in the path must be references', async () => {
     for (const [address, parameter] of [
       [path`/user/${'x'.repeat(256)}`, 'reference'],
       [path`/user/${'a\u0007b'}`, 'reference'],
@@ -460,7 +460,7 @@ function describeValue(value: unknown): string {
   return (JSON.stringify(value) ?? 'absent').slice(0, 200);
 }
 
-/** A copy of the body with another value at the pointer, or without one. */
+/** A copy of the body with another value at the pointer, or with the value removed. */
 function withValue(body: Record<string, unknown>, pointer: string, value: unknown): Record<string, unknown> {
   const copy = structuredClone(body);
   const steps = pointer.slice(1).split('/');

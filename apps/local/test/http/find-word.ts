@@ -4,7 +4,7 @@ import { databaseServices } from '../../src/service-table.ts';
 import { query } from './databases.ts';
 import type { TestStack } from './start-test-stack.ts';
 
-/** Every place where the word still stands: rows of all databases, the files of JetStream, the logs. */
+/** Every place that still contains the word: rows of all databases, the files of JetStream, the logs. */
 export async function findWord(stack: Pick<TestStack, 'info' | 'dataDir'>, word: string): Promise<string[]> {
   const hex = Buffer.from(word).toString('hex');
   const found: string[] = [];

@@ -7,12 +7,12 @@ import { startTestStack } from './start-test-stack.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The one stack that the files of this project share. */
+    /** The one stack that all files of this project share. */
     stack: StackInfo;
   }
 }
 
-/** Starts the one stack of the project and returns what ends it. Files make CRMs of their own, so they do not see each other. */
+/** Starts the one stack of the project and returns a function that stops it. Each file creates its own CRMs, so files do not see each other's data. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await using starting = new AsyncDisposableStack();
   const servers = await chooseServers(process.env['TEST_WITH']);
@@ -26,7 +26,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
 }
 
-/** The addresses of what the stack then need not start by itself. */
+/** The addresses of servers that the stack does not have to start itself. */
 async function startContainers(starting: AsyncDisposableStack): Promise<NodeJS.ProcessEnv> {
   const postgres = starting.use(await startTestPostgres('containers'));
   const nats = starting.use(await startTestNats('containers'));

@@ -21,7 +21,7 @@ const withKey = (key: string) => ({ headers: { 'idempotency-key': key } });
 interface Operation {
   name: string;
   path: () => string;
-  /** A new request, and one with other content. */
+  /** A new request, and one with different content. */
   body: () => Promise<Record<string, unknown>>;
   change: Record<string, unknown>;
   status?: number;
@@ -105,7 +105,7 @@ const newBooking = (appointmentReference: string) => ({
 });
 
 describe('with an Idempotency-Key (interface 1)', () => {
-  it.each(operations)('$name is answered again with the same status and content, and other content is refused', async (operation) => {
+  it.each(operations)('$name gets the same status and content when repeated, and different content is rejected', async (operation) => {
     const [key, body, status = 201] = [randomUUID(), await operation.body(), operation.status];
     const first = await crm.post(operation.path(), body, withKey(key));
     expect(first.status, first.text).toBe(status);
@@ -115,7 +115,7 @@ describe('with an Idempotency-Key (interface 1)', () => {
     expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
   });
 
-  it('a verification mail, whose request has no body, is sent once, and another address is refused', async () => {
+  it('a verification mail, whose request has no body, is sent once, and a different address is rejected', async () => {
     const [user, other] = [newUser(), newUser()];
     for (const each of [user, other]) expect((await crm.post('/user', each)).status).toBe(201);
     const request = (reference: string) => crm.send('POST', path`/user/${reference}/verification`, undefined, withKey(`verification-${user.reference}`));
@@ -125,7 +125,7 @@ describe('with an Idempotency-Key (interface 1)', () => {
     expect(await query('identity', requests, [events.emailVerificationRequested.subject, crm.crmId])).toHaveLength(1);
   });
 
-  it('each CRM has keys of its own', async () => {
+  it('each CRM has its own keys', async () => {
     const other = await createPractice(await createCrm());
     const body = (own: Practice) => ({ customerReference: 'same@test', providerReference: own.provider, userName: 'Name' });
     for (const own of [practice, other]) {
@@ -133,7 +133,7 @@ describe('with an Idempotency-Key (interface 1)', () => {
     }
   });
 
-  it('a series is made once when twenty ask for it at once', async () => {
+  it('a series is created once by twenty concurrent requests', async () => {
     const key = randomUUID();
     const product = unique('course');
     const body = { resourceReference: practice.resource, productReference: product, series_data: span };
@@ -144,13 +144,13 @@ describe('with an Idempotency-Key (interface 1)', () => {
     expect((await crm.get<unknown[]>(`${practice.at}/appointments`, { query: { productRef: product } })).body).toHaveLength(3);
   });
 
-  it('a repetition is told to wait while the first is under way; a failed attempt leaves nothing behind', async () => {
+  it('a repetition is rejected while the first request is in progress; a failed attempt leaves nothing behind', async () => {
     const appointmentReference = await createAppointment(practice);
     const booking = newBooking(appointmentReference);
     const key = randomUUID();
     const book = () => crm.post(`${practice.at}/participations`, booking, { ...withKey(key), query: { onDuplicateRaise: true } });
     await withLockedAppointment(appointmentReference, async () => {
-      // One of the two waits for the lock, and gives up after two seconds; the other hears at once that it does.
+      // One of the two waits for the lock, and times out after two seconds; the other is told immediately that it is in progress.
       await eventually(async () => {
         const answers = (await Promise.all([book(), book()])).toSorted((a, b) => a.status - b.status);
         expect(answers.map(({ status }) => status)).toEqual([409, 503]);
@@ -161,14 +161,14 @@ describe('with an Idempotency-Key (interface 1)', () => {
     expect((await book()).body).toStrictEqual(booked.body);
   });
 
-  it('a client that gave up gets the answer of its first request when it asks again, and there is one mail', async () => {
+  it('a client that timed out gets the response of its first request when it retries, and there is one mail', async () => {
     const own = await createPractice(await createCrm());
     const appointmentReference = await createAppointment(own);
     const booking = { ...newBooking(appointmentReference), customerReference: own.customer };
     const key = randomUUID();
     const book = (options: SendOptions) => own.crm.post(`${own.at}/participations`, booking, { ...options, query: { onDuplicateRaise: true } });
     await withLockedAppointment(appointmentReference, async (isWaitedFor) => {
-      // It waits for two seconds. On a slow machine these may be over before that was seen, and then it is asked again.
+      // It waits for two seconds. On a slow machine these may be over before the wait was detected; then it is sent again.
       await eventually(async () => {
         const givingUp = new AbortController();
         const lost = fetch(`${inject('stack').gateway}/crms/${own.crm.crmId}${own.at}/participations?onDuplicateRaise=true`, {
@@ -189,7 +189,7 @@ describe('with an Idempotency-Key (interface 1)', () => {
     expect(await query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND template = 'booking-confirmed'`, [own.crm.crmId])).toHaveLength(1);
   });
 
-  it('the keys of a deleted customer are forgotten, those of others are not', async () => {
+  it('the keys of a deleted customer are deleted, those of others are not', async () => {
     const own = await createPractice(await createCrm());
     const customerReference = `${unique('customer')}@test`;
     const customer = { customerReference, providerReference: own.provider, userName: 'Name' };
@@ -218,7 +218,7 @@ function expectStatus(status: number, answer: Answer): Answer {
   return answer;
 }
 
-/** Holds up every booking of an appointment while the work is done. */
+/** Blocks every booking of an appointment during the work. */
 async function withLockedAppointment(reference: string, work: (isWaitedFor: () => Promise<boolean>) => Promise<void>): Promise<void> {
   const holder = new PostgresClient({ connectionString: inject('stack').databases.calendar });
   await holder.connect();

@@ -13,7 +13,7 @@ export interface Mail {
 
 const deliveryTimeoutMs = 60_000;
 
-/** The mails to an address, in the order of their arrival, as soon as there are `count` of them. */
+/** The mails to an address, in order of arrival, as soon as there are `count` of them. */
 export async function waitForMails(address: string, count: number, stack: StackInfo = inject('stack')): Promise<Mail[]> {
   return waitUntil(
     async () => {

@@ -37,23 +37,23 @@ async function waitUntilAnswered(client: Client, status: number, timeoutMs: numb
 }
 
 describe('a request', () => {
-  it('without a key is refused', async () => {
+  it('without a key is rejected', async () => {
     const answer = await ask(withKey(undefined));
     expect(answer).toMatchObject({ status: 401, body: { code: 'key.missing' } });
     expect(answer.headers.get('www-authenticate')).toContain('X-SERVICE-CLIENT-ID');
     expect(await ask(withKey(''))).toMatchObject({ status: 401, body: { code: 'key.missing' } });
   });
 
-  it.each(['unknown', 'x'.repeat(5_000), "' OR 1=1 --"])('with the key %s is refused', async (key) => {
+  it.each(['unknown', 'x'.repeat(5_000), "' OR 1=1 --"])('with the key %s is rejected', async (key) => {
     expect(await ask(withKey(key))).toMatchObject(refused);
   });
 
-  it('with a key that differs in its last character, or in its case, is refused', async () => {
+  it('with a key that differs in its last character, or in case, is rejected', async () => {
     expect(await ask(withKey(`${crm.key.slice(0, -1)}${crm.key.endsWith('A') ? 'B' : 'A'}`))).toMatchObject(refused);
     expect(await ask(withKey(crm.key.toUpperCase()))).toMatchObject(refused);
   });
 
-  it('with a good key and another crmId is forbidden, whether that CRM exists or not', async () => {
+  it('with a valid key and another crmId is forbidden, whether that CRM exists or not', async () => {
     const other = await createCrm();
     const [existing, missing] = await Promise.all(
       [other.crmId, 'crm-000000000000'].map((crmId) => withKey(crm.key, crmId).get('/user/nobody%40test', { headers: { 'x-request-id': 'forbidden' } })),
@@ -63,7 +63,7 @@ describe('a request', () => {
     expect(await withKey(crm.key, crm.crmId.toUpperCase()).get('/user/nobody%40test')).toMatchObject({ status: 403 });
   });
 
-  it('is authenticated before its content is looked at', async () => {
+  it('is authenticated before its content is checked', async () => {
     const nonsense = { rawBody: '{' };
     expect(await withKey(undefined).post('/user', undefined, nonsense)).toMatchObject({ status: 401 });
     expect(await withKey('unknown').post('/user', {})).toMatchObject({ status: 401 });
@@ -72,7 +72,7 @@ describe('a request', () => {
     expect(await withKey('unknown').post('/user', undefined, { rawBody: 'x', headers: { 'content-type': 'text/plain' } })).toMatchObject({ status: 401 });
   });
 
-  it('takes its request id from the client when it is sane', async () => {
+  it('takes its request id from the client if it is valid', async () => {
     const given = await crm.get('/user/nobody%40test', { headers: { 'x-request-id': 'my-id/1' } });
     expect(given).toMatchObject({ body: { instance: 'my-id/1' } });
     const insane = await crm.get('/user/nobody%40test', { headers: { 'x-request-id': 'x'.repeat(129) } });
@@ -81,7 +81,7 @@ describe('a request', () => {
 });
 
 describe('keys', () => {
-  it('are changed without an interruption: a new one beside the old one, then the old one is revoked within 5 s', async () => {
+  it('are rotated without an interruption: a new one is added, then the old one is revoked within 5 s', async () => {
     const { key, apiKey } = await admin.createKey({ crmId: crm.crmId });
     const second = await admin.createKey({ crmId: crm.crmId });
     const [first, next] = [withKey(key), withKey(second.key)];
@@ -100,7 +100,7 @@ describe('keys', () => {
     expect(await ask(next)).toMatchObject(known);
   });
 
-  it('end when they expire', async () => {
+  it('stop working when they expire', async () => {
     const expiresAt = new Date(Date.now() + 5_000);
     const { key } = await admin.createKey({ crmId: crm.crmId, expiresAt });
     expect(await ask(withKey(key))).toMatchObject(known);
@@ -118,7 +118,7 @@ describe('keys', () => {
 });
 
 describe('the rate limit', () => {
-  it('says what is left, answers 429 past it, and is each key’s own', async () => {
+  it('reports the remaining requests, answers 429 beyond it, and counts each key separately', async () => {
     const limited = await createCrm({ requestsPerMinute: 5 });
     const second = await admin.createKey({ crmId: limited.crmId });
     for (let left = 4; left >= 0; left -= 1) {
@@ -140,7 +140,7 @@ describe('the rate limit', () => {
     expect(await ask(withKey(second.key, limited.crmId))).toMatchObject(known);
   });
 
-  it('is changed for a CRM while it is running', async () => {
+  it('is changed for a CRM at run time', async () => {
     const limited = await createCrm({ requestsPerMinute: 1 });
     expect(await ask(limited)).toMatchObject(known);
     expect(await ask(limited)).toMatchObject({ status: 429 });

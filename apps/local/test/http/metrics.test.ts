@@ -6,9 +6,9 @@ import { waitForMails } from './inbox.ts';
 import { readUsedExpressions } from './observability-files.ts';
 import { readExpression } from './promql.ts';
 
-/** What Prometheus itself adds to every sample of a target. */
+/** Labels that Prometheus itself adds to every sample of a target. */
 const targetLabels = ['job', 'instance', 'namespace', 'pod', 'container'];
-/** All that metrics may say; each has few values, and none is about a person. */
+/** The only labels that metrics may have; each has few values, and none refers to a person. */
 const allowedLabels = new Set([
   'service', 'method', 'route', 'status', 'rpc_service', 'rpc_method', 'rpc_status', 'crm', 'outcome', 'consumer', 'subject', 'state', 'le',
   // Of the Node process, by prom-client.
@@ -45,7 +45,7 @@ describe('the alerts and the dashboard', () => {
     });
   });
 
-  it('are checked by something that sees a metric, a label or a bracket that is wrong', () => {
+  it('are checked by code that detects a wrong metric, label or bracket', () => {
     const existing = labelsByMetric([{ name: 'requests_total', labels: { route: '/' }, value: 1 }]);
     const faults = (expression: string, ...mentionedLabels: string[]): string[] => faultsOf({ expression, mentionedLabels }, existing);
     expect(faults('sum by (route, namespace) (rate(requests_total{route="/"}[5m]))', 'route')).toEqual([]);
@@ -58,14 +58,14 @@ describe('the alerts and the dashboard', () => {
 });
 
 describe('the metrics', () => {
-  it('follow the conventions: a help text, base units, and _total for what only grows', async () => {
+  it('follow the conventions: a help text, base units, and _total for counters', async () => {
     const text = await scrape();
     const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
     const helps = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => [name, help]));
     expect(types.size).toBeGreaterThan(40);
     for (const [name, type] of types) {
       expect(helps.get(name)?.length, name).toBeGreaterThan(5);
-      // Those of the Node process are named by prom-client.
+      // prom-client names the metrics of the Node process.
       if (/^(process|nodejs)_/.test(name)) continue;
       expect(name).toMatch(/^(scheduling|http_server|rpc_(server|client))_[a-z_]+$/);
       expect(name.endsWith('_total'), name).toBe(type === 'counter');
@@ -74,7 +74,7 @@ describe('the metrics', () => {
     }
   });
 
-  it('say nothing of a person, and name a CRM only where bookings are counted', async () => {
+  it('contain no personal data, and name a CRM only where bookings are counted', async () => {
     const samples = readSamples(await scrape());
     const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
     expect([...labels].filter((label) => !allowedLabels.has(label))).toEqual([]);
@@ -84,7 +84,7 @@ describe('the metrics', () => {
     for (const personal of [practice.customer, practice.customerEmail, practice.owner, practice.provider, participation]) expect(values).not.toContain(personal);
   });
 
-  it('count a booking of this CRM, and its refusals by the reason', async () => {
+  it('count a booking of this CRM, and its rejections by reason', async () => {
     const own = await createPractice(crm);
     const before = await countBookings();
     const appointment = await createAppointment(own, { capacity: 1 });
@@ -94,7 +94,7 @@ describe('the metrics', () => {
     expect(await countBookings()).toEqual({ booked: before.booked + 1, capacity_exhausted: before.capacity_exhausted + 1 });
   });
 
-  it('give everything that no route fits one name', async () => {
+  it('use one name for all requests that match no route', async () => {
     const { gateway } = inject('stack');
     for (const path of ['/wp-admin.php', '/crms/x/y/z', '/%00']) await fetch(gateway + path, { method: 'PROPFIND' });
     await eventually(async () => {
@@ -112,7 +112,7 @@ describe('the metrics', () => {
   }
 });
 
-/** The labels that samples of each metric have, with those that Prometheus adds. */
+/** The labels of each metric's samples, with those that Prometheus adds. */
 function labelsByMetric(samples: MetricSample[]): Map<string, Set<string>> {
   const existing = new Map([['up', new Set(targetLabels)]]);
   for (const { name, labels } of samples) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { repositoryRoot } from '../../src/config.ts';
 
-/** An expression of an alert or a panel, with the labels that texts about its result mention. */
+/** An expression of an alert or a panel, with the labels that the texts about its result mention. */
 export interface UsedExpression {
   where: string;
   expression: string;

@@ -20,12 +20,12 @@ interface Example {
   body: unknown;
 }
 
-/** Every example of a request, in the order in which the document tells its story. */
+/** Every request example, in the order of the document. */
 const examples: Example[] = places.flatMap(({ operation }) => {
   return examplesOf(operation.requestBody?.content['application/json']).map((body) => ({ operationId: operation.operationId, body }));
 });
 
-/** What has to be there first, before an operation's example can be sent. */
+/** The order in which the examples can be sent, because some depend on others. */
 const order = [
   'createUser',
   'createAccount',
@@ -43,7 +43,7 @@ const order = [
   'deleteCustomer',
 ];
 
-/** The references that the examples share, as parameters of paths. */
+/** The references that the examples share, as path parameters. */
 const parameters: Record<string, string> = {
   providerRef: 'workshop@acme',
   timeslotRef: 't-1@acme',
@@ -55,12 +55,12 @@ const parameters: Record<string, string> = {
 };
 
 describe('the API document', () => {
-  it('passes the recommended rules of Redocly as it is served', async () => {
+  it('passes the recommended rules of Redocly as served', async () => {
     const problems = await lintFromString({ source: text, config: await createConfig({ extends: ['recommended'] }) });
     expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
   });
 
-  it('has examples that work: each one sent is answered with 2xx, as documented', async () => {
+  it('has working examples: each one is answered with 2xx, as documented', async () => {
     const withBody = places.filter(({ operation }) => operation.requestBody !== undefined).map(({ operation }) => operation.operationId);
     expect(withBody.sort()).toEqual(order.toSorted());
     expect([...new Set(examples.map(({ operationId }) => operationId))].sort()).toEqual(order.toSorted());
@@ -77,7 +77,7 @@ describe('the API document', () => {
     expect(answered).toHaveLength(examples.length);
   });
 
-  it.each(places)('says of $operation.operationId which query parameters it needs', async (place) => {
+  it.each(places)('documents which query parameters $operation.operationId requires', async (place) => {
     const { parameters: documented = [], operationId } = place.operation;
     const names = documented.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
     const body = examples.find((example) => example.operationId === operationId)?.body;
@@ -87,7 +87,7 @@ describe('the API document', () => {
     expect(required).toEqual(names.filter((name) => missed.includes(name)));
   });
 
-  it('asks nobody to encode a value that clients encode by themselves', () => {
+  it('never tells readers to encode a value that clients already encode', () => {
     for (const { operation } of places) {
       for (const { name, description } of operation.parameters ?? []) {
         expect(description, `${operation.operationId} ${name}`).toMatch(/\S/);
@@ -96,7 +96,7 @@ describe('the API document', () => {
     }
   });
 
-  it.each(places)('has examples of what $operation.operationId answers, which could be answers', (place) => {
+  it.each(places)('has examples for every response of $operation.operationId that match its schema', (place) => {
     for (const [status, { content = {} }] of Object.entries(place.operation.responses)) {
       for (const [contentType, media] of Object.entries(content)) {
         const answers = examplesOf(media);
@@ -117,7 +117,7 @@ describe('the API document', () => {
     }
   });
 
-  it('lists the branches, although an unknown one is answered with 404 and not with 400', async () => {
+  it('lists the branches, although an unknown one is answered with 404 instead of 400', async () => {
     const branches = ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'];
     const { NewAccount, NewProvider, Account, Provider } = document.document.components.schemas as Record<string, { properties: { branch: unknown } }>;
     for (const schema of [NewAccount, Account]) expect(schema!.properties.branch).toMatchObject({ enum: branches });
@@ -126,21 +126,21 @@ describe('the API document', () => {
     expect(await crm.post('/account', account)).toMatchObject({ status: 404, body: { code: 'branch.unknown' } });
   });
 
-  it('speaks of a string, an array and the calling CRM as engineers do', () => {
+  it('uses the terms string, array and calling CRM', () => {
     expect(text).toContain('ID of the calling CRM.');
     expect(text).toContain('Maximum number of participants');
     expect(text).toContain('Include archived appointments.');
     expect(text).not.toMatch(/Maximum of|The CRM that calls|those that ended long ago/);
   });
 
-  it('has no code that the interface does not list', async () => {
+  it('contains only codes that the interface lists', async () => {
     const contract = await readFile(join(repositoryRoot, 'docs/interface.md'), 'utf8');
     const codes = new Set([...text.matchAll(/"code":\{"type":"string","enum":\[([^\]]+)\]/g)].flatMap((match) => JSON.parse(`[${match[1]}]`) as string[]));
     expect(codes.size).toBeGreaterThan(30);
     expect([...codes].filter((code) => !contract.includes(`\`${code}\``))).toEqual([]);
   });
 
-  it('names every problem code that it documents, once for each operation', () => {
+  it('lists every problem code that it documents, once for each operation', () => {
     for (const { operation } of places) {
       for (const [status, response] of Object.entries(operation.responses)) {
         if (Number(status) < 400) continue;
@@ -155,7 +155,7 @@ function exampleAnswers({ operation }: Place, status: number): unknown[] {
   return examplesOf(operation.responses[status]?.content?.['application/json']).map(withoutChance);
 }
 
-/** An answer without what is different each time, with one element of a list, and without what others have put into a timeslot. */
+/** A response without random values, with only one element of a list, and without other tests' appointments in a timeslot. */
 function withoutChance(answer: unknown): unknown {
   const text = JSON.stringify(Array.isArray(answer) ? answer.slice(0, 1) : answer);
   return JSON.parse(text.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid'), (name, value: unknown) => (name === 'appointments' ? [] : value));

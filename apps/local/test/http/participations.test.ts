@@ -23,7 +23,7 @@ describe('participations (interface 4.3)', () => {
     ...fields,
   });
 
-  it('are created, answered in full, shown in their appointment, and safe to send again', async () => {
+  it('are created, returned in full, shown in their appointment, and safe to repeat', async () => {
     const appointment = await createAppointment(practice);
     const request = body(appointment, { message: 'See you' });
     const created = await crm.post<{ participation: Participation }>(participations(), request);
@@ -40,7 +40,7 @@ describe('participations (interface 4.3)', () => {
     expect(mail!.text).toContain('9:00');
   });
 
-  it('that are RESERVED say when they end: 3 minutes later', async () => {
+  it('that are RESERVED return their expiry: 3 minutes later', async () => {
     const before = Date.now();
     const { body: answer } = await crm.post<{ participation: Participation }>(participations(), body(await createAppointment(practice), { state: 'RESERVED' }));
     const lifetimeMs = Date.parse(answer.participation.expiresAt!) - before;
@@ -48,7 +48,7 @@ describe('participations (interface 4.3)', () => {
     expect(lifetimeMs).toBeLessThan(180_000 + (Date.now() - before) + 1_000);
   });
 
-  it('take seats when BOOKED or RESERVED, none when REQUESTED, and never too many', async () => {
+  it('take seats when BOOKED or RESERVED, none when REQUESTED, and never more than the capacity', async () => {
     const appointment = await createAppointment(practice, { capacity: 2 });
     const full = { status: 409, body: { code: 'participation.capacity_exhausted' } };
     await createParticipation(practice, appointment);
@@ -65,7 +65,7 @@ describe('participations (interface 4.3)', () => {
     expect(await crm.post(participations() + path`/${waiting}`, { state: 'BOOKED' }, { query: { ignoreCapacity: true } })).toMatchObject({ status: 200 });
   });
 
-  it('with a known reference are an error or follow the moves, as the caller wishes', async () => {
+  it('with a known reference are rejected or follow the moves, as the caller chooses', async () => {
     const [appointment, other] = [await createAppointment(practice, { capacity: 5 }), await createAppointment(practice)];
     const request = body(appointment, { state: 'REQUESTED' });
     expect(await crm.post(participations(), request)).toMatchObject({ status: 201 });
@@ -81,7 +81,7 @@ describe('participations (interface 4.3)', () => {
     expect(await crm.post(participations(), { ...request, state: 'BOOKED' })).toMatchObject({ status: 409, body: { code: 'participation.move_not_allowed' } });
   });
 
-  it('need an appointment and a customer, and are found by their reference', async () => {
+  it('require an appointment and a customer, and are found by their reference', async () => {
     const appointment = await createAppointment(practice);
     expect(await crm.post(participations(), body('nothing@test'))).toMatchObject({ status: 404, body: { code: 'appointment.not_found' } });
     expect(await crm.post(participations(), body(appointment, { customerReference: 'nobody@test' }))).toMatchObject({ status: 404, body: { code: 'customer.not_found' } });
@@ -103,7 +103,7 @@ describe('participations (interface 4.3)', () => {
   };
 
   it.each(Object.entries(moves).flatMap(([from, row]) => Object.entries(row).map(([to, status]) => [from, to, status] as const)))(
-    'move from %s to %s: %i, with a mail when the table says so (interface 3.1)',
+    'move from %s to %s: %i, with a mail if the table says so (interface 3.1)',
     async (from, to, status) => {
       const own = await createPractice(crm);
       const appointment = await createAppointment(own, { capacity: 5 });
@@ -120,7 +120,7 @@ describe('participations (interface 4.3)', () => {
         for (const state of allowed) expect(moved.body.detail).toContain(state);
       }
       const subject = withMail[`${from} ${to}`];
-      // The request that is received after the move closes the list of mails.
+      // The request that is received after the move marks the end of the list of mails.
       await createParticipation(own, appointment, { state: 'REQUESTED' });
       const expected = [...(subject === undefined ? [] : [subject]), 'Your request: Haircut'];
       const mails = await waitForMails(own.customerEmail, expected.length);
@@ -139,7 +139,7 @@ describe('participations (interface 4.3)', () => {
     expect(await waitForMails(own.customerEmail, 1)).toHaveLength(1);
   });
 
-  it('are written about in the customer’s language and the provider’s zone', async () => {
+  it('are mailed about in the customer’s language and the provider’s time zone', async () => {
     const own = await createPractice(crm, { timeZone: 'America/New_York', language: 'de' });
     await createParticipation(own, await createAppointment(own, { start: '2031-07-01T18:15', end: '2031-07-01T19:00' }));
     const [mail] = await waitForMails(own.customerEmail, 1);
@@ -147,7 +147,7 @@ describe('participations (interface 4.3)', () => {
     expect(mail!.text).toMatch(/1\. Juli 2031[^]*18:15[^]*19:00/);
   });
 
-  it('show a customer’s changed name a moment later', async () => {
+  it('show a customer’s changed name shortly afterwards', async () => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own);
     await createParticipation(own, appointment);

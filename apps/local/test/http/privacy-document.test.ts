@@ -5,7 +5,7 @@ import { repositoryRoot } from '../../src/config.ts';
 import { databaseServices } from '../../src/service-table.ts';
 import { query } from './databases.ts';
 
-/** Of every service, in the first table of a section; the last section is about all of them. */
+/** Tables of every service, in the first table of a section; the last section applies to all of them. */
 async function documentedColumns(): Promise<Set<string>> {
   const text = await readFile(join(repositoryRoot, 'docs/privacy.md'), 'utf8');
   const columns = new Set<string>();
@@ -20,7 +20,7 @@ async function documentedColumns(): Promise<Set<string>> {
   return columns;
 }
 
-/** Every column that can hold text, but those of the migration histories. */
+/** Every column that can contain text, except those of the migration histories. */
 async function existingColumns(): Promise<Set<string>> {
   const columns = new Set<string>();
   for (const service of databaseServices) {
@@ -35,7 +35,7 @@ async function existingColumns(): Promise<Set<string>> {
   return columns;
 }
 
-it('says of every column that can hold text whether it is personal, and of no other', async () => {
+it('states for every column that can contain text whether it is personal data, and for no other', async () => {
   const [documented, existing] = [await documentedColumns(), await existingColumns()];
   expect([...existing].filter((column) => !documented.has(column)).toSorted()).toEqual([]);
   expect([...documented].filter((column) => !existing.has(column)).toSorted()).toEqual([]);

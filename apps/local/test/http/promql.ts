@@ -1,13 +1,13 @@
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** What a PromQL expression needs to exist. */
+/** The metrics and labels that a PromQL expression requires. */
 export interface ExpressionNeeds {
-  /** Where the expression cannot be read. */
+  /** The places where the expression cannot be parsed. */
   syntaxErrors: string[];
-  /** Metrics with labels that their samples must have: those of a matcher, and those that are grouped by. */
+  /** Metrics with the labels that their samples must have: those in a matcher, and those used for grouping. */
   metrics: { name: string; labels: string[] }[];
-  /** The labels that are left in the result; undefined when nothing is aggregated away. */
+  /** The labels that remain in the result; undefined when nothing is aggregated away. */
   resultLabels: string[] | undefined;
 }
 
@@ -35,7 +35,7 @@ function labelsIn(node: SyntaxNode): SyntaxNode[] {
   return nodesOf(node, ({ name }) => name === 'LabelName');
 }
 
-/** What a grouping is about: everything that is aggregated, or both sides of an operator. */
+/** What a grouping applies to: everything that is aggregated, or both sides of an operator. */
 function expressionAround(grouping: SyntaxNode): SyntaxNode {
   let node = grouping;
   while (node.parent !== null && node.name !== 'AggregateExpr' && node.name !== 'BinaryExpr') node = node.parent;

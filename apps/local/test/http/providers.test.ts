@@ -43,12 +43,12 @@ describe('accounts (interface 4.6)', () => {
     });
   });
 
-  it.each(['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'])('know the branch %s', async (branch) => {
+  it.each(['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'])('accept the branch %s', async (branch) => {
     const account = { ownerReference: await createOwner(), accountReference: `${unique('account')}@test`, branch };
     expect(await crm.post('/account', account)).toMatchObject({ status: 201, body: { account: { branch } } });
   });
 
-  it.each(['a', 'a@', '@a', 'a@b@c', ' @a'])('have no reference like %j', async (accountReference) => {
+  it.each(['a', 'a@', '@a', 'a@b@c', ' @a'])('reject a reference like %j', async (accountReference) => {
     const account = { ownerReference: await createOwner(), accountReference, branch: 'misc' };
     const detail = `Unable to parse account reference. Was ${accountReference}`;
     expect(await crm.post('/account', account)).toMatchObject({ status: 404, body: { code: 'account.reference_unparsable', detail } });
@@ -67,7 +67,7 @@ describe('accounts (interface 4.6)', () => {
     expect(third).toMatchObject({ status: 404, body: { code: 'account.owner_not_found', detail: 'no user found for ownerReference' } });
   });
 
-  it('are 404 when there is none', async () => {
+  it('are 404 if there is none', async () => {
     expect(await crm.get('/account/nothing%40test')).toMatchObject({ status: 404, body: { code: 'account.not_found' } });
   });
 });
@@ -98,7 +98,7 @@ describe('providers (interface 4.7)', () => {
     expect((await crm.get(path`/provider/${provider.reference}`)).body).toStrictEqual(created.body);
   });
 
-  it('are in the time zone of the CRM and show null for what is absent', async () => {
+  it('default to the time zone of the CRM and show null for what is absent', async () => {
     const southern = await createCrm({ timeZone: 'Australia/Lord_Howe' });
     const { owner, account, provider: reference } = await createPractice(southern);
     const { status, body } = await southern.get<{ provider: { uuid: string; name: string } }>(path`/provider/${reference}`);
@@ -119,7 +119,7 @@ describe('providers (interface 4.7)', () => {
     });
   });
 
-  it('refuse an unknown branch, owner, account and time zone', async () => {
+  it('reject an unknown branch, owner, account and time zone', async () => {
     const { owner, account } = await createPractice(crm);
     const refused = (fields: object) => crm.post('/provider', { reference: `${unique('p')}@test`, ownerReference: owner, accountReference: account, name: 'P', ...fields });
     expect(await refused({ branch: 'butcher' })).toMatchObject({
@@ -153,7 +153,7 @@ describe('staff (interface 4.7)', () => {
     expect((await crm.get(`${practice.at}/staff`)).body).toHaveLength(1);
   });
 
-  it('keeps the owner, and refuses users and providers that do not exist', async () => {
+  it('always includes the owner, and rejects users and providers that do not exist', async () => {
     const practice = await createPractice(crm);
     expect(await crm.delete(practice.at + path`/staff/${practice.owner}`)).toMatchObject({ status: 409, body: { code: 'staff.owner' } });
     expect(await crm.post(`${practice.at}/staff`, { reference: practice.owner })).toMatchObject({ status: 200 });
@@ -162,7 +162,7 @@ describe('staff (interface 4.7)', () => {
     expect(await crm.get('/provider/nothing%40test/staff')).toMatchObject({ status: 404, body: { code: 'provider.not_found' } });
   });
 
-  it('refuses an invitation with a username or another CRM’s e-mail that is taken', async () => {
+  it('rejects an invitation with a username, or another CRM’s e-mail, that is taken', async () => {
     const practice = await createPractice(crm);
     const taken = newUser();
     await (await createCrm()).post('/user', taken);
@@ -177,7 +177,7 @@ describe('staff (interface 4.7)', () => {
     });
   });
 
-  it('refuses an invitation to an e-mail that the service derived, which nothing may be sent to', async () => {
+  it('rejects an invitation to an e-mail that the service derived, to which no mail may be sent', async () => {
     const practice = await createPractice(crm);
     const first = newUser();
     await crm.post('/user', first);

@@ -50,7 +50,7 @@ describe('series and sequences (interface 4.2)', () => {
     expect(await crm.delete(`${appointments()}/withoutNotification`, { seriesId })).toMatchObject({ status: 404, body: { code: 'series.not_found' } });
   });
 
-  it('of one day need no weekdays', async () => {
+  it('of one day require no weekdays', async () => {
     const created = await crm.post<Appointment[]>(appointments(), newSeries({ series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 20 } }));
     expect(created.status).toBe(201);
     expect(created.body.map(({ start, end }) => [start.slice(11, 16), end.slice(11, 16)])).toEqual([
@@ -67,7 +67,7 @@ describe('series and sequences (interface 4.2)', () => {
     ['more than 1,000', { from: '2031-03-03T00:00', to: '2031-03-03T23:59', raster: 1 }, 'series.too_long', undefined],
     ['an end before the start', { from: '2031-03-03T09:00', to: '2031-03-02T09:00', raster: 20 }, 'appointment.invalid', '/series_data/to'],
     ['an unknown weekday', { from: '2031-03-03T09:00', to: '2031-03-04T09:00', raster: 20, weekdays: ['8'] }, 'request.invalid', '/series_data/weekdays/0'],
-  ])('are refused: %s', async (_, seriesData, code, pointer) => {
+  ])('are rejected: %s', async (_, seriesData, code, pointer) => {
     const own = await createPractice(crm);
     const refused = await crm.post<Problem>(`${own.at}/appointments`, newSeries({ series_data: seriesData }));
     expect(refused).toMatchObject({ status: 400, body: { code } });

@@ -8,13 +8,13 @@ import { startCommand } from '../command.ts';
 export interface TestStack extends AsyncDisposable {
   info: StackInfo;
   dataDir: string;
-  /** The same, with the processes that run now. */
+  /** The same, with the processes that are running now. */
   currentInfo(): Promise<StackInfo>;
-  /** What the services logged as ERROR: a human would have to act. */
+  /** The ERROR log lines of the services: each would require a human to act. */
   loggedErrors(): Promise<string[]>;
 }
 
-/** The whole service as `npm start` runs it, with data of its own and on a free port. Disposal removes the data. */
+/** The whole system as `npm start` runs it, with its own data and on a free port. Disposal deletes the data. */
 export async function startTestStack(environment: NodeJS.ProcessEnv = {}): Promise<TestStack> {
   const dataDir = await mkdtemp(join(tmpdir(), 'http-test-'));
   const command = startCommand(dataDir, [], { LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'warn', ...environment });

@@ -21,7 +21,7 @@ describe.each(places)('$operation.operationId', (place) => {
   const [body] = bodiesFor(place);
   const query = { ...requiredQuery(place), sendMail: false, 'a/b': 1 };
 
-  it('refuses parameters that it does not know, if strict handling is preferred', async () => {
+  it('rejects unknown parameters if strict handling is preferred', async () => {
     const { status, headers, body: problem } = await crm.send<Problem>(place.method.toUpperCase(), addressOf(place), body, { query, ...strict });
     expect({ status, code: problem.code, errors: problem.errors }).toEqual({
       status: 400,
@@ -37,7 +37,7 @@ describe.each(places)('$operation.operationId', (place) => {
     expect(headers.get('preference-applied')).toBeNull();
   });
 
-  it('takes what it does know', async () => {
+  it('accepts known ones', async () => {
     const { headers, body: answer } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), body, { query: requiredQuery(place), ...strict });
     expect(answer?.code).not.toBe('request.unknown_field');
     expect(headers.get('preference-applied')).toBe('handling=strict');
@@ -47,13 +47,13 @@ describe.each(places)('$operation.operationId', (place) => {
 describe.each(withBody)('$title', ({ place, body }) => {
   const { changed, pointers } = withUnknownFields(body);
 
-  it('with unknown fields is refused and names them at every depth, if strict handling is preferred', async () => {
+  it('with unknown fields is rejected and reports them at every depth, if strict handling is preferred', async () => {
     const { status, body: problem } = await crm.send<Problem>(place.method.toUpperCase(), addressOf(place), changed, strict);
     expect({ status, code: problem.code }).toEqual({ status: 400, code: 'request.unknown_field' });
     expect(problem.errors!.toSorted(byPointer)).toEqual(pointers.map((pointer) => ({ pointer, detail: 'is not a known field' })).toSorted(byPointer));
   });
 
-  it('with unknown fields is taken otherwise', async () => {
+  it('with unknown fields is accepted otherwise', async () => {
     const { body: answer } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), changed);
     expect(['request.unknown_field', 'request.invalid']).not.toContain(answer?.code);
   });
@@ -67,7 +67,7 @@ describe('strict handling', () => {
     expect((await readAppointment(practice, appointmentReference)).participations).toEqual([]);
   });
 
-  it('looks into participations, and at what the kind of the body does not use', async () => {
+  it('checks participations, and fields that the kind of body does not use', async () => {
     const single = { reference: unique('a'), start: '2031-03-03T09:00', end: '2031-03-03T10:00', resourceReference: 'r', productReference: 'p' };
     const participant = { reference: unique('p'), name: 'N', email: 'n@test.example', state: 'BOOKED' };
     const series = { series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 }, resourceReference: 'r', productReference: 'p' };
@@ -81,26 +81,26 @@ describe('strict handling', () => {
     }
   });
 
-  it('takes a field that the interface says is ignored or absent', async () => {
+  it('accepts a field that the interface says is ignored or absent', async () => {
     const series = { series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 }, resourceReference: 'r', productReference: 'p' };
     expect(await crm.post(`${practice.at}/appointments`, { ...series, reference: 'ignored' }, strict)).toMatchObject({ status: 201 });
     const single = { reference: unique('a'), start: '2031-03-03T09:00', end: '2031-03-03T10:00', resourceReference: 'r', productReference: 'p' };
     expect(await crm.post(`${practice.at}/appointments`, { ...single, series_data: null }, strict)).toMatchObject({ status: 201 });
   });
 
-  it('refuses every field of a body where none belongs', async () => {
+  it('rejects every field if the operation takes no body', async () => {
     const { body: problem } = await crm.delete<Problem>(`${practice.at}/timeslots/t`, { force: true }, strict);
     expect(problem).toMatchObject({ code: 'request.unknown_field', errors: [{ pointer: '/force', detail: 'is not a known field' }] });
   });
 
-  it('names no more than 1,000 unknown fields', async () => {
+  it('reports at most 1,000 unknown fields', async () => {
     const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`field${index}`, 1]));
     const { status, body: problem } = await crm.post<Problem>('/user', many, strict);
     expect({ status, code: problem.code, named: problem.errors!.length }).toEqual({ status: 400, code: 'request.unknown_field', named: 1_000 });
   });
 });
 
-/** The examples of the document, with e-mail addresses and usernames of their own, because these are unique across all CRMs. */
+/** The examples of the document, with new e-mail addresses and usernames, because these are unique across all CRMs. */
 function bodiesFor({ operation }: Place): unknown[] {
   const examples = examplesOf(operation.requestBody?.content['application/json']);
   return JSON.parse(JSON.stringify(examples).replaceAll('.beispiel', `.${unique('strict')}`)) as unknown[];

@@ -6,10 +6,10 @@ import { type Answer, apiDocument } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 import { query } from './databases.ts';
 
-/** What a reference in a request names. */
+/** The kind of resource that a reference in a request refers to. */
 type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'customer' | 'resource' | 'product';
 
-/** Everything of one provider, by kind. */
+/** All resources of one provider, by kind. */
 type World = Record<Kind, string>;
 
 interface Request {
@@ -21,11 +21,11 @@ interface Request {
 /** An operation with every reference that it takes. */
 interface Case {
   request: (world: World, practice: Practice) => Request;
-  /** Where a reference to something that exists stands: `path.providerRef`, `body.appointmentReference`. */
+  /** The places of references to existing resources: `path.providerRef`, `body.appointmentReference`. */
   existing: Record<string, Kind>;
-  /** Where the request names what it makes. */
+  /** The places of references that the request creates. */
   made?: string[];
-  /** Where a label stands that is never looked up. */
+  /** The places of labels that are never looked up. */
   labels?: string[];
 }
 
@@ -148,9 +148,9 @@ const cases: Record<string, Case> = {
   },
 };
 
-/** Customers are named by provider, everything else by CRM; so only of these the same reference may exist twice in a CRM. */
+/** Customers are identified per provider, everything else per CRM; so only for these may the same reference exist twice in a CRM. */
 const namedByProvider = new Set(['createCustomer', 'updateCustomer']);
-/** What belongs to the CRM and not to a provider, so that there is no other provider's. */
+/** Kinds that belong to the CRM and not to a provider, so that no other provider has its own. */
 const ofCrm = new Set<Kind>(['provider', 'user', 'account']);
 
 const document = await apiDocument();
@@ -173,7 +173,7 @@ beforeAll(async () => {
   await waitUntilQuiet();
 });
 
-/** Of one length, so that answers that show them have one length, too. */
+/** All of the same length, so that responses containing them have the same length, too. */
 function newReference(): string {
   return `${unique('thing')}@test`;
 }
@@ -209,7 +209,7 @@ async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world:
 }
 
 describe('every route', () => {
-  it.each(operations)('%s has a case that names all of its references', (operationId) => {
+  it.each(operations)('%s has a case that lists all of its references', (operationId) => {
     const { existing, made = [], labels = [] } = cases[operationId]!;
     expect([...Object.keys(existing), ...made, ...labels].sort()).toEqual(documentedReferences(operationId).sort());
   });
@@ -219,14 +219,14 @@ const foreignReferences = operations.flatMap((operationId) =>
   Object.entries(cases[operationId]?.existing ?? {}).map(([where, kind]) => [operationId, where, kind] as const),
 );
 
-describe('a reference to what is not one’s own', () => {
-  /** Nothing here may change it, so one look before all of them is enough. */
+describe('a reference to a resource of someone else', () => {
+  /** Nothing here may change it, so one snapshot before all of them is enough. */
   let before: Record<string, string[]>;
   beforeAll(async () => {
     before = await snapshot([crm, foreignCrm]);
   });
 
-  it.each(foreignReferences)('%s answers a foreign %s (%s) as an absent one, and nothing comes of it', async (operationId, where, kind) => {
+  it.each(foreignReferences)('%s treats a foreign %s (%s) like an absent one, without any effect', async (operationId, where, kind) => {
     const reference = await sendWith(operationId, own.world, { [where]: absent[kind] });
     const candidates = [foreign[kind], ...(ofCrm.has(kind) ? [] : [sibling[kind]])];
     for (const candidate of candidates) {
@@ -237,7 +237,7 @@ describe('a reference to what is not one’s own', () => {
     expect(await snapshot([crm, foreignCrm])).toEqual(before);
   });
 
-  it.each(operations)('%s answers a request about another CRM’s world, and about another provider’s under one’s own, as about nothing', async (operationId) => {
+  it.each(operations)('%s treats references of another CRM, or of another provider of the same CRM, as absent', async (operationId) => {
     const references = cases[operationId]!.existing;
     if (Object.keys(references).length === 0) return;
     const others = (world: World, exceptProvider: boolean): Record<string, string> =>
@@ -258,8 +258,8 @@ describe('a reference to what is not one’s own', () => {
 
 const madeReferences = operations.flatMap((operationId) => (cases[operationId]?.made ?? []).map((where) => [operationId, where] as const));
 
-describe('a reference that another CRM uses, too', () => {
-  it.each(madeReferences)('%s takes as %s, without touching what is there', async (operationId, where) => {
+describe('a reference that another CRM also uses', () => {
+  it.each(madeReferences)('%s accepts as %s, without changing what exists there', async (operationId, where) => {
     const before = await snapshot([foreignCrm]);
     const caller = await createWorld(await createCrm());
     for (const taken of Object.values(foreign).filter((reference) => reference.includes('@'))) {
@@ -270,7 +270,7 @@ describe('a reference that another CRM uses, too', () => {
     expect(await snapshot([foreignCrm])).toEqual(before);
   });
 
-  it.each(madeReferences.filter(([operationId]) => namedByProvider.has(operationId)))('%s takes as %s also from another provider', async (operationId, where) => {
+  it.each(madeReferences.filter(([operationId]) => namedByProvider.has(operationId)))('%s accepts as %s from another provider', async (operationId, where) => {
     const practice = await createPractice(crm);
     const world = { ...own.world, provider: practice.provider, customer: practice.customer };
     const { status, text } = await sendWith(operationId, world, { [where]: sibling.customer }, practice);
@@ -278,7 +278,7 @@ describe('a reference that another CRM uses, too', () => {
   });
 });
 
-describe('one’s own', () => {
+describe('the caller’s own resources', () => {
   it.each(operations)('%s succeeds', async (operationId) => {
     const { practice, world } = await createWorld(crm);
     const { status, text } = await sendWith(operationId, world, {}, practice);
@@ -312,7 +312,7 @@ function replace(request: Request, where: string, reference: string): void {
   parent[steps.at(-1)!] = reference;
 }
 
-/** What a caller can see of an answer, byte for byte, with the reference that the request itself had made the same. */
+/** Everything that a caller can see of a response, byte for byte, with the request's own reference masked. */
 function visible({ status, headers, text }: Answer, reference: string): unknown {
   const shown = [...headers].filter(([name]) => name !== 'date').map(([name, value]) => `${name}: ${value}`);
   return { status, headers: shown.sort(), text: text.replaceAll(reference, '…') };
@@ -326,7 +326,7 @@ function hidesOrRefuses(operationId: string, { status, text }: Answer): boolean 
   return operationId === 'createCustomer' && status === 400;
 }
 
-/** Every parameter and field of an operation that is a reference, going by its name in the API document. */
+/** Every parameter and field of an operation that is a reference, judging by its name in the API document. */
 function documentedReferences(operationId: string): string[] {
   const { operation } = document.places.find((place) => place.operation.operationId === operationId)!;
   const parameters = (operation.parameters ?? []).filter(({ name }) => name !== 'crmId' && isReferenceName(name)).map((parameter) => `${parameter.in}.${parameter.name}`);
@@ -356,7 +356,7 @@ function referencesIn(schema: unknown, at: string): string[] {
   ];
 }
 
-/** Every row of some CRMs in the four databases, and every event about them. */
+/** All rows of some CRMs in the four databases, and all events about them. */
 async function snapshot(crms: TestCrm[]): Promise<Record<string, string[]>> {
   const crmIds = crms.map(({ crmId }) => crmId);
   const entries = await Promise.all(databaseServices.map(async (service) => [service, await rowsOf(service, crmIds)] as const));
@@ -369,7 +369,7 @@ async function rowsOf(service: (typeof databaseServices)[number], crmIds: string
     `SELECT c.table_name AS name FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
       WHERE c.table_schema = 'public' AND c.column_name = 'crm_id' AND t.table_type = 'BASE TABLE' ORDER BY 1`,
   );
-  // When a key was last used is noted with every request.
+  // Every request updates when a key was last used.
   const rows = tables.map(
     ({ name }) => `SELECT '${name} ' || (to_jsonb(t) - 'last_used_at')::text AS row FROM "${name}" t WHERE crm_id = ANY ($1)`,
   );
@@ -379,7 +379,7 @@ async function rowsOf(service: (typeof databaseServices)[number], crmIds: string
   return found.map(({ row }) => row);
 }
 
-/** Until the events of the setup have had their effects everywhere. */
+/** Waits until the events of the setup have been processed everywhere. */
 async function waitUntilQuiet(): Promise<void> {
   let last: unknown;
   await waitUntil(
@@ -400,7 +400,7 @@ async function waitUntilQuiet(): Promise<void> {
 
 const consumingServices = ['calendar', 'customer', 'notification'] as const;
 
-/** How many events a service has not dealt with. */
+/** The number of events that a service has not processed yet. */
 async function readLag(service: (typeof consumingServices)[number]): Promise<number | undefined> {
   const response = await fetch(`${inject('stack').operations[service]}/metrics`);
   return sumSamples(await response.text(), 'scheduling_consumer_lag_events');

@@ -14,7 +14,7 @@ describe('timeslots (interface 4.1)', () => {
   const day = { from: '2031-03-03T00:00', to: '2031-03-04T00:00' };
   const timeslots = (): string => `${practice.at}/timeslots`;
   const ofResource = (resource: string): string => practice.at + path`/resource/${resource}/timeslots`;
-  it('are created together, answered as full records in the order of the request, and safe to send again', async () => {
+  it('are created together, returned in full in the order of the request, and safe to repeat', async () => {
     const address = { city: 'Berlin', zip: '10115', country: 'DE', street: 'Ufer', number: '1' };
     const [first, second] = [newTimeslot(practice, { start: '2031-03-03T10:00', address }), newTimeslot(practice, { address: 'https://video.example/1', state: 'CREATED' })];
     const created = await crm.post(timeslots(), { timeslots: [first, second] });
@@ -31,7 +31,7 @@ describe('timeslots (interface 4.1)', () => {
     expect(await crm.post(timeslots(), { timeslots: [first, newTimeslot(practice, { resourceReference: 'elsewhere@test' })] })).toMatchObject({ status: 201 });
   });
 
-  it('get a reference and a start when they have none', async () => {
+  it('get a reference and a start if they have none', async () => {
     const before = Math.floor(Date.now() / 60_000) * 60_000;
     const { reference: _reference, start: _start, ...rest } = newTimeslot(practice, { resourceReference: 'now@test', end: '2098-01-01T00:00' });
     const created = await crm.post<Timeslot[]>(timeslots(), { timeslots: [rest, rest] });
@@ -44,7 +44,7 @@ describe('timeslots (interface 4.1)', () => {
     }
   });
 
-  it('are created all or none, and each one at fault is named', async () => {
+  it('are created all or none, and each invalid one is reported', async () => {
     const resourceReference = 'all-or-none@test';
     const good = newTimeslot(practice, { resourceReference });
     const refused = await crm.post<Problem>(timeslots(), {
@@ -79,13 +79,13 @@ describe('timeslots (interface 4.1)', () => {
   it.each([
     ['1900-01-01T00:00', '1899-12-31T23:00:00Z'],
     ['9998-12-31T23:59-14:00', '9999-01-01T13:59:00Z'],
-  ])('may start at %s, the end of the years that there are, in the provider’s time zone', async (start, presented) => {
+  ])('may start at %s, the end of the supported years, in the provider’s time zone', async (start, presented) => {
     const end = start.replace('T00:00', 'T12:00').replace('-14:00', '-14:59');
     const answer = await crm.post<Timeslot[]>(timeslots(), { timeslots: [newTimeslot(practice, { start, end, raster: 1 })] });
     expect(answer).toMatchObject({ status: 201, body: [{ start: presented }] });
   });
 
-  it('need both ends of the period', async () => {
+  it('require both ends of the period', async () => {
     const refused = await crm.get<Problem>(ofResource('r'));
     expect(refused).toMatchObject({ status: 400, body: { code: 'request.invalid' } });
     expect(refused.body.errors?.map(({ parameter }) => parameter).sort()).toEqual(['from', 'to']);
@@ -105,7 +105,7 @@ describe('timeslots (interface 4.1)', () => {
     expect(seen).toEqual(slots.map(({ reference }) => reference));
   });
 
-  it('change only what is given, and stay around their appointments', async () => {
+  it('change only the given fields, and must still contain their appointments', async () => {
     const resource = `${unique('resource')}@test`;
     const slot = newTimeslot(practice, { resourceReference: resource });
     await crm.post(timeslots(), { timeslots: [slot] });

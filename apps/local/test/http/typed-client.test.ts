@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { apiDocument } from './client.ts';
 import { createCrm, createPractice, unique } from './crm.ts';
 
-/** What an integrator writes against types generated from the document: no optional parameter is given, and references are given as they are. */
+/** Code that an integrator writes against types generated from the document: without optional parameters, and with references unencoded. */
 const program = `
 import createClient from 'openapi-fetch';
 import type { paths } from './api.ts';
@@ -75,7 +75,7 @@ it('compiles without the optional parameters', async () => {
   expect(stdout).toBe('');
 });
 
-it.each(['y@t', 'a/b c@t', '100%25ü@t'])('reaches what is called %s', async (name) => {
+it.each(['y@t', 'a/b c@t', '100%25ü@t'])('finds the resource with the reference %s', async (name) => {
   const crm = await createCrm();
   const practice = await createPractice(crm);
   const reference = `${unique('r')}${name}`;

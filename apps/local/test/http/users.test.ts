@@ -38,7 +38,7 @@ describe('users (interface 4.5)', () => {
     });
   });
 
-  it('rule 2: an e-mail that belongs to another reference is derived from', async () => {
+  it('rule 2: an e-mail that belongs to another reference is replaced by a derived one', async () => {
     const first = newUser();
     await crm.post('/user', first);
     const [local, domain] = first.email.split('@');
@@ -51,7 +51,7 @@ describe('users (interface 4.5)', () => {
     expect(elsewhere).toMatchObject({ status: 201, body: { user: { email: `${local}3@${domain}` } } });
   });
 
-  it('refuse a username that is taken, also by another CRM and in another case', async () => {
+  it('reject a username that is taken, even by another CRM or in another case', async () => {
     const user = newUser();
     await crm.post('/user', user);
     const message = { status: 409, body: { code: 'user.username_taken', detail: 'User with given username already exists.' } };
@@ -64,19 +64,19 @@ describe('users (interface 4.5)', () => {
     ['de-AT', 'de'],
     ['tlh', 'de'],
     ['not a tag!', 'de'],
-  ])('take their language from the cookie SERVICE_LANG=%s when the service speaks it', async (cookie, language) => {
+  ])('take their language from the cookie SERVICE_LANG=%s if the service supports it', async (cookie, language) => {
     const user = newUser();
     await crm.post('/user', user, { headers: { cookie: `SERVICE_LANG=${encodeURIComponent(cookie)}` } });
     expect(await query('identity', 'SELECT language FROM app_user WHERE crm_id = $1 AND reference = $2', [crm.crmId, user.reference])).toEqual([{ language }]);
   });
 
-  it('are 404 when there is none', async () => {
+  it('are 404 if there is none', async () => {
     expect(await crm.get('/user/nobody%40test')).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
   });
 });
 
 describe('a person who is invited and then created (interface 4.5, rule 3)', () => {
-  it('gets the reference and a verification mail, whose page is opened without effect, confirmed once and then says so', async () => {
+  it('gets the reference and a verification mail, whose page changes nothing when opened, confirms once and then says so', async () => {
     const practice = await createPractice(crm);
     const { reference, ...person } = newUser({ firstName: 'Ada', phone: '1' });
     const invited = await crm.post(`${practice.at}/staff`, person);
@@ -122,7 +122,7 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     expect(elsewhere).toMatchObject({ status: 201, body: { user: { email: `${local}1@${domain}` } } });
   });
 
-  it('is told by an expired link who can send a new one', async () => {
+  it('learns from an expired link who can send a new one', async () => {
     const user = newUser();
     await crm.post('/user', user);
     await crm.send('POST', path`/user/${user.reference}/verification`);
@@ -140,21 +140,21 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
   it.each([
     ['en-GB', 'en'],
     ['tlh', 'de'],
-  ])('has the language %s of the invitation when the service speaks it', async (language, spoken) => {
+  ])('has the language %s of the invitation if the service supports it', async (language, spoken) => {
     const practice = await createPractice(crm);
     const { reference: _reference, ...person } = newUser();
     expect((await crm.post(`${practice.at}/staff`, { ...person, language })).status).toBe(201);
     expect(await query('identity', 'SELECT language FROM app_user WHERE email = $1', [person.email])).toEqual([{ language: spoken }]);
   });
 
-  it('is told when a link does not exist', async () => {
+  it('learns when a link does not exist', async () => {
     const response = await fetch(`${inject('stack').gateway}/verify-email?token=nothing`, { headers: { 'accept-language': 'de-CH,en' } });
     expect(response.status).toBe(404);
     expect(await response.text()).toContain('Diesen Link gibt es nicht');
   });
 });
 
-describe('a verification mail that is requested (interface 4.5)', () => {
+describe('a requested verification mail (interface 4.5)', () => {
   const request = (reference: string, options = {}) => crm.send('POST', path`/user/${reference}/verification`, undefined, options);
   const letPass = (reference: string, interval: string) =>
     query(
@@ -164,7 +164,7 @@ describe('a verification mail that is requested (interface 4.5)', () => {
       [crm.crmId, reference, interval],
     );
 
-  it('reaches the user, takes the place of an earlier one, and leads to a verified address', async () => {
+  it('reaches the user, replaces an earlier one, and leads to a verified address', async () => {
     const practice = await createPractice(crm);
     const user = newUser();
     await crm.post('/user', user);
@@ -188,7 +188,7 @@ describe('a verification mail that is requested (interface 4.5)', () => {
     expect(await readMails(user.email)).toHaveLength(2);
   });
 
-  it('comes at most once a minute and five times a day', async () => {
+  it('is sent at most once a minute and five times a day', async () => {
     const user = newUser();
     await crm.post('/user', user);
     for (let times = 0; times < 5; times += 1) {
@@ -196,7 +196,7 @@ describe('a verification mail that is requested (interface 4.5)', () => {
       const again = await request(user.reference);
       expect(again).toMatchObject({ status: 429, body: { code: 'verification.limited' } });
       expect(Number(again.headers.get('retry-after'))).toBeGreaterThan(times < 4 ? 1 : 3_600);
-      // A request that overtakes the event of the one before has the only mail of the two.
+      // A request that overtakes the event of the previous one gets the only mail of the two.
       await waitForMails(user.email, times + 1);
       await letPass(user.reference, '1 minute');
     }
@@ -210,7 +210,7 @@ describe('a verification mail that is requested (interface 4.5)', () => {
     expect(await request(second.reference)).toMatchObject({ status: 409, body: { code: 'user.email_derived' } });
   });
 
-  it('is 404 for nobody', async () => {
+  it('is 404 for an unknown user', async () => {
     expect(await request('nobody@test')).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
   });
 });
@@ -219,7 +219,7 @@ function linkOf({ text }: { text: string }): string {
   return /https?:\S+\/verify-email\?token=[\w%.~-]+/.exec(text)![0];
 }
 
-/** Whoever reads this can tell which account it is about: the person's, with this address, at this CRM. */
+/** The text must identify the account to its reader: the person's, with this address, at this CRM. */
 function expectFacts(text: string, email: string): void {
   for (const fact of ['Ada Lovelace', email, crm.crmId]) expect(text).toContain(fact);
 }

@@ -1,6 +1,6 @@
 /**
- * Whether a young system is slower than it will be: starts a stack with empty data, books with 16 clients for two minutes, and prints the bookings
- * of each second. Each booking goes to one of 200 appointments.
+ * Measures whether a new system is slower than an established one: starts a stack with empty data, books with 16 clients for two minutes, and
+ * prints the bookings per second. Each booking goes to one of 200 appointments.
  *
  *   npx node apps/local/test/measure/first-minutes.ts [seconds]
  */

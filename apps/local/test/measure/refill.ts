@@ -1,6 +1,6 @@
 /**
- * What a lost stream costs: starts a stack, puts a million sent events into calendar's outbox (and into the inbox of notification, which has
- * processed them), deletes the stream, and books every 5 s until all of them are published again. Prints how long each booking and its mail took.
+ * Measures the cost of a lost stream: starts a stack, puts a million sent events into calendar's outbox (and into the inbox of notification, which
+ * has processed them), deletes the stream, and books every 5 s until all are published again. Prints how long each booking and its mail took.
  *
  *   npx node apps/local/test/measure/refill.ts [events]
  */

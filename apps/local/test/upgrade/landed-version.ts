@@ -9,13 +9,13 @@ import { type Service, services } from '../../src/service-table.ts';
 
 const run = promisify(execFile);
 
-/** The services as they were at a commit, with the libraries and packages of that time. */
+/** The services as of a commit, with the libraries and packages of that time. */
 export interface LandedVersion extends AsyncDisposable {
-  /** The folder that has `apps` and `libs`. */
+  /** The folder that contains `apps` and `libs`. */
   root: string;
 }
 
-/** Takes the files of a commit out of git into a folder of their own and installs what its lockfile names. */
+/** Extracts the files of a commit from git into a separate folder and installs the packages in its lockfile. */
 export async function checkOutVersion(commit: string): Promise<LandedVersion> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'scheduling-upgrade-')));
   const root = join(folder, 'version');
@@ -34,7 +34,7 @@ export async function checkOutVersion(commit: string): Promise<LandedVersion> {
   }
 }
 
-/** Old services on new libraries would be neither version. */
+/** Old services with new libraries would be neither version. */
 async function requireOwnLibraries(root: string, service: Service): Promise<void> {
   const library = await realpath(createRequire(join(root, 'apps', service, 'src/main.ts')).resolve('@scheduling/runtime'));
   if (!library.startsWith(join(root, 'libs'))) throw new Error(`${service} of ${root} would run with ${library}`);

@@ -17,17 +17,17 @@ import {
 import type { StackInfo } from '../../src/stack-file.ts';
 import { choosePorts } from '../../src/start-services.ts';
 
-/** Where the code of each service comes from: a folder that has `apps` and `libs`. */
+/** The code of each service: a folder that contains `apps` and `libs`. */
 export type Versions = Record<Service, string>;
 
-/** Databases, NATS and an inbox that stay, and a process for each service that may be of any version. */
+/** Permanent databases, NATS and inbox, and a process for each service that may be of any version. */
 export interface MixedStack extends AsyncDisposable {
   info: Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey' | 'databases' | 'services'>;
-  /** Runs the migrations of one version on all databases, whatever runs on them. */
+  /** Runs the migrations of one version on all databases, whatever version is running. */
   migrate(root: string): Promise<void>;
-  /** Stops those services that are to be of another version than now, and returns when the other version is ready. */
+  /** Stops the services whose version changes, and returns when the other version is ready. */
   run(versions: Versions): Promise<void>;
-  /** What the services logged as ERROR, and the events that they put aside. */
+  /** The ERROR log lines of the services, and their dead letters. */
   complaints(): Promise<string[]>;
 }
 

@@ -10,7 +10,7 @@ import { checkOutVersion, type LandedVersion } from './landed-version.ts';
 import { type MixedStack, startMixedStack, type Versions } from './mixed-stack.ts';
 import { useServices } from './use-services.ts';
 
-/** Each test leaves its processes to the next, which replaces only what differs. So the order counts. */
+/** Each test leaves its processes to the next one, which replaces only those that differ. So the order matters. */
 let landed: LandedVersion;
 let stack: MixedStack;
 const lasting = { run: 'lasting' };
@@ -20,7 +20,7 @@ beforeAll(async () => {
   stack = await startMixedStack(landed.root);
   await playDemo(stack.info, lasting.run, () => {});
   await useServices(stack.info, 'before', lasting);
-  // While everything landed runs, as in a rollout.
+  // While everything landed is running, as in a rollout.
   await stack.migrate(repositoryRoot);
 }, 600_000);
 

@@ -7,7 +7,7 @@ import type { MixedStack } from './mixed-stack.ts';
 
 type Info = MixedStack['info'];
 
-/** What lasts while versions come and go: made by the first run, used by all that follow. */
+/** What persists across versions: created by the first run, used by all later ones. */
 export interface LastingCustomer {
   run: string;
 }
@@ -17,8 +17,8 @@ interface ListedAppointment {
 }
 
 /**
- * Uses what concerns more than one service: a setup and a booking with its mail (calls of every service, an event to notification), a new name of the
- * customer (an event to calendar), and an erasure until everybody has confirmed it (events both ways). Then the same name again for a person
+ * Exercises everything that involves several services: a setup and a booking with its mail (calls to every service, an event to notification), a new
+ * customer name (an event to calendar), and an erasure until every service has confirmed it (events both ways). Then the same name again for a person
  * from an earlier run, whose rows another version wrote.
  */
 export async function useServices(info: Info, run: string, lasting: LastingCustomer): Promise<void> {
@@ -67,7 +67,7 @@ async function listAppointments(info: Info, run: string): Promise<ListedAppointm
   return (await send(info, 'GET', `${pathOf(run)}/appointments`, undefined, [200])) as ListedAppointment[];
 }
 
-/** A service that was replaced a moment ago may not be connected to yet: the interface says when to try a 503 again. */
+/** A service that was just replaced may not be connected yet: the interface says when to retry a 503. */
 async function send(info: Info, method: string, path: string, body: unknown, expected: number[]): Promise<unknown> {
   return eventually(async () => {
     const response = await fetch(`${info.gateway}/crms/${info.crmId}${path}`, {

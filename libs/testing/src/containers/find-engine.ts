@@ -1,6 +1,6 @@
 import { getContainerRuntimeClient } from 'testcontainers';
 
-/** Whether a container engine answers; if not, why. */
+/** Whether a container engine answers; if not, the reason. */
 export async function findEngine(): Promise<{ answers: true } | { answers: false; reason: string }> {
   try {
     await getContainerRuntimeClient();

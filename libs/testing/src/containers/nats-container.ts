@@ -5,9 +5,9 @@ import type { TestNats } from '../test-nats.ts';
 const clientPort = 4222;
 const stopTimeoutMs = 5_000;
 
-/** NATS from the image that production runs. A container keeps its data while it is stopped, and a new one begins without any. */
+/** NATS from the image used in production. A stopped container keeps its data, and a new one starts without any. */
 export async function startNatsContainer(): Promise<TestNats> {
-  // Not one that the engine picks: it would pick another at the next start.
+  // Not a port picked by the engine: it would pick a different one at the next start.
   const port = await freePort();
   let container = await runContainer(port);
   return {

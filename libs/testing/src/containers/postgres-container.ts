@@ -5,12 +5,12 @@ import type { TestPostgres } from '../test-postgres.ts';
 
 const serverPort = 5432;
 
-/** Postgres from the image that production runs, with settings for many databases whose data may be lost. */
+/** Postgres from the image used in production, with settings for many databases whose data may be lost. */
 export async function startPostgresContainer(): Promise<TestPostgres> {
   const container = await new PostgreSqlContainer('postgres:18-alpine')
     .withDatabase('postgres')
     .withPassword(randomUUID())
-    // Not one that the engine picks: it does not see those that this machine has given to outgoing connections.
+    // Not a port picked by the engine: it does not see the ports that this machine uses for outgoing connections.
     .withExposedPorts({ container: serverPort, host: await freePort() })
     .withCommand(['postgres', ...['max_connections=200', 'timezone=UTC', 'fsync=off', 'full_page_writes=off', 'synchronous_commit=off'].flatMap((setting) => ['-c', setting])])
     .start();

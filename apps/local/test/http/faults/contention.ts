@@ -17,16 +17,16 @@ beforeAll(async () => {
   practice = await createPractice(crm);
 }, 400_000);
 
-// What many callers may do to each other is tested in calendar; here it goes through the gateway.
-describe(`${clients} clients at once`, { timeout: 120_000 }, () => {
-  it.each(['BOOKED', 'RESERVED'])('get the one seat of an appointment by creating %s, and no more', async (state) => {
+// The effects of concurrent callers on each other are tested in calendar; here the requests go through the gateway.
+describe(`${clients} concurrent clients`, { timeout: 120_000 }, () => {
+  it.each(['BOOKED', 'RESERVED'])('get the only seat of an appointment by creating %s, and no more', async (state) => {
     const appointmentReference = await createAppointment(practice, { capacity: 1 });
     const answers = await Promise.all(Array.from({ length: clients }, () => create(appointmentReference, newReference(), state)));
     expectOneSeat(answers);
     await expectTaken(appointmentReference, 1);
   });
 
-  it('that were waiting get the one seat by being confirmed, and no more', async () => {
+  it('get the only seat by confirming requested participations, and no more', async () => {
     const appointmentReference = await createAppointment(practice, { capacity: 1 });
     const references = Array.from({ length: clients }, newReference);
     await Promise.all(references.map((reference) => create(appointmentReference, reference, 'REQUESTED')));
@@ -34,7 +34,7 @@ describe(`${clients} clients at once`, { timeout: 120_000 }, () => {
     await expectTaken(appointmentReference, 1);
   });
 
-  it('that repeat one request make one participation', async () => {
+  it('that repeat one request create one participation', async () => {
     const appointmentReference = await createAppointment(practice, { capacity: 1 });
     const reference = newReference();
     const answers = await Promise.all(Array.from({ length: clients }, () => create(appointmentReference, reference, 'BOOKED')));
@@ -44,7 +44,7 @@ describe(`${clients} clients at once`, { timeout: 120_000 }, () => {
     await expectTaken(appointmentReference, 1);
   });
 
-  it('leave no deadlock behind', async () => {
+  it('cause no deadlock', async () => {
     const [row] = await query<{ deadlocks: string }>('calendar', 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()', [], stack.info);
     expect(Number(row!.deadlocks)).toBe(0);
   });
@@ -61,7 +61,7 @@ function confirm(reference: string): Promise<Answer<Problem>> {
   return persist(() => crm.post<Problem>(practice.at + path`/participations/${reference}`, { state: 'BOOKED' }, { query: { sendMails: false } }));
 }
 
-/** Repeats a request whose 2 s were over, as clients do: a repetition is safe, so whoever got the seat gets it again (interface 1). */
+/** Retries a request that timed out after 2 s, as clients do: repeating it is safe, so the client that got the seat gets it again (interface 1). */
 function persist(request: () => Promise<Answer<Problem>>): Promise<Answer<Problem>> {
   const answered = async (): Promise<Answer<Problem> | false> => {
     const answer = await request();
@@ -75,7 +75,7 @@ function expectOneSeat(answers: Answer<Problem>[]): void {
   expect(answers.filter((answer) => answer.status === 409 && answer.body.code === 'participation.capacity_exhausted')).toHaveLength(clients - 1);
 }
 
-/** The counter, and what is shown. */
+/** Checks both the counter and the participations shown. */
 async function expectTaken(appointmentReference: string, seats: number): Promise<void> {
   const [row] = await query<{ taken: string }>('calendar', 'SELECT taken FROM appointment WHERE crm_id = $1 AND reference = $2', [crm.crmId, appointmentReference], stack.info);
   expect(Number(row!.taken)).toBe(seats);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 const examine = () => runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'doctor');
 
-/** Looks while a process hangs, as it does when its machine is lost. */
+/** Runs the doctor while a process hangs, as if its machine were lost. */
 async function examineWithout(unit: Unit): ReturnType<typeof examine> {
   const pid = (await stack.currentInfo()).pids[unit]!;
   process.kill(pid, 'SIGSTOP');
@@ -35,10 +35,10 @@ function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line
   expect(code).toBe(1);
 }
 
-/** Tried once more: it waits 3 s for each answer, and that may be too short on a machine that stalls. */
+/** Retried once: it waits 3 s for each answer, which may be too short on a machine that stalls. */
 describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
-  it('finds nothing on a system that is well, and checks everything', async () => {
-    // The consumers are made behind the start.
+  it('finds nothing on a healthy system, and checks everything', async () => {
+    // The consumers are created after the start.
     const { code, output } = await eventually(async () => {
       const report = await examine();
       expect(report.output).toMatch(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
@@ -52,18 +52,18 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     expect(code).toBe(0);
   });
 
-  it('finds a service that does not answer', async () => {
+  it('reports a service that does not answer', async () => {
     const report = await examineWithout('notification');
     expectFault(report, /notification +FAULT +does not answer at 127/, /read the end of its log/);
     expect(report.output).toMatch(/^waiting mails +not checked +the notification service does not answer$/m);
     expect(report.output).toMatch(/^calendar +ok /m);
   });
 
-  it('finds that NATS is away', async () => {
+  it('reports that NATS is down', async () => {
     expectFault(await examineWithout('nats'), /stream +FAULT +NATS does not answer/, /events wait in the outboxes/);
   });
 
-  it('finds a dead letter', async () => {
+  it('reports a dead letter', async () => {
     await query(
       'calendar',
       `INSERT INTO dead_letter (consumer, event_id, subject, payload, request_id, error, attempts)
@@ -78,7 +78,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     }
   });
 
-  it('finds a migration that is missing, one that this version does not know, and one that it cannot work with', async () => {
+  it('reports a missing migration, one that this version does not know, and one that it cannot work with', async () => {
     const rename = (from: string, to: string) => query('customer', 'UPDATE customer_migration SET name = $2 WHERE name = $1', [from, to], stack.info);
     const [known, unknown] = ['2026-11-21-customers', '2999-01-01-of-the-future'];
     try {
@@ -97,11 +97,11 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     }
   });
 
-  it('finds a database that does not answer, while its service does', async () => {
+  it('reports a database that does not answer, while its service does', async () => {
     expectFault(await examineWithout('postgres'), /database of calendar +FAULT +does not answer/, /check whether Postgres is running/);
   });
 
-  it('finds events that nobody publishes, and an erasure that is not confirmed', async () => {
+  it('reports events that are not published, and an erasure that is not confirmed', async () => {
     // The relay must not be faster than the doctor.
     const nats = (await stack.currentInfo()).pids.nats!;
     process.kill(nats, 'SIGSTOP');
@@ -133,7 +133,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     }
   });
 
-  it('says what it was not given, and does not count it as well', async () => {
+  it('lists what was not checked for lack of an address, and does not count it as ok', async () => {
     await using smtp = await startTestSmtp();
     const { code, output } = await runAdmin({ SMTP_URL: smtp.url }, 'doctor');
     expect(output).toMatch(/^mail server +ok /m);
@@ -145,7 +145,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     expectFault(await runAdmin({ SMTP_URL: smtp.url }, 'doctor'), /mail server +FAULT +127\.0\.0\.1:\d+ cannot be used/, /mails wait for 24 hours/);
   });
 
-  it('looks at the certificates of the gateway and of mutual TLS', async () => {
+  it('checks the certificates of the gateway and of mutual TLS', async () => {
     await using resources = new AsyncDisposableStack();
     const folder = await mkdtemp(join(tmpdir(), 'doctor-test-'));
     resources.defer(() => rm(folder, { recursive: true }));
@@ -173,7 +173,7 @@ describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
     expect(distrusting.output).toMatch(/^identity +FAULT +does not answer/m);
   });
 
-  it('waits for nobody who takes connections and says nothing', async () => {
+  it('does not wait for servers that accept connections and never answer', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;

@@ -16,7 +16,7 @@ let crm: TestCrm;
 /** Providers with 100,000 and with 1,000 appointments. */
 let large: Practice;
 let small: Practice;
-/** All of the long list. */
+/** The long list. */
 let listed: { start: string; reference: string }[];
 
 beforeAll(async () => {
@@ -25,12 +25,12 @@ beforeAll(async () => {
   [large, small] = [await createPractice(crm), await createPractice(crm)];
   await fill(large, many);
   await fill(small, few);
-  // The processes take the memory that this work needs, once: how much is not the question, but whether it grows with the list.
+  // Lets the processes allocate the memory that this work needs once: the question is not how much, but whether it grows with the list.
   await readWhole(small);
   listed = (await crm.get<typeof listed>(`${large.at}/appointments`)).body;
 }, 240_000);
 
-/** Copies one appointment, every minute one, until there are `count` of them. */
+/** Copies one appointment, one per minute, until there are `count` of them. */
 async function fill(practice: Practice, count: number): Promise<void> {
   const reference = await createAppointment(practice, { start: '2031-01-01T00:00', end: '2031-01-01T00:30' });
   await query(
@@ -54,7 +54,7 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000,
     expect(starts.every((start, index) => index === 0 || starts[index - 1]! < start)).toBe(true);
   });
 
-  it('takes little more memory in the gateway and in calendar than one with a hundredth of them', async () => {
+  it('takes little more memory in the gateway and in calendar than a list of a hundredth of the length', async () => {
     const forFew = await peakMemory(() => readWhole(small));
     const forMany = await peakMemory(() => readWhole(large));
     for (const service of ['gateway', 'calendar'] as const) {
@@ -62,7 +62,7 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000,
     }
   });
 
-  it('waits for a client that stops reading, in little memory, and goes on when it reads again', async () => {
+  it('waits for a client that stops reading, using little memory, and continues when it reads again', async () => {
     const response = await open(large);
     response.pause();
     const before = await memory();
@@ -72,12 +72,12 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000,
     expect(await countOf(response)).toBe(many);
   });
 
-  it('is left alone when the client goes away after the first chunk', async () => {
+  it('is abandoned when the client disconnects after the first chunk', async () => {
     const startedAt = performance.now();
     await readWhole(large);
     const wholeMs = performance.now() - startedAt;
 
-    // A list has a connection to calendar of its own. That its queries rest is not enough: nobody reading would make them rest, too.
+    // A list has its own connection to calendar. An end of its queries alone proves nothing: without a reader they would stop, too.
     await waitUntilListsRest();
     const idle = await calendarConnections();
     const response = await open(large);
@@ -88,7 +88,7 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000,
     const leftAt = performance.now();
     await waitUntil(async () => (await calendarConnections()) <= idle, { what: 'the connection of the list to be closed', timeoutMs: 20_000 });
     const lastQueryMs = await waitUntilListsRest();
-    // All of it would have taken as long as before.
+    // Reading all of it would have taken as long as before.
     expect(lastQueryMs - leftAt).toBeLessThan(wholeMs / 3);
     expect(await readWhole(small)).toBe(few);
   });
@@ -110,7 +110,7 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000,
     expect(queryOfNext(first)).toMatchObject(filter);
   });
 
-  it('gives its first and its last page as fast', async () => {
+  it('returns its first and its last page equally fast', async () => {
     const first = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 500 } });
     const last = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 500, from: '2031-03-11T00:00' } });
     expect([first.body.length, last.body.length]).toEqual([500, 500]);
@@ -118,7 +118,7 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000,
   });
 });
 
-/** Holding the list would take about 100 MB as objects in each of the processes; the text alone is 45 MB. */
+/** Buffering the list would take about 100 MB as objects in each of the processes; the text alone is 45 MB. */
 const maxGrowthBytes = 64 * 1_048_576;
 
 type Memory = Record<'gateway' | 'calendar', number>;
@@ -133,7 +133,7 @@ async function residentBytes(pid: number): Promise<number> {
   return Number(kilobytes) * 1_024;
 }
 
-/** The most memory that each process had at any moment while the work ran. */
+/** The peak memory of each process while the work ran. */
 async function peakMemory(work: () => Promise<unknown>): Promise<Memory> {
   let running = true;
   const done = work().finally(() => {
@@ -161,7 +161,7 @@ function open({ at }: Practice): Promise<IncomingMessage> {
   });
 }
 
-/** Reads a list without keeping it and returns how many appointments it has. */
+/** Reads a list without keeping it and returns the number of its appointments. */
 async function readWhole(practice: Practice): Promise<number> {
   return countOf(await open(practice));
 }
@@ -182,7 +182,7 @@ async function countOf(response: IncomingMessage): Promise<number> {
 
 const restMs = 500;
 
-/** Returns when calendar has run no query of a list for half a second, and at which time (as of `performance.now()`) the last one was seen. */
+/** Returns when calendar has run no query of a list for half a second, with the time (as of `performance.now()`) when the last one was seen. */
 async function waitUntilListsRest(): Promise<number> {
   let lastSeen = performance.now();
   return waitUntil(

@@ -10,12 +10,12 @@ import { waitForMails } from '../inbox.ts';
 import type { TestStack } from '../start-test-stack.ts';
 import { stackForFaults } from './stack.ts';
 
-/** Tried once more: a machine that stalls for half a second is not the service's fault. */
+/** Retried once: a machine that stalls for half a second is not the service's fault. */
 const timed = { timeout: 240_000, retry: 1 };
-/** interface 7: answered within 2 seconds, and what the way to the client takes on a busy machine. */
+/** interface 7: answered within 2 seconds, plus the network time to the client on a busy machine. */
 const answerMs = 2_000 + 500;
 const healMs = 60_000;
-/** A scrape waits 1.5 s for what does not answer. */
+/** A scrape waits up to 1.5 s for a dependency that does not answer. */
 const scrapeMs = 5_000;
 const workers = 2;
 
@@ -29,23 +29,23 @@ beforeAll(async () => {
   practice = await createPractice(crm);
 }, 400_000);
 
-/** What clients were told while something was down. */
+/** The responses that clients got while something was down. */
 interface Observations {
   /** References of the participations, users and customers that were answered with 2xx. */
   participations: string[];
   users: string[];
   customers: string[];
   unavailable: number;
-  /** Requests that got no answer, because the gateway itself was gone. */
+  /** Requests without a response, because the gateway itself was down. */
   unanswered: number;
-  /** Rounds of requests that went through since the last failure. */
+  /** Rounds of requests that succeeded since the last failure. */
   streak: number;
   slowestMs: number;
-  /** Everything that is neither 2xx nor 503. */
+  /** All responses that are neither 2xx nor 503. */
   surprises: string[];
 }
 
-/** Runs clients that set up and book without a pause, and that try again what was answered with 503, while something happens. */
+/** Runs clients that set up and book continuously, and retry after a 503, while something happens. */
 async function whileClientsWork(happen: (record: Observations) => Promise<void>): Promise<Observations> {
   const record: Observations = { participations: [], users: [], customers: [], unavailable: 0, unanswered: 0, streak: 0, slowestMs: 0, surprises: [] };
   const working = new AbortController();
@@ -79,7 +79,7 @@ async function playRound(record: Observations, appointmentReference: string): Pr
   record.streak += 1;
 }
 
-/** Sends a request until it is answered with 2xx; a repetition is safe (interface 1). */
+/** Sends a request until it is answered with 2xx; repeating it is safe (interface 1). */
 async function persist(record: Observations, done: string[], reference: string, request: () => Promise<Answer>): Promise<void> {
   await waitUntil(
     async () => {
@@ -97,7 +97,7 @@ async function persist(record: Observations, done: string[], reference: string, 
   done.push(reference);
 }
 
-/** The connection was refused or cut. What the client itself found wrong with an answer is an error of the test. */
+/** The connection was refused or cut. Deviations that the client itself finds in a response are errors of the test. */
 function noAnswer(record: Observations, error: unknown): undefined {
   record.streak = 0;
   if (!(error instanceof TypeError)) record.surprises.push(String(error));
@@ -121,13 +121,13 @@ async function signal(unit: Unit, name: NodeJS.Signals): Promise<void> {
   for (const child of children) signalUnlessGone(child, name);
 }
 
-/** Undefined while it is being started again. */
+/** Undefined while it is restarting. */
 async function livePid(unit: Unit): Promise<number | undefined> {
   const pid = (await stack.currentInfo()).pids[unit];
   return pid !== null && (await processIsAlive(pid)) ? pid : undefined;
 }
 
-/** A session of Postgres may end at any moment. */
+/** A Postgres session may end at any moment. */
 function signalUnlessGone(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -136,7 +136,7 @@ function signalUnlessGone(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Postgres is a process for each connection. */
+/** Postgres runs one process per connection. */
 async function withChildren(parent: number): Promise<number[]> {
   const numbers = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const parents = await Promise.all(
@@ -145,29 +145,29 @@ async function withChildren(parent: number): Promise<number[]> {
   return [parent, ...numbers.filter((_, index) => parents[index] === parent)];
 }
 
-describe('a process that is killed', timed, () => {
-  // A call waits a moment for a service that restarts, so it may well be that no request notices.
-  it.each(['calendar', 'identity', 'customer', 'postgres'] as const)('%s: every request is answered, with 503 at worst, it heals, and nothing is lost', async (unit) => {
+describe('a killed process', timed, () => {
+  // A call waits briefly for a service that restarts, so it is possible that no request is affected.
+  it.each(['calendar', 'identity', 'customer', 'postgres'] as const)('%s: requests get 503 at worst, it recovers, and nothing is lost', async (unit) => {
     const record = await whileClientsWork(() => signal(unit, 'SIGKILL'));
     expect(record.unanswered).toBe(0);
     await expectNothingLost(record);
   });
 
-  it('gateway: connections break, it heals, and nothing is lost', async () => {
+  it('gateway: connections break, the system recovers, and nothing is lost', async () => {
     const record = await whileClientsWork(() => signal('gateway', 'SIGKILL'));
     expect(record.unanswered).toBeGreaterThan(0);
     await expectNothingLost(record);
   });
 
-  it.each(['nats', 'notification', 'inbox'] as const)('%s: no request notices', async (unit) => {
+  it.each(['nats', 'notification', 'inbox'] as const)('%s: no request is affected', async (unit) => {
     const record = await whileClientsWork(() => signal(unit, 'SIGKILL'));
     expect([record.unavailable, record.unanswered]).toEqual([0, 0]);
     await expectNothingLost(record);
   });
 });
 
-describe('a process that hangs', timed, () => {
-  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests that need it are answered with 503 within 2 s, and go through when it wakes up', async (unit) => {
+describe('a hanging process', timed, () => {
+  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests needing it get 503 within 2 s and succeed when it resumes', async (unit) => {
     const record = await whileClientsWork(async (soFar) => {
       await signal(unit, 'SIGSTOP');
       try {
@@ -180,7 +180,7 @@ describe('a process that hangs', timed, () => {
     await expectNothingLost(record);
   });
 
-  it('nats: no request notices', async () => {
+  it('nats: no request is affected', async () => {
     const record = await whileClientsWork(async (soFar) => {
       await signal('nats', 'SIGSTOP');
       try {
@@ -195,7 +195,7 @@ describe('a process that hangs', timed, () => {
   });
 });
 
-describe('whoever scrapes the metrics', timed, () => {
+describe('a scrape of the metrics', timed, () => {
   it.each(['postgres', 'nats'] as const)('is answered by every service while %s hangs', async (unit) => {
     const scrape = async (service: Service): Promise<string> => {
       const response = await fetch(`${stack.info.operations[service]}/metrics`, { signal: AbortSignal.timeout(scrapeMs) });
@@ -209,7 +209,7 @@ describe('whoever scrapes the metrics', timed, () => {
     try {
       const texts = await Promise.all(services.map(scrape));
       for (const text of texts) expect(sumSamples(text, 'process_start_time_seconds')).toBeGreaterThan(0);
-      // Not known now, which is not the same as nothing.
+      // Unknown at the moment, which is not the same as zero.
       for (const text of texts) expect(sumSamples(text, measured)).toBeUndefined();
     } finally {
       await signal(unit, 'SIGCONT');
@@ -218,9 +218,9 @@ describe('whoever scrapes the metrics', timed, () => {
   });
 });
 
-describe('a booking made while something behind it is down', timed, () => {
-  // An event that was handed to a process as it died is handed out again after the consumers' 15 s for an acknowledgement.
-  it.each(['nats', 'notification'] as const)('is mailed when %s is back after it was killed', async (unit) => {
+describe('a booking made while something it depends on is down', timed, () => {
+  // An event that was delivered to a process as it died is redelivered after the consumers' acknowledgement timeout of 15 s.
+  it.each(['nats', 'notification'] as const)('is mailed when %s is running again after it was killed', async (unit) => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own);
     await signal(unit, 'SIGKILL');
@@ -228,7 +228,7 @@ describe('a booking made while something behind it is down', timed, () => {
     expect(await waitForMails(own.customerEmail, 1, stack.info)).toHaveLength(1);
   });
 
-  it.each(['nats', 'notification', 'inbox'] as const)('is mailed when %s wakes up', async (unit) => {
+  it.each(['nats', 'notification', 'inbox'] as const)('is mailed when %s resumes', async (unit) => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own, { capacity: 2 });
     await signal(unit, 'SIGSTOP');
@@ -242,7 +242,7 @@ describe('a booking made while something behind it is down', timed, () => {
   });
 });
 
-describe('a key that is revoked', timed, () => {
+describe('a revoked key', timed, () => {
   it.each(['SIGKILL', 'SIGSTOP'] as const)('stops working within 5 s although NATS got a %s (interface 5)', async (name) => {
     const other = await createCrm({}, stack.info);
     using admin = createAdminClient(stack.info.services.identity);
@@ -260,7 +260,7 @@ describe('a key that is revoked', timed, () => {
 });
 
 describe('after all of it', () => {
-  it('a fresh setup goes through, down to the mail', async () => {
+  it('a fresh setup succeeds, including the mail', async () => {
     const other = await createCrm({}, stack.info);
     const own = await createPractice(other);
     await createParticipation(own, await createAppointment(own));

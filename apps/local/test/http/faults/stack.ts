@@ -2,7 +2,7 @@ import { startTestStack, type TestStack } from '../start-test-stack.ts';
 
 let starting: Promise<TestStack> | undefined;
 
-/** The stack that only the tests of this folder use: they stop its processes, measure them, or would see what other tests leave behind. */
+/** A stack that only the tests of this folder use: they stop its processes, measure them, or would be disturbed by data of other tests. */
 export function stackForFaults(): Promise<TestStack> {
   return (starting ??= startTestStack());
 }
