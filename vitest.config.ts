@@ -1,10 +1,7 @@
-import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-
-const workspaces = [...['libs', 'apps'].flatMap((folder) => readdirSync(new URL(folder, import.meta.url)).map((name) => `${folder}/${name}`)), 'deploy'];
 
 /** Tests whose time limits are close to what they need. They run last, one at a time. */
 const timed = ['test/stack.test.ts'];
@@ -12,27 +9,38 @@ const timed = ['test/stack.test.ts'];
 /** The longest files, which wait most of the time. Starting with them keeps the end of a run from having one worker busy and the others idle. */
 const longest = ['http/faults.test.ts', 'http/erasure.test.ts', 'calendar/test/contention.test.ts', 'local/test/end-to-end.test.ts'];
 
+/** A worker takes the next file if it belongs to the same project, and ends otherwise: the files of a project follow each other. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const rank = ({ moduleId }: TestSpecification): number => (longest.some((name) => moduleId.endsWith(name)) ? 0 : 1);
-    return sorted.sort((a, b) => rank(a) - rank(b));
+    const rank = ({ moduleId, project }: TestSpecification): string => (longest.some((name) => moduleId.endsWith(name)) ? '' : project.name);
+    return sorted.sort((a, b) => rank(a).localeCompare(rank(b)));
   }
 }
 
-/** Every workspace with tests is a project of its own name: `vitest run --project calendar`. */
-const projects = workspaces
-  .filter((workspace) => existsSync(new URL(`${workspace}/package.json`, import.meta.url)))
-  .map((workspace) => ({
-    extends: true as const,
-    root: new URL(workspace, import.meta.url).pathname,
-    test: {
-      name: basename(workspace),
-      include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-      exclude: ['test/http/**', 'test/containers/**', 'test/upgrade/**', ...(workspace === 'apps/local' ? timed : [])],
-      globalSetup: existsSync(new URL(`${workspace}/test/global-setup.ts`, import.meta.url)) ? ['test/global-setup.ts'] : [],
-    },
-  }));
+const tests = (workspace: string): string[] => [`${workspace}/src/**/*.test.ts`, `${workspace}/test/**/*.test.ts`];
+
+/** The files of a run that share their workers. */
+const all = {
+  extends: true as const,
+  test: {
+    name: 'all',
+    include: ['libs/*', 'apps/*'].flatMap(tests),
+    exclude: ['**/node_modules/**', 'apps/calendar/**', 'apps/local/test/{http,upgrade}/**', ...timed.map((file) => `apps/local/${file}`)],
+  },
+};
+
+/** Tests that share something which is expensive to set up, and the containers. */
+const withSetUp = ['apps/calendar', 'deploy'].map((workspace) => ({
+  extends: true as const,
+  root: new URL(workspace, import.meta.url).pathname,
+  test: {
+    name: basename(workspace),
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    exclude: ['test/containers/**'],
+    globalSetup: ['test/global-setup.ts'],
+  },
+}));
 
 /** The tests of the whole contract over HTTP. */
 const http = {
@@ -85,7 +93,8 @@ const containers = {
 export default defineConfig({
   test: {
     projects: [
-      ...projects,
+      all,
+      ...withSetUp,
       http,
       alone,
       ...(process.env['UPGRADE_FROM'] === undefined ? [] : [upgrade]),

@@ -1,5 +1,5 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createTestDatabase, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,8 +36,7 @@ describe('the signature of every function', () => {
 
   beforeAll(async () => {
     const logger = testLogger('booking-functions-test');
-    const url = await createTestDatabase();
-    await migrateCalendarDatabase(url, logger);
+    const url = await createMigratedDatabase('calendar', (each) => migrateCalendarDatabase(each, logger));
     database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
   });
   afterAll(() => database?.[Symbol.asyncDispose]());

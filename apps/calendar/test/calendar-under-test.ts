@@ -14,7 +14,7 @@ import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { createDatabase, type Database, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { countDeadlocks, createTestDatabase, startTestNats, testLogger } from '@scheduling/testing';
+import { countDeadlocks, createMigratedDatabase, startTestNats, testLogger } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
@@ -61,8 +61,7 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
 export async function startCalendarBeside(addresses: { identity: string; customer: string }, natsUrl: string, settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('calendar-test');
-  const url = await createTestDatabase();
-  await migrateCalendarDatabase(url, logger);
+  const url = await createMigratedDatabase('calendar', (each) => migrateCalendarDatabase(each, logger));
   const environment = {
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',

@@ -1,5 +1,5 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createTestDatabase, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, testLogger } from '@scheduling/testing';
 import { type Compilable, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selectTargets } from '../src/appointment/delete-appointments.ts';
@@ -21,8 +21,7 @@ const appointmentCount = 200_000;
 
 beforeAll(async () => {
   const logger = testLogger('calendar-test');
-  const url = await createTestDatabase();
-  await migrateCalendarDatabase(url, logger);
+  const url = await createMigratedDatabase('calendar', (each) => migrateCalendarDatabase(each, logger));
   database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
   await fill();
 }, 600_000);

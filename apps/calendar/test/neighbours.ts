@@ -1,6 +1,6 @@
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient } from '@scheduling/rpc';
-import { createTestDatabase, type ServiceProcess, startServiceProcess } from '@scheduling/testing';
+import { type ServiceProcess, startServiceProcesses } from '@scheduling/testing';
 
 /** The services that calendar calls. */
 export interface Neighbours extends AsyncDisposable {
@@ -11,14 +11,10 @@ export interface Neighbours extends AsyncDisposable {
 /** @param postgresUrl for a global setup, where inject() is not available */
 export async function startNeighbours(natsUrl: string, postgresUrl?: string): Promise<Neighbours> {
   await using starting = new AsyncDisposableStack();
-  const environment = async () => ({ DATABASE_URL: await createTestDatabase(postgresUrl), NATS_URL: natsUrl });
-  const identity = starting.use(await startServiceProcess('identity', await environment()));
-  const customer = starting.use(
-    await startServiceProcess('customer', { ...(await environment()), IDENTITY_ADDRESS: identity.address, CALENDAR_ADDRESS: '127.0.0.1:1' }),
-  );
-  await setUpProviders(identity.address);
-  const started = starting.move();
-  return { identity, customer, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  const services = starting.use(await startServiceProcesses(['identity', 'customer'], { NATS_URL: natsUrl }, postgresUrl));
+  await setUpProviders(services.identity.address);
+  starting.move();
+  return services;
 }
 
 /** Providers p1 and p2 of CRM one, p1 of CRM two, and one in each of some other zones, whose reference is the zone. */

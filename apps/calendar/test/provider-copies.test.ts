@@ -1,6 +1,6 @@
 import { Provider } from '@scheduling/contracts/identity/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createTestDatabase, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, testLogger } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
@@ -9,8 +9,8 @@ import { storeProvider } from '../src/provider/provider-copy.ts';
 
 let database: Database<CalendarSchema>;
 beforeAll(async () => {
-  const [url, logger] = [await createTestDatabase(), testLogger('provider-copies-test')];
-  await migrateCalendarDatabase(url, logger);
+  const logger = testLogger('provider-copies-test');
+  const url = await createMigratedDatabase('calendar', (each) => migrateCalendarDatabase(each, logger));
   database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
 });
 afterAll(() => database?.[Symbol.asyncDispose]());

@@ -2,7 +2,7 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createTestDatabase, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, nowhere, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
 import type { CustomerSchema } from '../src/db/schema.ts';
@@ -20,23 +20,22 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('customer');
   const nats = starting.use(await startTestNats());
-  const identityProcess = starting.use(await startServiceProcess('identity', { DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url }));
-  await setUpProviders(identityProcess.address);
+  const services = starting.use(await startServiceProcesses(['identity'], { NATS_URL: nats.url }));
+  await setUpProviders(services.identity.address);
 
-  const databaseUrl = await createTestDatabase();
-  await migrateCustomerDatabase(databaseUrl, logger);
+  const databaseUrl = await createMigratedDatabase('customer', (each) => migrateCustomerDatabase(each, logger));
   const config = readConfig({
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: databaseUrl,
     NATS_URL: nats.url,
-    IDENTITY_ADDRESS: identityProcess.address,
-    CALENDAR_ADDRESS: '127.0.0.1:1',
+    IDENTITY_ADDRESS: services.identity.address,
+    CALENDAR_ADDRESS: nowhere,
   });
   const service = starting.use(await createCustomerService(config, logger));
   const customers = starting.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${service.grpcPort}`));
-  const identity = starting.use(createClient(IdentityServiceService, 'identity', identityProcess.address));
+  const identity = starting.use(createClient(IdentityServiceService, 'identity', services.identity.address));
   const database = starting.use(createDatabase<CustomerSchema>({ url: databaseUrl, applicationName: 'test', logger }));
   const started = starting.move();
   return { customers, identity, database, [Symbol.asyncDispose]: () => started.disposeAsync() };

@@ -1,5 +1,5 @@
 import { createDatabase } from '@scheduling/postgres';
-import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, testLogger } from '@scheduling/testing';
 import { expect, it } from 'vitest';
 import type { CustomerDependencies } from '../src/customer/customer.ts';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
@@ -9,8 +9,7 @@ import { startErasureDriver } from '../src/erasure/drive-erasures.ts';
 const logger = testLogger('erasure-driver-test');
 
 it('commits nothing while no erasure is due, and republishes one that is', async () => {
-  const url = await createTestDatabase();
-  await migrateCustomerDatabase(url, logger);
+  const url = await createMigratedDatabase('customer', (each) => migrateCustomerDatabase(each, logger));
   await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });
   let connections = 0;
   let commits = 0;

@@ -1,6 +1,6 @@
 import { createDatabase } from '@scheduling/postgres';
 import { createMetrics } from '@scheduling/runtime';
-import { createTestDatabase, sumSamples, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, sumSamples, testLogger } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
@@ -10,8 +10,7 @@ import { createErasureMetrics } from '../src/erasure/erasure-metrics.ts';
 const logger = testLogger('customer');
 
 it('reports how many erasures are open and the age of the oldest', async () => {
-  const url = await createTestDatabase();
-  await migrateCustomerDatabase(url, logger);
+  const url = await createMigratedDatabase('customer', (each) => migrateCustomerDatabase(each, logger));
   await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });
   const metrics = createMetrics('customer');
   createErasureMetrics(metrics, database);

@@ -1,5 +1,5 @@
 import { createMetrics } from '@scheduling/runtime';
-import { testLogger } from '@scheduling/testing';
+import { nowhere, testLogger } from '@scheduling/testing';
 import { type App, createApp } from '../src/app.ts';
 import { createClients } from '../src/clients.ts';
 import { createKeyRing } from '../src/key-ring.ts';
@@ -26,7 +26,6 @@ export interface Document {
 
 /** The HTTP surface without a port and without any services. */
 export async function createAppUnderTest(): Promise<AppUnderTest> {
-  const nowhere = '127.0.0.1:1';
   const clients = createClients({ identityAddress: nowhere, calendarAddress: nowhere, customerAddress: nowhere }, { metrics: createMetrics('gateway') });
   const app = await createApp({
     clients,

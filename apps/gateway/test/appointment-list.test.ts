@@ -1,8 +1,8 @@
-import { createTestDatabase, eventually, type ServiceProcess, startServiceProcess } from '@scheduling/testing';
+import { eventually } from '@scheduling/testing';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type GatewayUnderTest, type GatewayWithKeys, startGateway, startGatewayWithKeys } from './gateway-under-test.ts';
+import { type GatewayWithKeys, startGatewayWithKeys } from './gateway-under-test.ts';
 
 const total = 3_000;
 /** All appointments of a series are created within the 2 s of one request. */
@@ -10,20 +10,10 @@ const perSeries = 200;
 const provider = '/crms/one/provider/p';
 
 const stack = new AsyncDisposableStack();
-let keys: GatewayWithKeys;
-let calendar: ServiceProcess;
-let gateway: GatewayUnderTest;
+let gateway: GatewayWithKeys<'calendar'>;
 
 beforeAll(async () => {
-  keys = stack.use(await startGatewayWithKeys());
-  const environment = { NATS_URL: keys.natsUrl, IDENTITY_ADDRESS: keys.identity.address };
-  const customer = stack.use(
-    await startServiceProcess('customer', { ...environment, DATABASE_URL: await createTestDatabase(), CALENDAR_ADDRESS: '127.0.0.1:1' }),
-  );
-  calendar = stack.use(
-    await startServiceProcess('calendar', { ...environment, DATABASE_URL: await createTestDatabase(), CUSTOMER_ADDRESS: customer.address }),
-  );
-  gateway = stack.use(await startGateway({ ...environment, CALENDAR_ADDRESS: calendar.address, CUSTOMER_ADDRESS: customer.address }));
+  gateway = stack.use(await startGatewayWithKeys('calendar', 'customer'));
   await post('/crms/one/user', { reference: 'u@x', email: 'u@x.example', username: 'u', lastName: 'L' });
   await post('/crms/one/account', { ownerReference: 'u@x', accountReference: 'a@x', branch: 'misc' });
   await post('/crms/one/provider', { reference: 'p', ownerReference: 'u@x', accountReference: 'a@x', name: 'N', timeZone: 'UTC' });
@@ -43,18 +33,18 @@ afterAll(() => stack.disposeAsync());
 async function post(path: string, body: unknown): Promise<void> {
   const response = await fetch(gateway.url + path, {
     method: 'POST',
-    headers: { 'x-service-client-id': keys.key, 'content-type': 'application/json' },
+    headers: { 'x-service-client-id': gateway.key, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
   expect(response.status, await response.text()).toBe(201);
 }
 
 function list(query = ''): Promise<Response> {
-  return fetch(`${gateway.url}${provider}/appointments${query}`, { headers: { 'x-service-client-id': keys.key } });
+  return fetch(`${gateway.url}${provider}/appointments${query}`, { headers: { 'x-service-client-id': gateway.key } });
 }
 
 async function openList(): Promise<IncomingMessage> {
-  const request = get(`${gateway.url}${provider}/appointments`, { agent: false, headers: { 'x-service-client-id': keys.key } });
+  const request = get(`${gateway.url}${provider}/appointments`, { agent: false, headers: { 'x-service-client-id': gateway.key } });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   return response;
 }
@@ -90,7 +80,7 @@ describe('the list of appointments', () => {
 
   it('is an empty array if nothing is found, and a problem if the provider does not exist', async () => {
     expect(await (await list('?productRef=other')).text()).toBe('[]');
-    const response = await fetch(`${gateway.url}/crms/one/provider/absent/appointments`, { headers: { 'x-service-client-id': keys.key } });
+    const response = await fetch(`${gateway.url}/crms/one/provider/absent/appointments`, { headers: { 'x-service-client-id': gateway.key } });
     expect(await response.json()).toMatchObject({ status: 404, code: 'provider.not_found' });
   });
 
@@ -105,7 +95,7 @@ describe('the list of appointments', () => {
   it('ends in a broken response if the calendar dies during it, and in 503 afterwards', async () => {
     const reader = await openList();
     reader.pause();
-    process.kill(calendar.pid, 'SIGKILL');
+    process.kill(gateway.services.calendar.pid, 'SIGKILL');
     const failure = once(reader, 'error');
     reader.resume();
     const [error] = (await failure) as [Error];

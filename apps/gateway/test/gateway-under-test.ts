@@ -1,6 +1,6 @@
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { createTestDatabase, type ServiceProcess, startServiceProcess, startTestNats, testLogger } from '@scheduling/testing';
+import { nowhere, type ServiceName, type ServiceProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
 import type { Problem } from '../src/problem.ts';
 import { readConfig } from '../src/config.ts';
 import { createGatewayService } from '../src/service.ts';
@@ -11,9 +11,6 @@ export interface GatewayUnderTest extends AsyncDisposable {
   metricsPort: number;
   url: string;
 }
-
-/** Nothing listens on this address. */
-const nowhere = '127.0.0.1:1';
 
 /** The gateway as it runs in production, on free ports. Services that are not given are unreachable. */
 export async function startGateway(settings: Record<string, string> = {}): Promise<GatewayUnderTest> {
@@ -37,32 +34,32 @@ export async function startGateway(settings: Record<string, string> = {}): Promi
   };
 }
 
-export interface GatewayWithKeys extends GatewayUnderTest {
+export interface GatewayWithKeys<Name extends ServiceName = 'identity'> extends GatewayUnderTest {
   admin: RpcClient<typeof AdminServiceService>;
-  identity: ServiceProcess;
-  natsUrl: string;
+  services: Record<Name, ServiceProcess>;
   /** An API key of the CRM `one`, which has no rate limit. */
   key: string;
   /** Sends a request with this key. */
   send(method: string, path: string, body?: unknown): Promise<{ status: number; problem: Problem }>;
 }
 
-/** A gateway in front of a real identity service, with the CRMs `one` and `two`. */
-export async function startGatewayWithKeys(): Promise<GatewayWithKeys> {
+/** A gateway in front of a real identity service and the given others, with the CRMs `one` and `two`. */
+export async function startGatewayWithKeys<Name extends ServiceName = 'identity'>(...others: Name[]): Promise<GatewayWithKeys<Name | 'identity'>> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
-  const identity = starting.use(await startServiceProcess('identity', { DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url }));
+  const services = starting.use(await startServiceProcesses(['identity', ...others], { NATS_URL: nats.url }));
+  const { identity } = services;
   const admin = starting.use(createClient(AdminServiceService, 'identity', identity.address));
   await admin.createCrm({ crmId: 'one', requestsPerMinute: 0 });
   await admin.createCrm({ crmId: 'two', requestsPerMinute: 0 });
   const { key } = await admin.createKey({ crmId: 'one' });
-  const gateway = starting.use(await startGateway({ NATS_URL: nats.url, IDENTITY_ADDRESS: identity.address }));
+  const addresses = Object.entries<ServiceProcess>(services).map(([name, { address }]) => [`${name.toUpperCase()}_ADDRESS`, address]);
+  const gateway = starting.use(await startGateway({ NATS_URL: nats.url, ...Object.fromEntries(addresses) }));
   const running = starting.move();
   return {
     ...gateway,
     admin,
-    identity,
-    natsUrl: nats.url,
+    services,
     key,
     send: async (method, path, body) => {
       const response = await fetch(gateway.url + path, {

@@ -92,7 +92,7 @@ describe('the rate limit', () => {
 it('answers 503 for a key that is not cached while identity is down, and 503 for everything that needs identity with a cached one', async () => {
   const { key: unseen } = await gateway.admin.createKey({ crmId: 'one' });
   expect((await ask(gateway.key)).status).toBe(404);
-  await gateway.identity[Symbol.asyncDispose]();
+  await gateway.services.identity[Symbol.asyncDispose]();
   for (const key of [unseen, gateway.key]) {
     const response = await ask(key);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);

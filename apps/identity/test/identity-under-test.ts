@@ -3,7 +3,7 @@ import { DomainError } from '@scheduling/errors';
 import type { EventDefinition } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { countDeadlocks, createTestDatabase, startTestNats, testLogger } from '@scheduling/testing';
+import { countDeadlocks, createMigratedDatabase, startTestNats, testLogger } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateIdentityDatabase } from '../src/db/migrate.ts';
 import type { IdentitySchema } from '../src/db/schema.ts';
@@ -25,8 +25,7 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('identity-test');
   const nats = starting.use(await startTestNats());
-  const url = await createTestDatabase();
-  await migrateIdentityDatabase(url, logger);
+  const url = await createMigratedDatabase('identity', (each) => migrateIdentityDatabase(each, logger));
   const config = readConfig({ LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', METRICS_PORT: '0', DATABASE_URL: url, NATS_URL: nats.url });
   const first = starting.use(await createIdentityService(config, logger));
   const second = starting.use(await createIdentityService(config, logger));

@@ -1,6 +1,6 @@
 import { leaseDueRows } from '@scheduling/delivery';
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createTestDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
 import type { Kysely } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -18,8 +18,7 @@ let database: Database<NotificationSchema>;
 
 beforeAll(async () => {
   smtp = stack.use(await startTestSmtp());
-  const url = await createTestDatabase();
-  await migrateNotificationDatabase(url, logger);
+  const url = await createMigratedDatabase('notification', (each) => migrateNotificationDatabase(each, logger));
   database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
 });
 beforeEach(async () => {

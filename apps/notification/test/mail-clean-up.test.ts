@@ -1,5 +1,5 @@
 import { createDatabase } from '@scheduling/postgres';
-import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -9,8 +9,7 @@ import { startMailCleanUp } from '../src/mail/start-mail-clean-up.ts';
 const logger = testLogger('notification-test');
 
 it('deletes the remains of mails finished a month ago as soon as the process starts', async () => {
-  const url = await createTestDatabase();
-  await migrateNotificationDatabase(url, logger);
+  const url = await createMigratedDatabase('notification', (each) => migrateNotificationDatabase(each, logger));
   await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger });
   const insertFinished = (count: number, ago: string) =>
     sql`

@@ -1,6 +1,6 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createMetrics } from '@scheduling/runtime';
-import { createTestDatabase, sumSamples, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, sumSamples, testLogger } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -15,8 +15,7 @@ let database: Database<NotificationSchema>;
 let count: ReturnType<typeof registerMailMetrics>;
 
 beforeAll(async () => {
-  const url = await createTestDatabase();
-  await migrateNotificationDatabase(url, logger);
+  const url = await createMigratedDatabase('notification', (each) => migrateNotificationDatabase(each, logger));
   database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
   count = registerMailMetrics(metrics, database);
 });

@@ -3,10 +3,9 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { MailServiceService } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
-import { freePort } from '@scheduling/embedded';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createTestDatabase, startServiceProcess, startTestNats, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { createMigratedDatabase, startServiceProcesses, startTestNats, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { NotificationSchema } from '../src/db/schema.ts';
@@ -34,26 +33,9 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
   const [nats, smtp] = await Promise.all([startTestNats(), startTestSmtp()]);
   starting.use(nats);
   starting.use(smtp);
-  const common = async () => ({ DATABASE_URL: await createTestDatabase(), NATS_URL: nats.url });
-  const identity = starting.use(await startServiceProcess('identity', await common()));
-  // Customer and calendar call each other: one of them has to know the other's address first.
-  const calendarPort = await freePort();
-  const calendarAddress = `127.0.0.1:${calendarPort}`;
-  const customer = starting.use(
-    await startServiceProcess('customer', { ...(await common()), IDENTITY_ADDRESS: identity.address, CALENDAR_ADDRESS: calendarAddress }),
-  );
-  starting.use(
-    await startServiceProcess('calendar', {
-      ...(await common()),
-      GRPC_PORT: String(calendarPort),
-      IDENTITY_ADDRESS: identity.address,
-      CUSTOMER_ADDRESS: customer.address,
-    }),
-  );
-
-  const databaseUrl = await createTestDatabase();
+  const { identity, customer, calendar } = starting.use(await startServiceProcesses(['identity', 'customer', 'calendar'], { NATS_URL: nats.url }));
   const logger = testLogger('notification');
-  await migrateNotificationDatabase(databaseUrl, logger);
+  const databaseUrl = await createMigratedDatabase('notification', (each) => migrateNotificationDatabase(each, logger));
   const config = readConfig({
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',
@@ -61,7 +43,7 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     DATABASE_URL: databaseUrl,
     NATS_URL: nats.url,
     IDENTITY_ADDRESS: identity.address,
-    CALENDAR_ADDRESS: calendarAddress,
+    CALENDAR_ADDRESS: calendar.address,
     CUSTOMER_ADDRESS: customer.address,
     SMTP_URL: smtp.url,
     PUBLIC_URL: 'https://booking.example',
@@ -75,8 +57,8 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     admin: starting.use(createClient(AdminServiceService, 'identity', identity.address)),
     identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address)),
     customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address)),
-    appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendarAddress)),
-    participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendarAddress)),
+    appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendar.address)),
+    participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendar.address)),
     mails: starting.use(createClient(MailServiceService, 'notification', notificationAddress)),
     deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', notificationAddress)),
   };

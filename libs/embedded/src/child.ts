@@ -71,7 +71,7 @@ export async function waitUntilReady(child: Child, check: () => Promise<boolean>
   let exit: ChildExit | undefined;
   void child.exited.then((value) => (exit = value));
   try {
-    await waitUntil(async () => exit !== undefined || (await check()), { what: `${name} to be ready`, timeoutMs, intervalMs: 25 });
+    await waitUntil(async () => exit !== undefined || (await check()), { what: `${name} to be ready`, timeoutMs, intervalMs: 100 });
   } catch (error) {
     await child.stop('SIGTERM', 1_000);
     throw new Error(`${name} did not become ready within ${timeoutMs} ms. The end of its log:\n${await lastLines(child.logFile)}`, { cause: error });

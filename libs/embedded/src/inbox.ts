@@ -47,7 +47,7 @@ export async function startInbox({ dataDir, smtpPort, webPort, onSpawn }: InboxO
     ],
     // maildev searches for configuration files in its working directory and its parents.
     cwd: mailDir,
-    environment: { PATH: process.env.PATH, HOME: mailDir },
+    environment: { PATH: process.env.PATH, HOME: mailDir, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
     logFile: join(dataDir, 'logs', 'inbox.log'),
     onSpawn,
   });

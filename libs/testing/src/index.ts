@@ -1,7 +1,7 @@
 export { type Certificate, type CertificateAuthority, createCertificateAuthority, storeCertificate } from './certificates.ts';
 export { chooseServers } from './choose-servers.ts';
 export { countDeadlocks } from './count-deadlocks.ts';
-export { createTestDatabase } from './database.ts';
+export { createMigratedDatabase, createTestDatabase } from './database.ts';
 export { describeSchema } from './describe-schema.ts';
 export { eventually } from './eventually.ts';
 export { generatedSection } from './generated-section.ts';
@@ -10,5 +10,5 @@ export { startTestPostgres } from './postgres.ts';
 export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts';
 export { startTestNats } from './nats.ts';
 export { repeatable, type RepeatableOperation, testRepeatableOperations, withKey } from './repeatable-operations.ts';
-export { type ServiceProcess, startServiceProcess } from './service-process.ts';
+export { nowhere, type ServiceName, type ServiceProcess, startServiceProcesses } from './service-process.ts';
 export { type ReceivedMail, type SmtpTrouble, startTestSmtp, type TestSmtp } from './smtp.ts';

@@ -1,10 +1,11 @@
-import { freePort, spawnChild, waitUntil } from '@scheduling/embedded';
+import { freePort, spawnChild, waitUntilReady } from '@scheduling/embedded';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { createMigratedDatabase } from './database.ts';
 
 export interface ServiceProcess extends AsyncDisposable {
   /** The address of its gRPC server, `host:port`. */
@@ -14,32 +15,57 @@ export interface ServiceProcess extends AsyncDisposable {
 
 const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 10_000;
+/** The services that others call. */
+const serviceNames = ['identity', 'calendar', 'customer'] as const;
+export type ServiceName = (typeof serviceNames)[number];
 
-/** Migrates and starts another team's service in a separate process, as in production, for tests that call it. */
-export async function startServiceProcess(name: string, environment: Record<string, string>): Promise<ServiceProcess> {
-  const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
-  const [grpcPort, metricsPort] = [await freePort(), await freePort()];
-  const processEnvironment = {
-    ...process.env,
-    LISTEN_HOST: '127.0.0.1',
-    LOG_LEVEL: 'warn',
-    GRPC_PORT: String(grpcPort),
-    METRICS_PORT: String(metricsPort),
-    ...environment,
+/** Nothing listens on this address. */
+export const nowhere = '127.0.0.1:1';
+
+/**
+ * Starts other teams' services in separate processes, as in production, each with a database of its own, for tests that call them.
+ * They call each other; services that are not among them do not respond.
+ *
+ * @param postgresUrl for a global setup, to which nothing is injected
+ */
+export async function startServiceProcesses<Name extends ServiceName>(
+  names: readonly Name[],
+  environment: Record<string, string>,
+  postgresUrl?: string,
+): Promise<Record<Name, ServiceProcess> & AsyncDisposable> {
+  await using starting = new AsyncDisposableStack();
+  const ports = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await freePort()] as const)));
+  const addresses = serviceNames.map((name) => [`${name.toUpperCase()}_ADDRESS`, name in ports ? `127.0.0.1:${ports[name]}` : nowhere]);
+  const start = async (name: Name): Promise<[Name, ServiceProcess]> => {
+    const given = { ...Object.fromEntries(addresses), GRPC_PORT: String(ports[name]), ...environment };
+    return [name, starting.use(await startServiceProcess(name, `127.0.0.1:${ports[name]}`, given, postgresUrl))];
   };
-  await promisify(execFile)(process.execPath, [main, 'migrate'], { env: processEnvironment });
+  // All of them, so that those which did start are stopped if one does not.
+  const results = await Promise.allSettled(names.map(start));
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed) throw failed.reason;
+  const services = Object.fromEntries(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  const started = starting.move();
+  return Object.assign(services as Record<Name, ServiceProcess>, { [Symbol.asyncDispose]: () => started.disposeAsync() });
+}
+
+async function startServiceProcess(name: string, address: string, given: Record<string, string>, postgresUrl?: string): Promise<ServiceProcess> {
+  const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
+  const metricsPort = await freePort();
+  const environment = { ...process.env, LISTEN_HOST: '127.0.0.1', LOG_LEVEL: 'warn', METRICS_PORT: String(metricsPort), ...given };
+  const migrate = (url: string) => promisify(execFile)(process.execPath, [main, 'migrate'], { env: { ...environment, DATABASE_URL: url } });
+  const databaseUrl = await createMigratedDatabase(name, migrate, postgresUrl);
   const logDir = await mkdtemp(join(tmpdir(), `scheduling-test-${name}-`));
   const child = await spawnChild({
     command: process.execPath,
     args: [main],
     cwd: logDir,
-    environment: processEnvironment,
-    logFile: join(logDir, 'service.log'),
+    environment: { ...environment, DATABASE_URL: databaseUrl },
+    logFile: join(logDir, `${name}.log`),
   });
-  const isReady = async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok;
-  await waitUntil(isReady, { what: `${name} to be ready`, timeoutMs: readyTimeoutMs });
+  await waitUntilReady(child, async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok, readyTimeoutMs);
   return {
-    address: `127.0.0.1:${grpcPort}`,
+    address,
     pid: child.pid,
     [Symbol.asyncDispose]: async () => {
       await child.stop('SIGTERM', stopTimeoutMs);
