@@ -9,7 +9,7 @@ const timed = ['test/stack.test.ts'];
 /** The longest files, which wait most of the time. Starting with them keeps the end of a run from having one worker busy and the others idle. */
 const longest = ['http/faults.test.ts', 'http/erasure.test.ts', 'calendar/test/contention.test.ts', 'local/test/end-to-end.test.ts'];
 
-/** A worker takes the next file if it belongs to the same project, and ends otherwise: the files of a project follow each other. */
+/** The files of a project follow each other: a worker ends when the next file belongs to another one. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -20,7 +20,7 @@ class LongestFirst extends BaseSequencer {
 
 const tests = (workspace: string): string[] => [`${workspace}/src/**/*.test.ts`, `${workspace}/test/**/*.test.ts`];
 
-/** The files of a run that share their workers. */
+/** The workspaces whose tests need no common set-up. They are one project, because a worker and what it has loaded serve only one. */
 const all = {
   extends: true as const,
   test: {
@@ -30,7 +30,7 @@ const all = {
   },
 };
 
-/** Tests that share something which is expensive to set up, and the containers. */
+/** The workspaces whose files share something that takes long to set up. */
 const withSetUp = ['apps/calendar', 'deploy'].map((workspace) => ({
   extends: true as const,
   root: new URL(workspace, import.meta.url).pathname,

@@ -2,7 +2,7 @@ import { createTestDatabase, describeSchema, testLogger } from '@scheduling/test
 import { expect, it } from 'vitest';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 
-/** After a change of the schema: npx vitest run --project calendar schema-file --update */
+/** After a change of the schema: npx vitest run apps/calendar/test/schema-file --update */
 it('src/db/schema.sql matches what the migrations create', async () => {
   const url = await createTestDatabase();
   await migrateCalendarDatabase(url, testLogger('schema-file-test'));

@@ -2,7 +2,7 @@ import { createTestDatabase, describeSchema, testLogger } from '@scheduling/test
 import { expect, it } from 'vitest';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
 
-/** After a change of the schema: npx vitest run --project customer schema-file --update */
+/** After a change of the schema: npx vitest run apps/customer/test/schema-file --update */
 it('src/db/schema.sql matches what the migrations create', async () => {
   const url = await createTestDatabase();
   await migrateCustomerDatabase(url, testLogger('schema-file-test'));

@@ -2,7 +2,7 @@ import { createTestDatabase, describeSchema, testLogger } from '@scheduling/test
 import { expect, it } from 'vitest';
 import { migrateIdentityDatabase } from '../src/db/migrate.ts';
 
-/** After a change of the schema: npx vitest run --project identity schema-file --update */
+/** After a change of the schema: npx vitest run apps/identity/test/schema-file --update */
 it('src/db/schema.sql matches what the migrations create', async () => {
   const url = await createTestDatabase();
   await migrateIdentityDatabase(url, testLogger('schema-file-test'));

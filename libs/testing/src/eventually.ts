@@ -5,5 +5,5 @@ const patienceMs = 30_000;
 
 /** Retries until the check passes, and returns its result; after 30 s fails with the check's own error. */
 export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(check, { timeout: patienceMs, interval: 20 });
+  return vi.waitFor(check, { timeout: patienceMs, interval: 50 });
 }

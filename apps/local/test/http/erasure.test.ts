@@ -196,8 +196,7 @@ describe('an erasure', () => {
     120_000,
   );
 
-  // Retried once: the gateway has 2 s to answer, and the machine may stall for longer than what is left.
-  it.each(victims)('completes although %s hangs for a while', { timeout: 120_000, retry: 1 }, async (victim) => {
+  it.each(victims)('completes although %s hangs for a while', { timeout: 120_000 }, async (victim) => {
     const practice = await createPractice(crm);
     const { word, reference: customerReference } = await createCanary(practice);
     await createParticipation(practice, await createAppointment(practice, past), { customerReference, message: word });

@@ -1,21 +1,17 @@
 import { waitUntil } from '@scheduling/embedded';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, path, type Problem } from '../client.ts';
-import { createAppointment, createCrm, createPractice, type Practice, type TestCrm, unique } from '../crm.ts';
+import { createAppointment, type Practice, type TestCrm, unique } from '../crm.ts';
 import { query } from '../databases.ts';
 import type { TestStack } from '../start-test-stack.ts';
-import { stackForFaults } from './stack.ts';
+import { practiceForFaults } from './stack.ts';
 
 const clients = 200;
 
 let stack: TestStack;
 let crm: TestCrm;
 let practice: Practice;
-beforeAll(async () => {
-  stack = await stackForFaults();
-  crm = await createCrm({}, stack.info);
-  practice = await createPractice(crm);
-}, 400_000);
+beforeAll(async () => void ({ stack, crm, practice } = await practiceForFaults()), 400_000);
 
 // The effects of concurrent callers on each other are tested in calendar; here the requests go through the gateway.
 describe(`${clients} concurrent clients`, { timeout: 120_000 }, () => {

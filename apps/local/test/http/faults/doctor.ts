@@ -35,8 +35,7 @@ function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line
   expect(code).toBe(1);
 }
 
-/** Retried once: it waits 3 s for each answer, which may be too short on a machine that stalls. */
-describe('the doctor', { timeout: 240_000, retry: 1 }, () => {
+describe('the doctor', { timeout: 240_000 }, () => {
   it('finds nothing on a healthy system, and checks everything', async () => {
     // The consumers are created after the start.
     const { code, output } = await eventually(async () => {

@@ -46,7 +46,7 @@ async function fill(practice: Practice, count: number): Promise<void> {
   await query('calendar', 'ANALYZE appointment', [], stack.info);
 }
 
-describe(`the list of a provider with ${many} appointments`, { timeout: 120_000, retry: 2 }, () => {
+describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 }, () => {
   it('is complete and in order', () => {
     expect(listed).toHaveLength(many);
     expect(new Set(listed.map(({ reference }) => reference)).size).toBe(many);

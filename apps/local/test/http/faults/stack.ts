@@ -1,3 +1,4 @@
+import { createCrm, createPractice, type Practice, type TestCrm } from '../crm.ts';
 import { startTestStack, type TestStack } from '../start-test-stack.ts';
 
 let starting: Promise<TestStack> | undefined;
@@ -5,6 +6,13 @@ let starting: Promise<TestStack> | undefined;
 /** A stack that only the tests of this folder use: they stop its processes, measure them, or would be disturbed by data of other tests. */
 export function stackForFaults(): Promise<TestStack> {
   return (starting ??= startTestStack());
+}
+
+/** A CRM of its own on this stack, with a practice. */
+export async function practiceForFaults(): Promise<{ stack: TestStack; crm: TestCrm; practice: Practice }> {
+  const stack = await stackForFaults();
+  const crm = await createCrm({}, stack.info);
+  return { stack, crm, practice: await createPractice(crm) };
 }
 
 export async function stopStackForFaults(): Promise<void> {
