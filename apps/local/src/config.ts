@@ -42,6 +42,7 @@ const inheritedNames = [
   'LANG',
   'LC_ALL',
   'NODE_COMPILE_CACHE',
+  'NODE_OPTIONS',
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
