@@ -49,7 +49,7 @@ const http = {
   test: {
     name: 'http',
     include: ['test/http/**/*.test.ts'],
-    globalSetup: [new URL('apps/local/test/http/global-setup.ts', import.meta.url).pathname],
+    globalSetup: ['test/http/global-setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },
@@ -82,7 +82,7 @@ const containers = {
   test: {
     name: 'containers',
     include: ['test/containers/**/*.test.ts'],
-    globalSetup: [new URL('deploy/test/containers/global-setup.ts', import.meta.url).pathname],
+    globalSetup: ['test/containers/global-setup.ts'],
     maxWorkers: 1,
     sequence: { groupOrder: 2 },
     testTimeout: 600_000,

@@ -36,7 +36,7 @@ describe('the signature of every function', () => {
 
   beforeAll(async () => {
     const logger = testLogger('booking-functions-test');
-    const url = await createMigratedDatabase('calendar', (each) => migrateCalendarDatabase(each, logger));
+    const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
     database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
   });
   afterAll(() => database?.[Symbol.asyncDispose]());

@@ -61,7 +61,7 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
 export async function startCalendarBeside(addresses: { identity: string; customer: string }, natsUrl: string, settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('calendar-test');
-  const url = await createMigratedDatabase('calendar', (each) => migrateCalendarDatabase(each, logger));
+  const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
   const environment = {
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',

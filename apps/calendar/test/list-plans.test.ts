@@ -21,7 +21,7 @@ const appointmentCount = 200_000;
 
 beforeAll(async () => {
   const logger = testLogger('calendar-test');
-  const url = await createMigratedDatabase('calendar', (each) => migrateCalendarDatabase(each, logger));
+  const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
   database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
   await fill();
 }, 600_000);

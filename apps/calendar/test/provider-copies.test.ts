@@ -10,7 +10,7 @@ import { storeProvider } from '../src/provider/provider-copy.ts';
 let database: Database<CalendarSchema>;
 beforeAll(async () => {
   const logger = testLogger('provider-copies-test');
-  const url = await createMigratedDatabase('calendar', (each) => migrateCalendarDatabase(each, logger));
+  const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
   database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
 });
 afterAll(() => database?.[Symbol.asyncDispose]());

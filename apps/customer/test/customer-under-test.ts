@@ -2,7 +2,7 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, nowhere, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
 import type { CustomerSchema } from '../src/db/schema.ts';
@@ -23,15 +23,14 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
   const services = starting.use(await startServiceProcesses(['identity'], { NATS_URL: nats.url }));
   await setUpProviders(services.identity.address);
 
-  const databaseUrl = await createMigratedDatabase('customer', (each) => migrateCustomerDatabase(each, logger));
+  const databaseUrl = await createMigratedDatabase('customer', migrateCustomerDatabase);
   const config = readConfig({
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: databaseUrl,
     NATS_URL: nats.url,
-    IDENTITY_ADDRESS: services.identity.address,
-    CALENDAR_ADDRESS: nowhere,
+    ...services.addresses,
   });
   const service = starting.use(await createCustomerService(config, logger));
   const customers = starting.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${service.grpcPort}`));

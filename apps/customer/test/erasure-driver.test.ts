@@ -9,7 +9,7 @@ import { startErasureDriver } from '../src/erasure/drive-erasures.ts';
 const logger = testLogger('erasure-driver-test');
 
 it('commits nothing while no erasure is due, and republishes one that is', async () => {
-  const url = await createMigratedDatabase('customer', (each) => migrateCustomerDatabase(each, logger));
+  const url = await createMigratedDatabase('customer', migrateCustomerDatabase);
   await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });
   let connections = 0;
   let commits = 0;

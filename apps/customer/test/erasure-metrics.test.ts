@@ -10,7 +10,7 @@ import { createErasureMetrics } from '../src/erasure/erasure-metrics.ts';
 const logger = testLogger('customer');
 
 it('reports how many erasures are open and the age of the oldest', async () => {
-  const url = await createMigratedDatabase('customer', (each) => migrateCustomerDatabase(each, logger));
+  const url = await createMigratedDatabase('customer', migrateCustomerDatabase);
   await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });
   const metrics = createMetrics('customer');
   createErasureMetrics(metrics, database);

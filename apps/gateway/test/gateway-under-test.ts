@@ -53,8 +53,7 @@ export async function startGatewayWithKeys<Name extends ServiceName = 'identity'
   await admin.createCrm({ crmId: 'one', requestsPerMinute: 0 });
   await admin.createCrm({ crmId: 'two', requestsPerMinute: 0 });
   const { key } = await admin.createKey({ crmId: 'one' });
-  const addresses = Object.entries<ServiceProcess>(services).map(([name, { address }]) => [`${name.toUpperCase()}_ADDRESS`, address]);
-  const gateway = starting.use(await startGateway({ NATS_URL: nats.url, ...Object.fromEntries(addresses) }));
+  const gateway = starting.use(await startGateway({ NATS_URL: nats.url, ...services.addresses }));
   const running = starting.move();
   return {
     ...gateway,

@@ -25,7 +25,7 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('identity-test');
   const nats = starting.use(await startTestNats());
-  const url = await createMigratedDatabase('identity', (each) => migrateIdentityDatabase(each, logger));
+  const url = await createMigratedDatabase('identity', migrateIdentityDatabase);
   const config = readConfig({ LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', METRICS_PORT: '0', DATABASE_URL: url, NATS_URL: nats.url });
   const first = starting.use(await createIdentityService(config, logger));
   const second = starting.use(await createIdentityService(config, logger));

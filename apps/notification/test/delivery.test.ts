@@ -18,7 +18,7 @@ let database: Database<NotificationSchema>;
 
 beforeAll(async () => {
   smtp = stack.use(await startTestSmtp());
-  const url = await createMigratedDatabase('notification', (each) => migrateNotificationDatabase(each, logger));
+  const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
   database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
 });
 beforeEach(async () => {

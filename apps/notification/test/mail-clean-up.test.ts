@@ -9,7 +9,7 @@ import { startMailCleanUp } from '../src/mail/start-mail-clean-up.ts';
 const logger = testLogger('notification-test');
 
 it('deletes the remains of mails finished a month ago as soon as the process starts', async () => {
-  const url = await createMigratedDatabase('notification', (each) => migrateNotificationDatabase(each, logger));
+  const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
   await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger });
   const insertFinished = (count: number, ago: string) =>
     sql`

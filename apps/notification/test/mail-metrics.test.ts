@@ -15,7 +15,7 @@ let database: Database<NotificationSchema>;
 let count: ReturnType<typeof registerMailMetrics>;
 
 beforeAll(async () => {
-  const url = await createMigratedDatabase('notification', (each) => migrateNotificationDatabase(each, logger));
+  const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
   database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
   count = registerMailMetrics(metrics, database);
 });

@@ -33,18 +33,16 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
   const [nats, smtp] = await Promise.all([startTestNats(), startTestSmtp()]);
   starting.use(nats);
   starting.use(smtp);
-  const { identity, customer, calendar } = starting.use(await startServiceProcesses(['identity', 'customer', 'calendar'], { NATS_URL: nats.url }));
+  const { identity, customer, calendar, addresses } = starting.use(await startServiceProcesses(['identity', 'customer', 'calendar'], { NATS_URL: nats.url }));
   const logger = testLogger('notification');
-  const databaseUrl = await createMigratedDatabase('notification', (each) => migrateNotificationDatabase(each, logger));
+  const databaseUrl = await createMigratedDatabase('notification', migrateNotificationDatabase);
   const config = readConfig({
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: databaseUrl,
     NATS_URL: nats.url,
-    IDENTITY_ADDRESS: identity.address,
-    CALENDAR_ADDRESS: calendar.address,
-    CUSTOMER_ADDRESS: customer.address,
+    ...addresses,
     SMTP_URL: smtp.url,
     PUBLIC_URL: 'https://booking.example',
   });

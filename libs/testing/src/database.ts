@@ -1,6 +1,8 @@
+import type { Logger } from '@scheduling/runtime';
 import { randomUUID } from 'node:crypto';
 import { Client, escapeIdentifier } from 'pg';
 import { inject } from 'vitest';
+import { testLogger } from './logger.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -24,7 +26,7 @@ export async function createTestDatabase(postgresUrl = inject('postgresUrl')): P
  * @param migrate brings the database of this address up to date, and closes its connections
  * @param postgresUrl for a global setup, to which nothing is injected
  */
-export async function createMigratedDatabase(service: string, migrate: (url: string) => Promise<unknown>, postgresUrl = inject('postgresUrl')): Promise<string> {
+export async function createMigratedDatabase(service: string, migrate: (url: string, logger: Logger) => Promise<unknown>, postgresUrl = inject('postgresUrl')): Promise<string> {
   const template = `template_${service}`;
   await onServer(postgresUrl, async (client) => {
     // Held until the connection ends: the other test files wait for the one that migrates.
@@ -32,7 +34,7 @@ export async function createMigratedDatabase(service: string, migrate: (url: str
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [template]);
     if (rowCount !== 0) return;
     const url = await createTestDatabase(postgresUrl);
-    await migrate(url);
+    await migrate(url, testLogger(service));
     await client.query(`ALTER DATABASE ${escapeIdentifier(new URL(url).pathname.slice(1))} RENAME TO ${escapeIdentifier(template)}`);
   });
   return createDatabase(postgresUrl, template);

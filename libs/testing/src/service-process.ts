@@ -13,14 +13,20 @@ export interface ServiceProcess extends AsyncDisposable {
   pid: number;
 }
 
-const readyTimeoutMs = 60_000;
-const stopTimeoutMs = 10_000;
 /** The services that others call. */
 const serviceNames = ['identity', 'calendar', 'customer'] as const;
 export type ServiceName = (typeof serviceNames)[number];
 
+export type ServiceProcesses<Name extends ServiceName> = Record<Name, ServiceProcess> & {
+  /** `IDENTITY_ADDRESS` and so on, for a process that calls them. Services that were not started do not respond. */
+  addresses: Record<string, string>;
+} & AsyncDisposable;
+
 /** Nothing listens on this address. */
 export const nowhere = '127.0.0.1:1';
+
+const readyTimeoutMs = 60_000;
+const stopTimeoutMs = 10_000;
 
 /**
  * Starts other teams' services in separate processes, as in production, each with a database of its own, for tests that call them.
@@ -32,13 +38,14 @@ export async function startServiceProcesses<Name extends ServiceName>(
   names: readonly Name[],
   environment: Record<string, string>,
   postgresUrl?: string,
-): Promise<Record<Name, ServiceProcess> & AsyncDisposable> {
+): Promise<ServiceProcesses<Name>> {
   await using starting = new AsyncDisposableStack();
   const ports = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await freePort()] as const)));
-  const addresses = serviceNames.map((name) => [`${name.toUpperCase()}_ADDRESS`, name in ports ? `127.0.0.1:${ports[name]}` : nowhere]);
+  const addressOf = (name: ServiceName): string => (name in ports ? `127.0.0.1:${ports[name]}` : nowhere);
+  const addresses = Object.fromEntries(serviceNames.map((name) => [`${name.toUpperCase()}_ADDRESS`, addressOf(name)]));
   const start = async (name: Name): Promise<[Name, ServiceProcess]> => {
-    const given = { ...Object.fromEntries(addresses), GRPC_PORT: String(ports[name]), ...environment };
-    return [name, starting.use(await startServiceProcess(name, `127.0.0.1:${ports[name]}`, given, postgresUrl))];
+    const given = { ...addresses, GRPC_PORT: String(ports[name]), ...environment };
+    return [name, starting.use(await startServiceProcess(name, addressOf(name), given, postgresUrl))];
   };
   // All of them, so that those which did start are stopped if one does not.
   const results = await Promise.allSettled(names.map(start));
@@ -46,7 +53,7 @@ export async function startServiceProcesses<Name extends ServiceName>(
   if (failed) throw failed.reason;
   const services = Object.fromEntries(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
   const started = starting.move();
-  return Object.assign(services as Record<Name, ServiceProcess>, { [Symbol.asyncDispose]: () => started.disposeAsync() });
+  return { ...(services as Record<Name, ServiceProcess>), addresses, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
 async function startServiceProcess(name: string, address: string, given: Record<string, string>, postgresUrl?: string): Promise<ServiceProcess> {

@@ -59,8 +59,7 @@ function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: st
 }
 
 async function refuseToOrphan(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after: Window): Promise<void> {
-  const before: Window = { startsAt: timeslot.startsAt, endsAt: timeslot.endsAt, raster: timeslot.raster };
   const appointments = await findLiveAppointments(tx, timeslot);
-  const orphaned = appointments.filter(({ startsAt, endsAt }) => isOrphaned({ startsAt, endsAt }, before, after));
+  const orphaned = appointments.filter((appointment) => isOrphaned(appointment, timeslot, after));
   if (orphaned.length > 0) throw timeslotHasAppointments(orphaned.map((appointment) => appointment.reference));
 }

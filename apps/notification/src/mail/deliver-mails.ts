@@ -66,7 +66,6 @@ async function attempt(
   } catch (error) {
     const { message } = progress;
     const failure: Failure = { error, connected: message !== undefined, handedOver: message?.readableEnded === true, stopped: stopping.aborted };
-    const history = { attempts: mail.attempts, uncertain: mail.uncertain, createdAt: mail.createdAt };
-    return decideAfterFailure(failure, history, new Date(), timings);
+    return decideAfterFailure(failure, mail, new Date(), timings);
   }
 }
