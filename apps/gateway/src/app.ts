@@ -9,6 +9,7 @@ import { passOnIdempotencyKeys } from './idempotency-key.ts';
 import { addJsonParser } from './json-body.ts';
 import type { KeyRing } from './key-ring.ts';
 import { serveDocumentation } from './openapi.ts';
+import { handleConnectionsInTurn } from './pipelining.ts';
 import { sendProblem } from './problem.ts';
 import { createRateLimiter } from './rate-limit.ts';
 import { answerClientError, refuseUnknownExpectations } from './raw-problem.ts';
@@ -52,6 +53,7 @@ const maxParamLength = 255 * 12;
 /** The whole HTTP surface as a plugin tree, without listening on a port: tests inject requests. */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
   const app = createInstance(dependencies.logger);
+  handleConnectionsInTurn(app);
   addRequestHooks(app, dependencies.recordRequest);
   addJsonParser(app);
   const collected = collectRoutes(app);
@@ -83,6 +85,7 @@ function createInstance(logger: FastifyBaseLogger): FastifyInstance {
     // Requests that arrive on open connections during shutdown are still answered.
     return503OnClosing: false,
     genReqId: requestIdOf,
+    rewriteUrl: ({ url = '/' }) => toOriginForm(url),
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
   });
@@ -91,6 +94,12 @@ function createInstance(logger: FastifyBaseLogger): FastifyInstance {
   app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
   refuseUnknownExpectations(app.server);
   return app;
+}
+
+/** A request to a proxy names the whole URL (RFC 9112 3.2.2); routes and links use the part after the authority. */
+function toOriginForm(url: string): string {
+  const rest = url.replace(/^https?:\/\/[^/?#]*/i, '');
+  return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 function crmRoutes(dependencies: AppDependencies) {

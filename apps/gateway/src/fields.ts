@@ -141,13 +141,20 @@ export function clearing(value: string | null | undefined): string | undefined {
   return value === null ? '' : value;
 }
 
-/** String formats: which values pass, and the error for those that do not. Every format accepts the empty string; required fields reject it by length. */
+/** The longest value that is checked against a format, in UTF-16 code units; no field may be longer. */
+export const maxFormattedLength = 2 * maxMessageLength;
+
+/**
+ * String formats: which values pass, and the error for those that do not. Every format accepts the empty string; required fields reject it by
+ * length. Ajv checks a format even if `maxLength` has already failed, so a longer value than {@link maxFormattedLength} is rejected unseen, and
+ * each check takes time in proportion to the length.
+ */
 export const formats = {
   line: { passes: isLine, detail: 'must not contain control characters' },
   text: { passes: isText, detail: 'must not contain control characters other than tabs and line breaks' },
   email: { passes: (value) => value === '' || isEmailAddress(value), detail: 'must be an e-mail address' },
   reference: {
-    passes: (value) => value === '' || (isLine(value) && /^[^@]*[^@\s][^@]*@[^@]*[^@\s][^@]*$/u.test(value)),
+    passes: (value) => value === '' || (isLine(value) && isUserReference(value)),
     detail: 'must have the format uniqueId@platformName',
   },
   // interface 2.1
@@ -160,6 +167,12 @@ export const formats = {
 } satisfies Record<string, { passes: (value: string) => boolean; detail: string }>;
 
 export type FieldFormat = keyof typeof formats;
+
+/** Exactly one `@`, with text on both sides (interface 1, References). */
+function isUserReference(value: string): boolean {
+  const parts = value.split('@', 3);
+  return parts.length === 2 && parts.every((part) => part.trim() !== '');
+}
 
 function isLine(value: string): boolean {
   return value.isWellFormed() && !/[\p{Cc}\u2028\u2029]/u.test(value);

@@ -1,9 +1,16 @@
-import swagger from '@fastify/swagger';
+import swagger, { type StaticDocumentSpec } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance } from 'fastify';
+import { fastify, type FastifyInstance } from 'fastify';
+import { readdir } from 'node:fs/promises';
 import { completeDocument, showAlternatives } from './api-document.ts';
+import { RequestError } from './problem.ts';
+import { type RenderedFile, renderFiles, sendFile } from './rendered-files.ts';
+import { collectRoutes } from './route-table.ts';
 
-/** Serves the API document at `/openapi.json`, generated from the same schemas that validate, and a page to read and try it at `/docs`. */
+/**
+ * Serves the API document at `/openapi.json`, generated from the same schemas that validate, and a page to read and try it at `/docs`. Neither
+ * needs a key, so everything is rendered once, when the gateway starts.
+ */
 export async function serveDocumentation(app: FastifyInstance, publicUrl: string): Promise<void> {
   await app.register(swagger, {
     openapi: describeApi(publicUrl),
@@ -13,8 +20,34 @@ export async function serveDocumentation(app: FastifyInstance, publicUrl: string
       return completeDocument(document.openapiObject);
     },
   });
-  await app.register(documentationPage);
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  let files = new Map<string, RenderedFile>();
+  app.addHook('onReady', async () => {
+    files = await renderDocumentation(app.swagger() as Document);
+  });
+  const schema = { hide: true };
+  for (const url of ['/openapi.json', '/docs', '/docs/*']) {
+    app.get(url, { schema }, async (request, reply) => {
+      const file = files.get(request.url.split('?', 1)[0]!);
+      if (file === undefined) throw new RequestError('route.not_found');
+      return sendFile(request, reply, file);
+    });
+  }
+}
+
+type Document = StaticDocumentSpec['document'];
+
+async function renderDocumentation(document: Document): Promise<Map<string, RenderedFile>> {
+  const renderer = fastify();
+  const routes = collectRoutes(renderer);
+  await renderer.register(swagger, { mode: 'static', specification: { document } });
+  await renderer.register(documentationPage);
+  renderer.get('/openapi.json', () => document);
+  await renderer.ready();
+  const pages = routes.map(({ url }) => url).filter((url) => !url.endsWith('*'));
+  const assets = await readdir(new URL('static/', import.meta.resolve('@fastify/swagger-ui')));
+  const files = await renderFiles(renderer, new Set([...pages, ...assets.map((name) => `/docs/static/${name}`)]));
+  await renderer.close();
+  return files;
 }
 
 /** Swagger UI, restricted to resources from this gateway. */

@@ -1,15 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { type BodySchema, escapePointer, fieldsOf } from './body-schema.ts';
 import { type Fault, RequestError } from './problem.ts';
-import { escapePointer } from './validation.ts';
-
-/** The parts of a schema that define which fields exist. */
-interface Schema {
-  properties?: Record<string, Schema>;
-  items?: Schema;
-  if?: { required: string[] };
-  then?: Schema;
-  else?: Schema;
-}
 
 /** A body of 1 MiB can hold a hundred thousand unknown fields. */
 const maxFaults = 1_000;
@@ -20,7 +11,7 @@ export function offerStrictHandling(scope: FastifyInstance): void {
     const { prefer } = request.headers;
     if (prefer === undefined || !prefersStrictHandling(prefer)) return done();
     void reply.header('preference-applied', 'handling=strict');
-    const { querystring, body } = (request.routeOptions.schema ?? {}) as { querystring?: Schema; body?: Schema };
+    const { querystring, body } = (request.routeOptions.schema ?? {}) as { querystring?: BodySchema; body?: BodySchema };
     const faults: Fault[] = [
       ...unknownParameters(request.query as object, querystring).map((parameter) => ({ parameter, detail: 'is not a known parameter' })),
       ...unknownFields(request.body, body ?? { properties: {} }, '').map((pointer) => ({ pointer, detail: 'is not a known field' })),
@@ -36,27 +27,19 @@ export function prefersStrictHandling(header: string | string[]): boolean {
   return preferences.find((preference) => preference.split('=', 1)[0] === 'handling') === 'handling=strict';
 }
 
-function unknownParameters(query: object, schema: Schema = {}): string[] {
+function unknownParameters(query: object, schema: BodySchema = {}): string[] {
   return Object.keys(query).filter((name) => !Object.hasOwn(schema.properties ?? {}, name));
 }
 
 /** JSON pointers to the fields that the schema does not know. The contents of such a field are not checked. */
-function unknownFields(value: unknown, schema: Schema, pointer: string): string[] {
+function unknownFields(value: unknown, schema: BodySchema, pointer: string): string[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return schema.items === undefined ? [] : value.flatMap((each, index) => unknownFields(each, schema.items!, `${pointer}/${index}`));
-  const properties = propertiesOf(value as Record<string, unknown>, schema);
+  const fields = fieldsOf(value, schema);
   // This object may have any fields.
-  if (properties === undefined) return [];
+  if (fields === undefined) return [];
   return Object.entries(value).flatMap(([name, each]) => {
     const path = `${pointer}/${escapePointer(name)}`;
-    return Object.hasOwn(properties, name) ? unknownFields(each, properties[name]!, path) : [path];
+    return Object.hasOwn(fields, name) ? unknownFields(each, fields[name]!, path) : [path];
   });
-}
-
-/** For a body of one of two kinds: the fields of its kind, and the field that distinguishes them, because null in it means that it is absent. */
-function propertiesOf(value: Record<string, unknown>, schema: Schema): Record<string, Schema> | undefined {
-  if (schema.if === undefined) return schema.properties;
-  const [field = ''] = schema.if.required;
-  const kind = (value[field] ?? null) === null ? schema.else : schema.then;
-  return { [field]: {}, ...kind?.properties };
 }

@@ -1,7 +1,8 @@
 import { Ajv } from 'ajv';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { TSchema } from 'typebox';
-import { type FieldFormat, formats } from './fields.ts';
+import { type BodySchema, escapePointer, fieldsOf } from './body-schema.ts';
+import { type FieldFormat, formats, maxFormattedLength } from './fields.ts';
 import { type Fault, invalidRequest, RequestError } from './problem.ts';
 
 /** The maximum number of elements of any list in a request. */
@@ -15,7 +16,9 @@ const addressAjv = createAjv(true);
 function createAjv(coerceTypes: boolean): Ajv {
   const ajv = new Ajv({ allErrors: true, coerceTypes, useDefaults: true, strict: true, allowUnionTypes: true, verbose: false });
   ajv.addKeyword('documentedEnum');
-  for (const [name, { passes }] of Object.entries(formats)) ajv.addFormat(name, { type: 'string', validate: passes });
+  for (const [name, { passes }] of Object.entries(formats)) {
+    ajv.addFormat(name, { type: 'string', validate: (value: string) => value.length <= maxFormattedLength && passes(value) });
+  }
   return ajv;
 }
 
@@ -23,19 +26,23 @@ function createAjv(coerceTypes: boolean): Ajv {
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validate = (httpPart === 'body' ? bodyAjv : addressAjv).compile(schema);
   return (data: unknown) => {
-    const oversized = findOversizedLists(data);
+    const oversized = findOversizedLists(data, schema);
     if (oversized.length > 0) return { error: oversized };
     return validate(data) ? { value: data } : { error: validate.errors as FastifySchemaValidationError[] };
   };
 };
 
 /** A list that is too long is rejected before its elements are checked: a body of 1 MiB must not produce a hundred thousand errors. */
-function findOversizedLists(data: unknown): FastifySchemaValidationError[] {
-  if (typeof data !== 'object' || data === null) return [];
-  return Object.entries(data).flatMap(([name, value]) =>
-    Array.isArray(value) && value.length > maxListLength
-      ? [{ keyword: 'maxItems', instancePath: `/${escapePointer(name)}`, schemaPath: '', params: { limit: maxListLength } }]
-      : [],
+function findOversizedLists(value: unknown, schema: BodySchema, pointer = ''): FastifySchemaValidationError[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) {
+    const { items, maxItems = Number.POSITIVE_INFINITY } = schema;
+    if (value.length > maxItems) return [{ keyword: 'maxItems', instancePath: pointer, schemaPath: '', params: { limit: maxItems } }];
+    return items === undefined ? [] : value.flatMap((each, index) => findOversizedLists(each, items, `${pointer}/${index}`));
+  }
+  const fields = fieldsOf(value, schema) ?? {};
+  return Object.entries(value).flatMap(([name, each]) =>
+    Object.hasOwn(fields, name) ? findOversizedLists(each, fields[name]!, `${pointer}/${escapePointer(name)}`) : [],
   );
 }
 
@@ -98,11 +105,6 @@ const typeNames: Record<string, string[]> = {
   array: ['an array'],
   null: ['null'],
 };
-
-/** RFC 6901 section 3. */
-export function escapePointer(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
 
 function unescapePointer(pointer: string): string {
   return pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');

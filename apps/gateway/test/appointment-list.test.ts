@@ -78,6 +78,14 @@ describe('the list of appointments', () => {
     expect(paged).toEqual(all);
   });
 
+  it('has a next page at the public address, also for a request that names the whole URL', async () => {
+    const options = { host: '127.0.0.1', port: gateway.port, path: `http://proxied.test:8080${provider}/appointments?limit=1`, headers: { 'x-service-client-id': gateway.key } };
+    const [response] = (await once(get(options), 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(200);
+    expect(response.headers.link).toMatch(/^<https:\/\/scheduling\.test\/crms\/one\/provider\/p\/appointments\?limit=1&cursor=[^>]+>; rel="next"$/);
+    response.resume();
+  });
+
   it('is an empty array if nothing is found, and a problem if the provider does not exist', async () => {
     expect(await (await list('?productRef=other')).text()).toBe('[]');
     const response = await fetch(`${gateway.url}/crms/one/provider/absent/appointments`, { headers: { 'x-service-client-id': gateway.key } });

@@ -40,11 +40,12 @@ describe('a request', () => {
     { name: 'timeslots', path: '/crms/one/provider/p/timeslots', body: { timeslots: Array.from({ length: 501 }, () => 0) } },
     { name: 'participations', path: '/crms/one/provider/p/appointments', body: { ...single, participations: Array.from({ length: 501 }, () => 0) } },
     { name: 'timeslots', path: '/crms/one/provider/p/timeslots', body: { timeslots: Array.from({ length: 400_000 }, () => 0) } },
-  ])('with too many $name is rejected for that alone', async ({ name, path, body }) => {
+    { name: 'series_data/weekdays', max: 7, path: '/crms/one/provider/p/appointments', body: { series_data: { weekdays: Array.from({ length: 200_000 }, () => 0) } } },
+  ])('with too many $name is rejected for that alone', async ({ name, max = 500, path, body }) => {
     const { status, problem } = await gateway.send('POST', path, body);
     expect({ status, errors: problem.errors }).toEqual({
       status: 400,
-      errors: [{ pointer: `/${name}`, detail: 'must not have more than 500 elements' }],
+      errors: [{ pointer: `/${name}`, detail: `must not have more than ${max} elements` }],
     });
   });
 
@@ -58,7 +59,8 @@ describe('a request', () => {
       ownerReference: 'nobody@x',
       accountReference: 'unheard-of@x',
       branch: 'misc',
-      future: { field: 1 },
+      future: { field: 1, list: Array.from({ length: 501 }, () => 0) },
+      more: Array.from({ length: 501 }, () => 0),
     });
     expect(problem.code).toBe('account.owner_not_found');
   });

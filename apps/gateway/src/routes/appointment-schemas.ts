@@ -96,6 +96,7 @@ export const newSeries = Type.Object(
           Type.Unsafe<string[] | null>({
             type: ['array', 'null'],
             items: { type: 'string', enum: ['1', '2', '3', '4', '5', '6', '7'] },
+            maxItems: 7,
             description: '`1` is Monday. Required if the series spans more than one day.',
           }),
         ),

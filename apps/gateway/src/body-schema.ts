@@ -1,0 +1,25 @@
+/** The parts of a schema that define which fields and lists a request can have. */
+export interface BodySchema {
+  properties?: Record<string, BodySchema>;
+  items?: BodySchema;
+  maxItems?: number;
+  if?: { required: string[] };
+  then?: BodySchema;
+  else?: BodySchema;
+}
+
+/**
+ * The fields that this object can have; undefined if it may have any. For a body of one of two kinds: the fields of its kind, and the field that
+ * distinguishes them, because null in it means that it is absent.
+ */
+export function fieldsOf(value: object, schema: BodySchema): Record<string, BodySchema> | undefined {
+  if (schema.if === undefined) return schema.properties;
+  const [field = ''] = schema.if.required;
+  const kind = ((value as Record<string, unknown>)[field] ?? null) === null ? schema.else : schema.then;
+  return { [field]: {}, ...kind?.properties };
+}
+
+/** RFC 6901 section 3. */
+export function escapePointer(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
