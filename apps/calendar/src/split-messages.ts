@@ -1,7 +1,7 @@
 import type { AppointmentRecord } from './appointment/appointment.ts';
 
-/** Well below the 4 MiB limit of a gRPC message, even if every character takes three bytes. */
-const maxCharacters = 1_000_000;
+/** A reader converts a message of this length in a few milliseconds; the limit of a gRPC message is 4 MiB. */
+const maxCharacters = 250_000;
 /** The size of an appointment or participation without its texts. */
 const frameCharacters = 300;
 

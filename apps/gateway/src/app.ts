@@ -2,6 +2,7 @@ import cookie from '@fastify/cookie';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Logger } from '@scheduling/runtime';
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { createAdmission } from './admission.ts';
 import { requireKey } from './authentication.ts';
 import { createBrowserPages } from './browser-pages.ts';
 import type { Clients } from './clients.ts';
@@ -55,13 +56,14 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const app = createInstance(dependencies.logger);
   handleConnectionsInTurn(app);
   addRequestHooks(app, dependencies.recordRequest);
-  addJsonParser(app);
+  const admission = createAdmission();
+  addJsonParser(app, admission);
   const collected = collectRoutes(app);
   await serveDocumentation(app, dependencies.publicUrl);
   await app.register(cookie);
   await app.register(probeRoutes(dependencies.isDraining));
   await app.register(emailVerificationRoutes(dependencies.clients));
-  await app.register(crmRoutes(dependencies), { prefix: '/crms/:crmId' });
+  await app.register(crmRoutes(dependencies, admission), { prefix: '/crms/:crmId' });
   const routes = [...collected];
   refuseOtherMethods(app, routes);
   refuseUnknownRoutes(app, createBrowserPages(dependencies.publicUrl));
@@ -102,10 +104,11 @@ function toOriginForm(url: string): string {
   return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-function crmRoutes(dependencies: AppDependencies) {
+function crmRoutes(dependencies: AppDependencies, admission: ReturnType<typeof createAdmission>) {
   const { clients } = dependencies;
   return async (scope: FastifyInstance): Promise<void> => {
     requireKey(scope, dependencies.keyRing, createRateLimiter());
+    admission.guard(scope);
     offerStrictHandling(scope);
     passOnIdempotencyKeys(scope);
     scope.addHook('onRequest', async (_request, reply) => {
@@ -118,7 +121,7 @@ function crmRoutes(dependencies: AppDependencies) {
       providerRoutes(clients),
       staffRoutes(clients),
       timeslotRoutes(clients, dependencies.publicUrl),
-      appointmentRoutes(clients, dependencies.publicUrl),
+      appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients),
       customerRoutes(clients),
     ]) {

@@ -1,8 +1,9 @@
-/** The parts of a schema that define which fields and lists a request can have. */
+/** The parts of a schema that define which fields a request can have, and how long they may be. */
 export interface BodySchema {
   properties?: Record<string, BodySchema>;
   items?: BodySchema;
   maxItems?: number;
+  maxLength?: number;
   if?: { required: string[] };
   then?: BodySchema;
   else?: BodySchema;

@@ -19,6 +19,8 @@ import {
 /** Length of a reference, name or other single-line text. */
 const maxLineLength = 255;
 export const maxMessageLength = 1_024;
+/** The longest text of all. */
+export const maxLongTextLength = 10_000;
 
 interface Options {
   description?: string;
@@ -142,7 +144,7 @@ export function clearing(value: string | null | undefined): string | undefined {
 }
 
 /** The longest value that is checked against a format, in UTF-16 code units; no field may be longer. */
-export const maxFormattedLength = 2 * maxMessageLength;
+export const maxFormattedLength = 2 * maxLongTextLength;
 
 /**
  * String formats: which values pass, and the error for those that do not. Every format accepts the empty string; required fields reject it by

@@ -13,6 +13,7 @@ export const requestErrors = {
   'request.address_too_long': { status: 414, text: 'The URL of the request is too long.' },
   'request.unsupported_media_type': { status: 415, text: 'The body must be JSON, with Content-Type: application/json.' },
   'request.expectation_failed': { status: 417, text: 'The only supported expectation is 100-continue.' },
+  'rate.concurrent': { status: 429, text: 'Too many requests of this CRM are in progress.' },
   'rate.limited': { status: 429, text: 'The key has used up its requests per minute.' },
   'request.headers_too_large': { status: 431, text: 'The headers of the request are too large.' },
   internal: { status: 500, text: 'Something went wrong on our side.' },

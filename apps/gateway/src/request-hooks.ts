@@ -15,11 +15,18 @@ export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
   return typeof given === 'string' && /^[\x21-\x7e]{1,128}$/.test(given) ? given : newRequestId();
 }
 
+const arrivals = new WeakMap<FastifyRequest, number>();
+
+/** From now on the request takes time: its body has arrived. */
+export function noteArrival(request: FastifyRequest): void {
+  arrivals.set(request, Date.now());
+}
+
 /** What happens around every request, whatever its route. */
 export function addRequestHooks(app: FastifyInstance, record: RecordRequest): void {
   const spans = new WeakMap<FastifyRequest, ActiveSpan>();
   const proceed = (request: FastifyRequest, done: () => void): void => {
-    runWithContext({ requestId: request.id, deadlineMs: Date.now() + requestBudgetMs }, () => spans.get(request)?.run(done));
+    runWithContext({ requestId: request.id, deadlineMs: (arrivals.get(request) ?? Date.now()) + requestBudgetMs }, () => spans.get(request)?.run(done));
   };
 
   app.addHook('onRequest', (request, reply, done) => {

@@ -26,24 +26,28 @@ function createAjv(coerceTypes: boolean): Ajv {
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validate = (httpPart === 'body' ? bodyAjv : addressAjv).compile(schema);
   return (data: unknown) => {
-    const oversized = findOversizedLists(data, schema);
+    const oversized = findOversized(data, schema);
     if (oversized.length > 0) return { error: oversized };
     return validate(data) ? { value: data } : { error: validate.errors as FastifySchemaValidationError[] };
   };
 };
 
-/** A list that is too long is rejected before its elements are checked: a body of 1 MiB must not produce a hundred thousand errors. */
-function findOversizedLists(value: unknown, schema: BodySchema, pointer = ''): FastifySchemaValidationError[] {
+/**
+ * Lists and texts that are much too long are rejected before anything else is checked: a body of 1 MiB must neither produce a hundred thousand errors
+ * nor have its characters counted.
+ */
+function findOversized(value: unknown, schema: BodySchema, pointer = ''): FastifySchemaValidationError[] {
+  const tooLong = (keyword: string, limit: number): FastifySchemaValidationError[] => [{ keyword, instancePath: pointer, schemaPath: '', params: { limit } }];
+  // A character has at most two code units.
+  if (typeof value === 'string') return schema.maxLength !== undefined && value.length > 2 * schema.maxLength ? tooLong('maxLength', schema.maxLength) : [];
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) {
     const { items, maxItems = Number.POSITIVE_INFINITY } = schema;
-    if (value.length > maxItems) return [{ keyword: 'maxItems', instancePath: pointer, schemaPath: '', params: { limit: maxItems } }];
-    return items === undefined ? [] : value.flatMap((each, index) => findOversizedLists(each, items, `${pointer}/${index}`));
+    if (value.length > maxItems) return tooLong('maxItems', maxItems);
+    return items === undefined ? [] : value.flatMap((each, index) => findOversized(each, items, `${pointer}/${index}`));
   }
   const fields = fieldsOf(value, schema) ?? {};
-  return Object.entries(value).flatMap(([name, each]) =>
-    Object.hasOwn(fields, name) ? findOversizedLists(each, fields[name]!, `${pointer}/${escapePointer(name)}`) : [],
-  );
+  return Object.entries(value).flatMap(([name, each]) => (Object.hasOwn(fields, name) ? findOversized(each, fields[name]!, `${pointer}/${escapePointer(name)}`) : []));
 }
 
 /** Turns the findings of a schema into one error. If a field has several faults, the first is reported. */

@@ -1,4 +1,5 @@
 import type { EventDefinition } from '@scheduling/events';
+import { withRows } from '@scheduling/postgres';
 import { currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
 import type { Insertable, Transaction } from 'kysely';
 import type { MessagingSchema, OutboxTable } from './schema.ts';
@@ -12,10 +13,8 @@ export async function appendEvent<Schema extends MessagingSchema, Data>(
   if (facts.length === 0) return;
   // Kysely's types do not know that a schema with more tables includes these.
   const messaging = tx as unknown as Transaction<MessagingSchema>;
-  await messaging
-    .insertInto('outbox')
-    .values(facts.map((data) => outboxRow(definition, data)))
-    .execute();
+  const rows = facts.map((data) => outboxRow(definition, data));
+  await withRows(messaging.insertInto('outbox'), rows).execute();
 }
 
 /** The outbox row of an event for a SQL function that writes the change and its event at once: the columns of the table, with the payload in base64. */

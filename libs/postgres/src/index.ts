@@ -10,3 +10,4 @@ export { migrateDatabase } from './migrate.ts';
 export type { MigrationSet, SchemaMigration } from './migration-set.ts';
 export { sqlFile } from './sql-file.ts';
 export { startGrowthAnalysis } from './start-growth-analysis.ts';
+export { withRows } from './with-rows.ts';

@@ -3,6 +3,7 @@ import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
+import { withRows } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
@@ -62,7 +63,7 @@ async function cancelWithParticipations(
       version: participation.version,
       text: message,
     }));
-    await tx.insertInto('participationMessage').values(texts).execute();
+    await withRows(tx.insertInto('participationMessage'), texts).execute();
   }
   const facts = cancelled.map((participation) => ({
     crmId,

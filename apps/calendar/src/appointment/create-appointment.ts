@@ -3,7 +3,7 @@ import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { isUniqueViolation, transactOnce } from '@scheduling/postgres';
+import { isUniqueViolation, transactOnce, withRows } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
@@ -162,6 +162,7 @@ async function insertEmbedded(
 ): Promise<void> {
   if (participations.length === 0) return;
   const ids = participations.map(() => randomUUIDv7()).toSorted();
+  const reservedUntil = await endOfReservation(tx);
   const rows = participations.map((participation, index) => ({
     crmId,
     id: ids[index]!,
@@ -174,10 +175,9 @@ async function insertEmbedded(
     note: participation.note ?? null,
     state: participation.state,
     exempt: true,
-    reservedUntil:
-      participation.state === 'RESERVED' ? sql<Date>`scheduling_now() + make_interval(secs => ${reservationSeconds})` : null,
+    reservedUntil: participation.state === 'RESERVED' ? reservedUntil : null,
   }));
-  await tx.insertInto('participation').values(rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1))).execute();
+  await withRows(tx.insertInto('participation'), rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1))).execute();
   const facts = rows.map((row) => ({
     crmId,
     participationId: row.id,
@@ -188,6 +188,11 @@ async function insertEmbedded(
     notify: false,
   }));
   await appendEvent(tx, events.participationChanged, ...facts);
+}
+
+async function endOfReservation(tx: Transaction<CalendarSchema>): Promise<Date> {
+  const { rows } = await sql<{ end: Date }>`SELECT scheduling_now() + make_interval(secs => ${reservationSeconds}) AS end`.execute(tx);
+  return rows[0]!.end;
 }
 
 async function findAppointment(

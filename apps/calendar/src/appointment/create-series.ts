@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { transactOnce } from '@scheduling/postgres';
+import { transactOnce, withRows } from '@scheduling/postgres';
 import type { Insertable, Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
@@ -52,7 +52,7 @@ export async function createSeries(
   const rows = slots.map((slot) => toRow(request, provider.id, seriesId, slot));
   return transactOnce(database, request.crmId, {
     work: async (tx) => {
-      await tx.insertInto('appointment').values(rows).execute();
+      await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
       const created = await findSeries(tx, provider, seriesId, archiveAfterDays);
       return { seriesId, appointments: created.map((row) => ({ row, participations: [] })) };
     },

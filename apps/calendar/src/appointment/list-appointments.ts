@@ -39,10 +39,13 @@ export interface AppointmentsFilter {
   includeArchived: boolean;
 }
 
-const batchSize = 100;
+/** The most appointments in a part. */
+const maxAppointments = 100;
+/** The most participations in a part, unless a single appointment has more. */
+const maxParticipations = 500;
 
 /**
- * A provider's appointments by start and id, active and cancelled, in parts of a few dozen, each read once the previous one has been consumed:
+ * A provider's appointments by start and id, active and cancelled, in parts of bounded size, each read once the previous one has been consumed:
  * memory and work are bounded by the reader. Each part has its own snapshot. Rejects with `appointment.invalid` or `provider.not_found`.
  */
 export async function* listAppointments(
@@ -55,12 +58,15 @@ export async function* listAppointments(
   const db = dependencies.database.kysely;
   let after = start;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
+  let batchSize = maxAppointments;
   while (!signal.aborted) {
     const size = Math.min(batchSize, left);
     const found = await selectAppointmentsPart(db, filter, after, size + 1).execute();
-    const rows = found.slice(0, size);
+    const rows = takePart(found.slice(0, size));
+    // The next ones probably have about as many participations.
+    batchSize = Math.min(maxAppointments, 2 * rows.length);
     left -= rows.length;
-    const more = found.length > size;
+    const more = found.length > rows.length;
     const last = rows.at(-1);
     if (last !== undefined) after = { startsAt: last.startsAt, id: last.id };
     yield {
@@ -71,9 +77,22 @@ export async function* listAppointments(
   }
 }
 
-/** One batch, by start and id, after a position. */
+/** As many of the rows as fit into one part, at least one. */
+function takePart<Row extends { participationCount: number }>(rows: Row[]): Row[] {
+  let participations = 0;
+  const end = rows.findIndex(({ participationCount }, index) => (participations += participationCount) > maxParticipations && index > 0);
+  return end === -1 ? rows : rows.slice(0, end);
+}
+
+/** One batch, by start and id, after a position. Participations are counted up to what a part can hold. */
 export function selectAppointmentsPart(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, limit: number) {
   let query = selectAppointments(db, filter.archiveAfterDays)
+    .select(
+      sql<number>`(SELECT count(*) FROM (
+        SELECT FROM participation
+         WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
+         LIMIT ${maxParticipations + 1}) AS counted)`.as('participationCount'),
+    )
     .where('crmId', '=', filter.crmId)
     .where('providerId', '=', filter.providerId)
     .orderBy('startsAt')

@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { transactOnce } from '@scheduling/postgres';
+import { transactOnce, withRows } from '@scheduling/postgres';
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
@@ -101,9 +101,8 @@ function readTimeslot(errors: FieldErrors, pointer: string, timeslot: NewTimeslo
 
 /** Inserted in the order of the references, so that two requests with the same ones cannot deadlock. False: none was new. */
 async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<boolean> {
-  const { numInsertedOrUpdatedRows = 0n } = await tx
-    .insertInto('timeslot')
-    .values(rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1)))
+  const sorted = rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1));
+  const { numInsertedOrUpdatedRows = 0n } = await withRows(tx.insertInto('timeslot'), sorted, { json: ['address'] })
     .onConflict((conflict) => conflict.constraint('timeslot_reference_key').doNothing())
     .executeTakeFirstOrThrow();
   return numInsertedOrUpdatedRows > 0n;

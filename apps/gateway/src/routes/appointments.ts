@@ -1,6 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1';
+import type { FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
+import { type Admission, fullShare, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
 import { linkToNextPage } from '../paging.ts';
 import { apiInfoValue } from '../schemas.ts';
@@ -11,9 +13,9 @@ import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSch
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
 
 /** interface 4.2. */
-export function appointmentRoutes({ appointments }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
+export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema }, async (request, reply) => {
+    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: { weigh: weightOfList } }, async (request, reply) => {
       const { params, query } = request;
       const list: ListAppointmentsRequest = {
         crmId: params.crmId,
@@ -27,7 +29,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string):
         cursor: query.cursor,
       };
       if (list.limit === undefined) {
-        const stream = await appointmentStream(appointments, list, reply);
+        const stream = await appointmentStream(appointments, list, { request, reply, admission });
         stream.once('error', (error) => {
           if (!reply.raw.closed) request.log.warn({ err: error }, 'a list response was aborted');
         });
@@ -38,7 +40,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string):
       return page;
     });
 
-    app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema }, async (request, reply) => {
+    app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
       const { params, body } = request;
       const provider = { crmId: params.crmId, providerReference: params.providerRef };
       if (isSeries(body)) {
@@ -66,4 +68,15 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string):
       return reply.code(204).send(null);
     });
   };
+}
+
+/** A series has up to 1,000 appointments; nobody knows how many before it is expanded. */
+function weightOfCreation({ body }: FastifyRequest): number {
+  const { participations } = body as { participations?: unknown[] | null };
+  return isSeries(body as Parameters<typeof isSeries>[0]) ? fullShare : weightOfMany(participations?.length ?? 0);
+}
+
+/** A complete list takes a turn for each part of it instead. */
+function weightOfList({ query }: FastifyRequest): number {
+  return weightOfMany((query as { limit?: number }).limit ?? 0);
 }

@@ -3,7 +3,7 @@ import type { Provider } from '@scheduling/contracts/identity/v1';
 import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { givenFields, line, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { givenFields, line, maxLongTextLength, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
@@ -63,7 +63,6 @@ const provider = Type.Object(
 );
 
 /** A legal notice may be several pages long. */
-const maxImpressumLength = 10_000;
 
 const createProviderSchema = {
   operationId: 'createProvider',
@@ -81,7 +80,7 @@ const createProviderSchema = {
       email: Type.Optional(optionalEmail({ description: 'Contact e-mail address.' })),
       mobile: Type.Optional(optionalLine()),
       phone: Type.Optional(optionalLine()),
-      impressum: Type.Optional(optionalText({ maxLength: maxImpressumLength, description: 'Legal notice.' })),
+      impressum: Type.Optional(optionalText({ maxLength: maxLongTextLength, description: 'Legal notice.' })),
       // Identity checks it, because an unknown one gets a 404 (interface 7, as for accounts).
       branch: Type.Optional(optionalLine({ description: 'Line of business.', documentedEnum: [...branches, null] })),
       subbranch: Type.Optional(optionalLine({ description: 'Free-form label.' })),

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
+import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { fullShare, weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { capacityRange, dateTime, givenFields, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
@@ -15,7 +17,7 @@ import { providerParams } from './path-parameters.ts';
 /** interface 4.1. */
 export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/provider/:providerRef/timeslots', { schema: createTimeslotsSchema }, async (request, reply) => {
+    app.post('/provider/:providerRef/timeslots', { schema: createTimeslotsSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
       const { crmId, providerRef } = request.params;
       const { timeslots: stored, created } = await timeslots.createTimeslots({
         crmId,
@@ -25,7 +27,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): Fasti
       return reply.code(created ? 201 : 200).send(stored.map(presentTimeslot));
     });
 
-    app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema }, async (request, reply) => {
+    app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema, config: { weigh: () => fullShare } }, async (request, reply) => {
       const { params, query } = request;
       const { timeslots: found, nextCursor } = await timeslots.listTimeslots({
         crmId: params.crmId,
@@ -55,6 +57,10 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): Fasti
       return reply.code(204).send(null);
     });
   };
+}
+
+function weightOfCreation({ body }: FastifyRequest): number {
+  return weightOfMany((body as { timeslots: unknown[] }).timeslots.length);
 }
 
 function toNewTimeslot(body: Static<typeof newTimeslot>): NewTimeslot {

@@ -1,0 +1,159 @@
+/**
+ * The noisy-neighbour table: one tenant (or a stranger) at its limit, another one measured. For each kind of noise it prints how long bookings of
+ * the other tenant take, compared with those in the quiet before, and the memory of the gateway and calendar. Exits with 1 if a row is out of bounds.
+ *
+ *   npm run attack [name of a noise …]
+ */
+import { randomUUID } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { createAppointment, createCrm, createPractice, type Practice, type TestCrm } from '../http/crm.ts';
+import { query } from '../http/databases.ts';
+import { startTestStack } from '../http/start-test-stack.ts';
+import { bigAppointment, noises, type Statuses, type Target } from './noises.ts';
+
+const quietMs = 8_000;
+const noisyMs = 12_000;
+/** How long a noise lasts before the measurement. */
+const warmUpMs = 2_000;
+const requestsPerSecond = 25;
+
+const chosen = process.argv.slice(2);
+await using stack = await startTestStack({ LOG_LEVEL: 'error', ...(process.env['NODE_OPTIONS'] && { NODE_OPTIONS: process.env['NODE_OPTIONS'] }) });
+const [noisy, neighbour] = [await tenant(), await tenant()];
+await fill(noisy);
+await book(500);
+
+console.log('| noise | quiet p50 / p99 | noisy p50 / p99 | failures | gateway | calendar | answers to the noise |');
+console.log('|---|---|---|---|---|---|---|');
+const quietAll: number[] = [];
+for (const { name } of noises.filter((each) => chosen.length === 0 || chosen.some((part) => each.name.includes(part)))) {
+  const quiet = await book((quietMs / 1_000) * requestsPerSecond);
+  quietAll.push(...quiet.times);
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.resolve('./noise-process.ts')), name, JSON.stringify(noisy.target)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const output = text(child.stdout);
+  await delay(warmUpMs);
+  const memory = watchMemory();
+  const loud = await book((noisyMs / 1_000) * requestsPerSecond);
+  const { gateway, calendar } = await memory();
+  child.kill('SIGTERM');
+  const statuses = JSON.parse((await output) || '{}') as Statuses;
+  const cells = [name, latencies(quiet.times), latencies(loud.times), `${loud.failures} of ${loud.times.length + loud.failures}`, `${gateway} MiB`, `${calendar} MiB`, describe(statuses)];
+  console.log(`| ${cells.join(' | ')} |`);
+  await settle();
+}
+console.log(`quiet in all: ${latencies(quietAll)}`);
+
+interface Tenant {
+  crm: TestCrm;
+  practice: Practice;
+  target: Target;
+}
+
+async function tenant(): Promise<Tenant> {
+  const crm = await createCrm({ requestsPerMinute: 6_000 }, stack.info);
+  const practice = await createPractice(crm);
+  const appointment = await createAppointment(practice, { capacity: 1_000_000 });
+  const { gateway: url } = stack.info;
+  return { crm, practice, target: { url, crmId: crm.crmId, key: crm.key, provider: practice.at, resource: practice.resource, customer: practice.customer, appointment } };
+}
+
+/** What the lists of the noisy tenant show. */
+async function fill({ crm, practice, target }: Tenant): Promise<void> {
+  for (let number = 0; number < 100; number += 1) await crm.post(`${practice.at}/appointments`, undefined, { rawBody: bigAppointment(`big-${target.resource}`) });
+  const resource = `pairs-${target.resource}`;
+  const slot = { resourceReference: resource, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };
+  const timeslots = Array.from({ length: 40 }, () => ({ ...slot, start: '2031-01-01T00:00', end: '2031-12-31T00:00' }));
+  await crm.post(`${practice.at}/timeslots`, { timeslots });
+  const reference = await createAppointment(practice, { resourceReference: resource, description: 'x'.repeat(1_000), notes: 'x'.repeat(1_000), start: '2031-02-01T00:00', end: '2031-02-01T00:30' });
+  await query(
+    'calendar',
+    `INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, description, notes, starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
+     SELECT crm_id, provider_id, reference || number, resource_reference, product_reference, description, notes,
+            starts_at + number * interval '1 hour', ends_at + number * interval '1 hour', capacity, taken, accept_bookings, content_digest
+       FROM appointment, generate_series(1, 199) AS number
+      WHERE crm_id = $1 AND reference = $2`,
+    [crm.crmId, reference],
+    stack.info,
+  );
+}
+
+interface Measured {
+  times: number[];
+  failures: number;
+}
+
+/** Books for the neighbour at an even rate, whether the previous ones have been answered or not. */
+async function book(count: number): Promise<Measured> {
+  const { target } = neighbour;
+  const measured: Measured = { times: [], failures: 0 };
+  const all: Promise<void>[] = [];
+  const startedMs = performance.now();
+  for (let number = 0; number < count; number += 1) {
+    await delay(Math.max(0, startedMs + (number * 1_000) / requestsPerSecond - performance.now()));
+    all.push(bookOne(target, measured));
+  }
+  await Promise.all(all);
+  return measured;
+}
+
+async function bookOne({ url, crmId, key, provider, appointment, customer }: Target, measured: Measured): Promise<void> {
+  const sentMs = performance.now();
+  try {
+    const response = await fetch(`${url}/crms/${crmId}${provider}/participations?sendMails=false`, {
+      method: 'POST',
+      headers: { 'x-service-client-id': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ reference: randomUUID(), appointmentReference: appointment, customerReference: customer, state: 'BOOKED' }),
+      signal: AbortSignal.timeout(30_000),
+    });
+    await response.arrayBuffer();
+    if (response.status !== 201) throw new Error(String(response.status));
+    measured.times.push(performance.now() - sentMs);
+  } catch {
+    measured.failures += 1;
+  }
+}
+
+function latencies(times: number[]): string {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (share: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN).toFixed(1);
+  return `${at(0.5)} / ${at(0.99)} ms`;
+}
+
+function describe(statuses: Statuses): string {
+  return Object.entries(statuses).map(([status, count]) => `${count} × ${status}`).join(', ');
+}
+
+/** The most memory that the processes hold until the returned function is called, in MiB. */
+function watchMemory(): () => Promise<{ gateway: number; calendar: number }> {
+  const peaks = { gateway: 0, calendar: 0 };
+  let watching = true;
+  const watched = (async () => {
+    while (watching) {
+      const { pids } = await stack.currentInfo();
+      for (const service of ['gateway', 'calendar'] as const) {
+        const status = await readFile(`/proc/${pids[service]}/status`, 'utf8').catch(() => '');
+        peaks[service] = Math.max(peaks[service], Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024));
+      }
+      await delay(250);
+    }
+  })();
+  return async () => {
+    watching = false;
+    await watched;
+    return peaks;
+  };
+}
+
+/** Until the gateway answers as in the quiet again. */
+async function settle(): Promise<void> {
+  for (let calm = 0; calm < 10; ) {
+    const startedMs = performance.now();
+    await bookOne(neighbour.target, { times: [], failures: 0 });
+    calm = performance.now() - startedMs < 50 ? calm + 1 : 0;
+    await delay(100);
+  }
+}

@@ -1,0 +1,142 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+
+/** What a noise needs to know about the system and the tenant that makes it. */
+export interface Target {
+  /** The gateway, without a trailing slash. */
+  url: string;
+  crmId: string;
+  key: string;
+  /** `/provider/<reference>` */
+  provider: string;
+  resource: string;
+  customer: string;
+  /** An appointment with a million seats. */
+  appointment: string;
+}
+
+/** How the responses to a noise are distributed over the statuses; 0 counts connections that the gateway closed without one. */
+export type Statuses = Record<number, number>;
+
+interface Noise {
+  name: string;
+  /** What one client of it does again and again, as fast as the gateway lets it. */
+  clients: number;
+  act: (target: Target, send: Send) => Promise<number>;
+}
+
+type Send = (method: string, path: string, body?: string | Buffer, headers?: Record<string, string>) => Promise<number>;
+
+const text = 'x'.repeat(1_000);
+
+/** A tenant, or a stranger, that uses all the gateway gives. */
+export const noises: Noise[] = [
+  {
+    name: 'bookings',
+    clients: 32,
+    act: ({ provider, appointment, customer }, send) =>
+      send('POST', `${provider}/participations`, JSON.stringify({ reference: randomUUID(), appointmentReference: appointment, customerReference: customer, state: 'BOOKED' })),
+  },
+  {
+    name: 'series of 1,000 appointments',
+    clients: 20,
+    act: ({ provider, resource }, send) =>
+      send('POST', `${provider}/appointments`, JSON.stringify({ series_data: { from: '2031-05-05T00:00', to: '2031-05-05T16:40', raster: 1 }, resourceReference: resource, productReference: 'p' })),
+  },
+  {
+    name: 'appointments with 500 participations',
+    clients: 20,
+    act: ({ provider, resource }, send) => send('POST', `${provider}/appointments`, bigAppointment(resource)),
+  },
+  { name: 'complete lists of 100 such appointments', clients: 10, act: ({ provider, resource }, send) => send('GET', `${provider}/appointments?resourceRef=${encodeURIComponent(`big-${resource}`)}`) },
+  {
+    name: 'lists of 40 timeslots that share 200 appointments',
+    clients: 5,
+    act: ({ provider, resource }, send) => send('GET', `${provider}/resource/${encodeURIComponent(`pairs-${resource}`)}/timeslots?from=2031-01-01T00:00&to=2032-01-01T00:00&limit=40`),
+  },
+  { name: 'unknown keys', clients: 50, act: (_target, send) => send('GET', '/user/x', undefined, { 'x-service-client-id': randomBytes(24).toString('base64url') }) },
+  { name: 'slow sockets', clients: 2_000, act: (target) => sendSlowly(target) },
+  { name: 'bodies one byte short of 1 MB', clients: 500, act: (target) => sendAllButOneByte(target) },
+  { name: 'pipelines of 300 requests, closed at once', clients: 20, act: (target) => sendPipeline(target) },
+  { name: 'long texts', clients: 20, act: (_target, send) => send('POST', '/user', JSON.stringify({ reference: `${'a'.repeat(300_000)}@${'a'.repeat(300_000)}@`, language: 'a-'.repeat(200_000) })) },
+  { name: 'compressed bodies', clients: 20, act: (_target, send) => send('POST', '/user', bomb, { 'content-encoding': 'gzip' }) },
+];
+
+const bomb = gzipSync(Buffer.alloc(200_000_000));
+
+export function bigAppointment(resource: string): string {
+  const participations = Array.from({ length: 500 }, () => ({ reference: randomUUID(), name: 'N', email: 'n@x.example', note: text, state: 'BOOKED' }));
+  return JSON.stringify({ reference: randomUUID(), start: '2031-05-05T09:00', end: '2031-05-05T10:00', resourceReference: resource, productReference: 'p', participations });
+}
+
+/** Makes the noise until the signal aborts. Returns what was answered. */
+export async function makeNoise({ clients, act }: Noise, target: Target, signal: AbortSignal): Promise<Statuses> {
+  const agent = new Agent({ keepAlive: true, maxSockets: clients });
+  const send = sender(target, agent);
+  const statuses: Statuses = {};
+  const client = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const status = await act(target, send);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+  };
+  void Promise.all(Array.from({ length: clients }, client));
+  await new Promise((resolve) => signal.addEventListener('abort', resolve));
+  agent.destroy();
+  return statuses;
+}
+
+function sender({ url, crmId, key }: Target, agent: Agent): Send {
+  return (method, path, body, headers) =>
+    new Promise((resolve) => {
+      const outgoing = request(`${url}/crms/${crmId}${path}`, {
+        method,
+        agent,
+        headers: { 'x-service-client-id': key, ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }), ...headers },
+      });
+      outgoing.on('response', (response) => {
+        response.resume().on('close', () => resolve(response.statusCode!));
+      });
+      outgoing.on('error', () => resolve(0));
+      outgoing.end(body);
+    });
+}
+
+async function sendSlowly({ url }: Target): Promise<number> {
+  const socket = open(url);
+  const closed = new Promise<number>((resolve) => socket.on('close', () => resolve(0)));
+  const timer = setInterval(() => socket.write('x'), 1_000);
+  socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+  return closed.finally(() => clearInterval(timer));
+}
+
+async function sendAllButOneByte({ url, crmId, key }: Target): Promise<number> {
+  const socket = open(url);
+  const length = 1_000_000;
+  const closed = new Promise<number>((resolve) => {
+    socket.on('close', () => resolve(0)).on('data', (data) => resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(String(data))?.[1] ?? 0)));
+  });
+  socket.write(`POST /crms/${crmId}/user HTTP/1.1\r\nHost: x\r\nX-Service-Client-Id: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`);
+  socket.write('"'.padEnd(length - 1, 'x'));
+  const status = await closed;
+  socket.destroy();
+  return status;
+}
+
+async function sendPipeline({ url, crmId, key }: Target): Promise<number> {
+  const socket = open(url);
+  const paths = ['/docs/yaml', '/openapi.json', `/crms/${crmId}/user/x`];
+  const bytes = Array.from({ length: 300 }, (_, index) => `GET ${paths[index % 3]} HTTP/1.1\r\nHost: x\r\nX-Service-Client-Id: ${key}\r\n\r\n`).join('');
+  await new Promise((resolve) => socket.write(bytes, resolve));
+  await delay(20);
+  socket.destroy();
+  return 0;
+}
+
+function open(url: string) {
+  const { hostname, port } = new URL(url);
+  return connect(Number(port), hostname).on('error', () => undefined);
+}

@@ -1,0 +1,32 @@
+import { type Insertable, type InsertQueryBuilder, type InsertResult, sql } from 'kysely';
+
+/**
+ * Adds many rows to an insert, which must have the same columns, as one JSON parameter. A statement with a parameter for every value takes tens of
+ * milliseconds of this process for a thousand rows, in which it answers nobody.
+ *
+ * @param options.json columns whose values are JSON already, as text
+ */
+export function withRows<Schema, Table extends keyof Schema>(
+  insert: InsertQueryBuilder<Schema, Table, InsertResult>,
+  rows: readonly Insertable<NoInfer<Schema>[Table]>[],
+  options: { json?: (keyof Insertable<NoInfer<Schema>[Table]>)[] } = {},
+): InsertQueryBuilder<Schema, Table, InsertResult> {
+  const columns = Object.keys(rows[0]!);
+  const json = new Set<string>(options.json as string[] | undefined);
+  const records = rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [toSnakeCase(name), toJson(value, json.has(name))])));
+  const names = sql.join(columns.map((name) => sql.ref(name)));
+  const record = sql.table(insert.toOperationNode().into!.table.identifier.name);
+  const selected = sql`SELECT ${names} FROM jsonb_populate_recordset(NULL::${record}, ${JSON.stringify(records)}::jsonb)`;
+  return insert.columns(columns as never[]).expression(selected as never);
+}
+
+/** A value as Postgres reads it from JSON. Dates become text by themselves. */
+function toJson(value: unknown, isJson: boolean): unknown {
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
+  return isJson && typeof value === 'string' ? (JSON.parse(value) as unknown) : value;
+}
+
+/** As the database's plugin does it for identifiers. */
+function toSnakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,91 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { FairQueue, QueueFull } from './fair-queue.ts';
+
+const patient = { maxWaiting: 100, maxWaitMs: 60_000 };
+
+/** Enters without waiting for the turn, and notes its name when it comes. */
+function entering(queue: FairQueue, order: string[]) {
+  return (owner: string, name: string, weight = 1, signal?: AbortSignal): Promise<Disposable> => {
+    const turn = queue.enter(owner, weight, { signal });
+    turn.then(() => order.push(name), () => order.push(`${name} rejected`));
+    return turn;
+  };
+}
+
+/** Until the work that was admitted has begun. */
+async function settle(): Promise<void> {
+  await nextTurn();
+  await nextTurn();
+}
+
+describe('a fair queue', () => {
+  it('admits half of its capacity for one owner, and the rest for others', async () => {
+    const order: string[] = [];
+    const enter = entering(new FairQueue({ capacity: 4, ...patient }), order);
+    const first = await enter('a', 'a1');
+    await enter('a', 'a2');
+    void enter('a', 'a3');
+    await enter('b', 'b1');
+    await enter('b', 'b2');
+    expect(order).toEqual(['a1', 'a2', 'b1', 'b2']);
+    first[Symbol.dispose]();
+    await enter('c', 'c1', 1, AbortSignal.timeout(1)).catch(() => undefined);
+    expect(order).toEqual(['a1', 'a2', 'b1', 'b2', 'a3', 'c1 rejected']);
+  });
+
+  it('lets owners take turns', async () => {
+    const order: string[] = [];
+    const queue = new FairQueue({ capacity: 2, ...patient });
+    const enter = entering(queue, order);
+    const turns = [await enter('x', 'x'), await enter('y', 'y')];
+    const waiting = ['a1', 'a2', 'a3', 'b1', 'c1'].map(async (name) => {
+      using _turn = await enter(name[0]!, name);
+    });
+    for (const turn of turns) turn[Symbol.dispose]();
+    await Promise.all(waiting);
+    expect(order.slice(2, 5).toSorted()).toEqual(['a1', 'b1', 'c1']);
+    expect(order.slice(5)).toEqual(['a2', 'a3']);
+  });
+
+  it('does not let light work overtake heavy work that waits for room', async () => {
+    const order: string[] = [];
+    const enter = entering(new FairQueue({ capacity: 4, ...patient }), order);
+    const running = [await enter('a', 'a1'), await enter('b', 'b1'), await enter('c', 'c1')];
+    void enter('d', 'heavy', 2);
+    void enter('e', 'light');
+    running[0]![Symbol.dispose]();
+    await settle();
+    expect(order.slice(3)).toEqual(['heavy']);
+    running[1]![Symbol.dispose]();
+    await settle();
+    expect(order.slice(3)).toEqual(['heavy', 'light']);
+  });
+
+  it('admits work that weighs more than a share, alone', async () => {
+    const order: string[] = [];
+    const enter = entering(new FairQueue({ capacity: 4, ...patient }), order);
+    const huge = await enter('a', 'huge', 100);
+    void enter('a', 'next');
+    await enter('b', 'b1');
+    expect(order).toEqual(['huge', 'b1']);
+    huge[Symbol.dispose]();
+    huge[Symbol.dispose]();
+    await settle();
+    expect(order).toEqual(['huge', 'b1', 'next']);
+  });
+
+  it('rejects who would wait for too long or behind too many, and forgets who left', async () => {
+    const queue = new FairQueue({ capacity: 2, maxWaiting: 2, maxWaitMs: 20 });
+    const running = await queue.enter('a', 1);
+    const leaving = new AbortController();
+    const left = queue.enter('a', 1, { signal: leaving.signal });
+    const late = queue.enter('a', 1);
+    await expect(queue.enter('a', 1)).rejects.toThrow(QueueFull);
+    leaving.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    await expect(late).rejects.toThrow(QueueFull);
+    running[Symbol.dispose]();
+    using _turn = await queue.enter('a', 1);
+  });
+});

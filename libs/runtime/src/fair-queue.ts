@@ -1,0 +1,159 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+export interface FairQueueOptions {
+  /** The total weight of the work in progress. One owner has at most half of it. */
+  capacity: number;
+  /** How many may wait per owner. */
+  maxWaiting: number;
+  /** How long one may wait, in milliseconds. */
+  maxWaitMs: number;
+}
+
+/** Rejects whoever finds too many waiting before it, or has waited for too long. */
+export class QueueFull extends Error {
+  override readonly name = 'QueueFull';
+  /** Whether it waited for other work of the same owner. */
+  readonly behindItself: boolean;
+
+  constructor(message: string, behindItself: boolean) {
+    super(message);
+    this.behindItself = behindItself;
+  }
+}
+
+export interface WaitOptions {
+  /** Ends the wait. */
+  signal?: AbortSignal | undefined;
+  /** Waits for as long as it takes: for work that was begun and should be finished. */
+  patient?: boolean;
+}
+
+interface Waiting {
+  weight: number;
+  admit: () => void;
+}
+
+interface Owner {
+  /** The weight of its work in progress. */
+  taken: number;
+  waiting: Set<Waiting>;
+}
+
+/**
+ * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than half of the capacity, and
+ * owners with waiting work take turns. So an owner that sends more than it can be served waits for itself, whatever its work weighs. Work that had
+ * to wait begins in a later turn of the event loop, so that a row of it does not block the process.
+ */
+export class FairQueue {
+  readonly #capacity: number;
+  readonly #share: number;
+  readonly #options: FairQueueOptions;
+  /** Those with work in progress or waiting, whose turn it is first. */
+  readonly #owners = new Map<string, Owner>();
+  #taken = 0;
+
+  constructor(options: FairQueueOptions) {
+    this.#options = options;
+    this.#capacity = options.capacity;
+    this.#share = Math.ceil(options.capacity / 2);
+  }
+
+  /**
+   * Waits until the owner may work; the work ends when the result is disposed of. Work that weighs more than one owner's share counts as the share.
+   * Rejects with {@link QueueFull}, or with the reason of the signal.
+   */
+  async enter(name: string, weight: number, waiting: WaitOptions = {}): Promise<Disposable> {
+    waiting.signal?.throwIfAborted();
+    const owner = this.#ownerOf(name);
+    const bounded = Math.min(weight, this.#share);
+    if (this.#fits(owner, bounded)) this.#take(owner, bounded);
+    else await this.#wait(name, owner, bounded, waiting);
+    let working = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (working) this.#leave(name, owner, bounded);
+        working = false;
+      },
+    };
+  }
+
+  #ownerOf(name: string): Owner {
+    const known = this.#owners.get(name);
+    if (known !== undefined) return known;
+    const owner: Owner = { taken: 0, waiting: new Set() };
+    this.#owners.set(name, owner);
+    return owner;
+  }
+
+  /** Whether work can begin without overtaking other work of this owner, or work that waits for room. */
+  #fits(owner: Owner, weight: number): boolean {
+    if (this.#taken + weight > this.#capacity || owner.taken + weight > this.#share || owner.waiting.size > 0) return false;
+    return ![...this.#owners.values()].some((other) => this.#nextWithin(other) !== undefined);
+  }
+
+  /** The first waiting work of an owner, if its share has room for it. */
+  #nextWithin({ waiting, taken }: Owner): Waiting | undefined {
+    const [next] = waiting;
+    return next !== undefined && taken + next.weight <= this.#share ? next : undefined;
+  }
+
+  #take(owner: Owner, weight: number): void {
+    owner.taken += weight;
+    this.#taken += weight;
+  }
+
+  async #wait(name: string, owner: Owner, weight: number, { signal, patient = false }: WaitOptions): Promise<void> {
+    if (owner.waiting.size >= this.#options.maxWaiting) throw new QueueFull('too many are waiting', true);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const entry: Waiting = { weight, admit: resolve };
+    const giveUp = (reason: unknown): void => {
+      if (!owner.waiting.delete(entry)) return;
+      this.#forgetIdle(name, owner);
+      reject(reason);
+      // It may have held back others.
+      this.#admitWaiting();
+    };
+    const abort = (): void => giveUp(signal!.reason);
+    const timer = patient ? undefined : setTimeout(() => giveUp(new QueueFull('waited for too long', owner.taken > 0)), this.#options.maxWaitMs);
+    owner.waiting.add(entry);
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
+    await nextTurn();
+  }
+
+  #leave(name: string, owner: Owner, weight: number): void {
+    owner.taken -= weight;
+    this.#taken -= weight;
+    this.#forgetIdle(name, owner);
+    this.#admitWaiting();
+  }
+
+  #admitWaiting(): void {
+    while (this.#admitNext());
+  }
+
+  /** Owners take turns: the one whose work was admitted last comes last. If there is no room for the work of the first, nobody overtakes it. */
+  #admitNext(): boolean {
+    for (const [name, owner] of this.#owners) {
+      const next = this.#nextWithin(owner);
+      if (next === undefined) continue;
+      if (this.#taken + next.weight > this.#capacity) return false;
+      owner.waiting.delete(next);
+      this.#take(owner, next.weight);
+      this.#owners.delete(name);
+      this.#owners.set(name, owner);
+      next.admit();
+      return true;
+    }
+    return false;
+  }
+
+  #forgetIdle(name: string, owner: Owner): void {
+    if (owner.taken === 0 && owner.waiting.size === 0 && this.#owners.get(name) === owner) this.#owners.delete(name);
+  }
+}
