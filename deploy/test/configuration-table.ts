@@ -24,7 +24,7 @@ const meanings: Record<string, string> = {
   RESERVATION_SWEEPER: '`off`: reservations still expire on time, but their rows stay for a while',
   SENDER_ADDRESS: 'sender of the mails of CRMs that have no address of their own',
   SMTP_CONNECTIONS: 'number of mails that one replica sends concurrently',
-  SMTP_URL: 'the mail server, `smtp://user:password@host:587` (STARTTLS if offered) or `smtps://…:465`; a secret',
+  SMTP_URL: 'the mail server, `smtp://user:password@host:587` or `smtps://…:465`; a secret. Nothing is sent without TLS, except to this machine or with `?requireTLS=false`',
 };
 
 interface Row extends EnvironmentVariable {

@@ -1,6 +1,6 @@
 import { leaseDueRows } from '@scheduling/delivery';
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { createCertificateAuthority, createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
 import type { Kysely } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -24,6 +24,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.kysely.deleteFrom('mail').execute();
   smtp.mails.length = 0;
+  smtp.logins.length = 0;
   smtp.trouble = () => undefined;
 });
 afterAll(() => stack.disposeAsync());
@@ -106,6 +107,33 @@ describe('a server without TLS', () => {
     await using _delivery = deliver();
     await untilFinished();
     expect(copiesFor('secret@example.com')).toHaveLength(1);
+  });
+
+  it('on another machine receives neither the password nor a mail, unless the URL allows it, and no mail is lost', async () => {
+    // An address of this machine that could as well be another one's.
+    const elsewhere = smtp.url.replace('smtp://127.0.0.1', 'smtp://user:password@0.0.0.0');
+    await storeAll(['secret@example.com']);
+    {
+      await using _delivery = deliver({}, elsewhere);
+      await eventually(async () => expect(await pending()).toMatchObject([{ attempts: 0, lastError: expect.stringContaining('STARTTLS') }]));
+    }
+    expect([smtp.logins, smtp.mails]).toEqual([[], []]);
+    await using _delivery = deliver({}, `${elsewhere}?requireTLS=false`);
+    await untilFinished();
+    expect(smtp.logins).toEqual([{ user: 'user', secure: false }]);
+    expect(copiesFor('secret@example.com')).toHaveLength(1);
+  });
+});
+
+describe('a server with STARTTLS', () => {
+  it('receives the password and the mails encrypted', async () => {
+    const authority = await createCertificateAuthority();
+    await using encrypted = await startTestSmtp({ certificate: await authority.issue('mail.example') });
+    await storeAll(['secret@example.com']);
+    await using _delivery = deliver({}, `${encrypted.url.replace('127.0.0.1', 'user:password@0.0.0.0')}?tls.rejectUnauthorized=false`);
+    await untilFinished();
+    expect(encrypted.logins).toEqual([{ user: 'user', secure: true }]);
+    expect(encrypted.mails).toHaveLength(1);
   });
 });
 
