@@ -16,6 +16,8 @@ const meanings: Record<string, string> = {
   IDENTITY_ADDRESS: 'the same for identity',
   LISTEN_HOST: 'the address to listen on',
   LOG_LEVEL: 'the lowest level that is logged',
+  MAILS_PER_HOUR_AND_CRM: 'mails of one CRM in an hour; 0 = any number. The surplus waits for later hours, except cancellations and notices of deletion',
+  MAILS_PER_HOUR_AND_RECIPIENT: 'the same for its mails to one address',
   METRICS_PORT: 'port of `/livez`, `/readyz` and `/metrics`; 0 picks a free one',
   NATS_STREAM_REPLICAS: 'number of NATS servers that store the stream; 3 in a cluster. Raised on an existing stream, never lowered',
   NATS_URL: 'the NATS server for events',

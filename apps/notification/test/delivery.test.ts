@@ -31,8 +31,9 @@ afterAll(() => stack.disposeAsync());
 
 const fast: Partial<MailTimings> = { pollMs: 50, firstRetryMs: 50, firstPauseMs: 20, longestPauseMs: 100, uncertainRetryMs: 300 };
 
+const unlimited = { toOneRecipient: 0, inTotal: 0 };
 const deliver = (timings: Partial<MailTimings> = {}, smtpUrl = smtp.url) =>
-  startMailDelivery({ database, smtpUrl, connections: 10, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
+  startMailDelivery({ database, smtpUrl, connections: 10, quotas: unlimited, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
 
 const contentFor = (address: string): MailContent => ({
   from: { name: 'Studio', address: 'hello@studio.example' },
