@@ -1,15 +1,16 @@
+import { leaseDueRows } from '@scheduling/delivery';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
 import { eraseMails } from '../src/erasure/erase-customer.ts';
 import type { MailTemplate } from '../src/language/texts.ts';
-import type { MailQuotas } from '../src/mail/check-quotas.ts';
-import { startMailDelivery } from '../src/mail/deliver-mails.ts';
-import type { Outcome } from '../src/mail/record-outcome.ts';
+import { checkQuotas, type MailQuotas } from '../src/mail/check-quotas.ts';
+import { type MailRow, mailTable, startMailDelivery } from '../src/mail/deliver-mails.ts';
+import { type Outcome, recordOutcome } from '../src/mail/record-outcome.ts';
 import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.ts';
 import { storeLastMail, storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
@@ -227,6 +228,36 @@ describe('an urgent mail', () => {
     await using _delivery = deliver({ toOneRecipient: 5 });
     await eventually(async () => expect(await pending()).toEqual([]));
     expect(subjectsFor('cleo@example.com')).toEqual(['booking-confirmed 1', 'booking-cancelled 2']);
+  });
+});
+
+describe('an attempt of another process', () => {
+  const unlimited = { toOneRecipient: 0, inTotal: 0 };
+  const lease = () =>
+    leaseDueRows<MailRow>(database.kysely as unknown as Kysely<unknown>, mailTable, { limits: { total: 10, perCrm: 5, perHost: 5 }, free: 10, leaseMs: 60_000, inFlight: [] });
+
+  it('to send a held mail keeps an urgent one about the same booking waiting until it is over', async () => {
+    const aboutId = randomUUID();
+    await store('anna@example.com', { aboutId, version: 1 });
+    await database.kysely.updateTable('mail').set({ held: true }).execute();
+    const [held] = await lease();
+    await store('anna@example.com', { aboutId, version: 2, template: 'booking-cancelled' });
+    expect(await lease()).toEqual([]);
+    await recordOutcome(database, held!, { outcome: 'hold', until: new Date(Date.now() + day), reason: 'crm-quota', serverAway: false });
+    expect(await lease()).toMatchObject([{ version: 2 }]);
+  });
+
+  it('sends nothing once its lease is lost, or the person was erased', async () => {
+    const customerId = randomUUID();
+    await store('anna@example.com', { customerId });
+    const [first] = await lease();
+    expect(await checkQuotas(database, first!, unlimited, defaultTimings)).toBeUndefined();
+    await database.kysely.updateTable('mail').set({ dueAt: new Date() }).execute();
+    const [second] = await lease();
+    const lost = { outcome: 'postpone', reason: 'lease lost', serverAway: false };
+    expect(await checkQuotas(database, first!, unlimited, defaultTimings)).toEqual(lost);
+    await eraseMails(database, { crmId: 'crm', customerId });
+    expect(await checkQuotas(database, second!, unlimited, defaultTimings)).toEqual(lost);
   });
 });
 
