@@ -243,7 +243,15 @@ describe('turns', () => {
     expect(smtp.mails.map(({ recipients }) => recipients[0])).toEqual(['first@order.example', 'second@order.example']);
   });
 
-  it('mails to one recipient are sent one at a time', async () => {
+  it('a CRM that floods a person does not delay the mail of another CRM to the same person', async () => {
+    await storeAll(Array.from({ length: 200 }, () => 'anna@example.com'), { crmId: 'flooding' });
+    await storeAll(['anna@example.com'], { crmId: 'other', version: 2 });
+    await using _delivery = deliver();
+    await eventually(async () => expect((await rows()).find(({ crmId }) => crmId === 'other')).toMatchObject({ state: 'sent' }));
+    expect((await pending()).length).toBeGreaterThan(100);
+  });
+
+  it('mails of a CRM to one recipient are sent one at a time', async () => {
     let most = 0;
     smtp.trouble = (_, attempt) => {
       most = Math.max(most, attempt - smtp.mails.length);

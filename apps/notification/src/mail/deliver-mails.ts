@@ -24,12 +24,12 @@ export interface MailDeliveryOptions {
 }
 
 /**
- * Mails to one recipient are sent one at a time, and mails about one thing in the order of its versions. A mail that waits for a quota
+ * The mails of a CRM to one recipient are sent one at a time, and those about one thing in the order of its versions. A mail that waits for a quota
  * does not keep an urgent one waiting: that one is sent first, and then supersedes it.
  */
 export const mailTable: LeasedTable = {
   name: 'mail',
-  lane: sql<string>`item.recipient`,
+  lane: sql<string>`item.crm_id || ' ' || item.recipient`,
   host: sql<string>`split_part(item.recipient, '@', -1)`,
   isBlocked: sql<boolean>`EXISTS (
     SELECT FROM mail AS earlier
