@@ -32,7 +32,7 @@ interface QuotaUse {
   toRecipient: number;
   inTotal: number;
   windowEnd: Date;
-  /** The mail was held, and one that says that it is all over is about to be sent. */
+  /** The mail was held, and a later urgent one about the same booking is pending. */
   isSuperseded: boolean;
 }
 
