@@ -1,4 +1,4 @@
-import { createMetrics, startOperationsServer } from '@scheduling/runtime';
+import { createMetrics, requiresTls, startOperationsServer } from '@scheduling/runtime';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -82,6 +82,10 @@ it('compose.yaml gives the admin command every address that it can check, and do
   expect(Object.keys(environment).toSorted()).toEqual([...variables].filter((name) => !name.startsWith('GRPC_TLS_')).toSorted());
   expect({ image, build, profiles }).toMatchObject({ image: 'scheduling/admin', build: { args: { SERVICE: 'admin' } }, profiles: ['admin'] });
   for (const address of Object.values(environment)) expect(Object.keys(compose)).toContain(/^[a-z]+:\/\/+([a-z]+):/.exec(address)?.[1]);
+});
+
+it('compose.yaml says that its inbox has no TLS', () => {
+  for (const name of ['notification', 'admin']) expect(requiresTls(compose[name]!.environment['SMTP_URL']!)).toBe(false);
 });
 
 it.each(services.filter((name) => name !== 'gateway'))('compose.yaml migrates the database of %s before it starts', (name) => {

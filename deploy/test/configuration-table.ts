@@ -16,6 +16,8 @@ const meanings: Record<string, string> = {
   IDENTITY_ADDRESS: 'the same for identity',
   LISTEN_HOST: 'the address to listen on',
   LOG_LEVEL: 'the lowest level that is logged',
+  MAILS_PER_HOUR_AND_CRM: 'mails of one CRM in an hour; 0 = any number. The surplus waits for later hours, except cancellations and notices of deletion',
+  MAILS_PER_HOUR_AND_RECIPIENT: 'the same for its mails to one address',
   METRICS_PORT: 'port of `/livez`, `/readyz` and `/metrics`; 0 picks a free one',
   NATS_STREAM_REPLICAS: 'number of NATS servers that store the stream; 3 in a cluster. Raised on an existing stream, never lowered',
   NATS_URL: 'the NATS server for events',
@@ -24,7 +26,7 @@ const meanings: Record<string, string> = {
   RESERVATION_SWEEPER: '`off`: reservations still expire on time, but their rows stay for a while',
   SENDER_ADDRESS: 'sender of the mails of CRMs that have no address of their own',
   SMTP_CONNECTIONS: 'number of mails that one replica sends concurrently',
-  SMTP_URL: 'the mail server, `smtp://user:password@host:587` (STARTTLS if offered) or `smtps://…:465`; a secret',
+  SMTP_URL: 'the mail server, `smtp://user:password@host:587` or `smtps://…:465`; a secret. Nothing is sent without TLS, except to this machine or with `?requireTLS=false`',
 };
 
 interface Row extends EnvironmentVariable {

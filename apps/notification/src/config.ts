@@ -13,6 +13,11 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     smtpUrl: read.url('SMTP_URL', ['smtp:', 'smtps:']),
     /** Connections to the mail server, and thus mails sent concurrently. */
     smtpConnections: read.integer('SMTP_CONNECTIONS', { min: 1, max: 100 }, 10),
+    /** Mails of one CRM to one address, and in total, in an hour; 0: any number. */
+    mailQuotas: {
+      toOneRecipient: read.integer('MAILS_PER_HOUR_AND_RECIPIENT', { min: 0, max: 100_000 }, 20),
+      inTotal: read.integer('MAILS_PER_HOUR_AND_CRM', { min: 0, max: 100_000 }, 3_000),
+    },
     /** The sender for CRMs without their own address. */
     senderAddress: read.text('SENDER_ADDRESS', 'no-reply@scheduling.example'),
     /** The public URL of the gateway: the base of links in mails. */

@@ -11,6 +11,7 @@ import { hostMailService } from './grpc.ts';
 import { startMailDelivery } from './mail/deliver-mails.ts';
 import { registerMailMetrics } from './mail/mail-metrics.ts';
 import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
+import { startRecentMailCleanUp } from './mail/start-recent-mail-clean-up.ts';
 import { defaultTimings, type MailTimings } from './mail/timings.ts';
 import { notificationSubscriptions } from './subscriptions.ts';
 
@@ -28,7 +29,7 @@ export function createNotificationService(config: Config, logger: Logger, overri
     migrations: migrationSets,
     logger,
     compose: ({ database, metrics, connect, use }) => {
-      const { senderAddress, publicUrl, smtpUrl, smtpConnections: connections } = config;
+      const { senderAddress, publicUrl, smtpUrl, smtpConnections: connections, mailQuotas: quotas } = config;
       const dependencies: NotificationDependencies = {
         database,
         identity: connect(IdentityServiceService, 'identity', config.identityAddress),
@@ -40,7 +41,8 @@ export function createNotificationService(config: Config, logger: Logger, overri
       const timings = { ...defaultTimings, ...overrides.timings };
       const onOutcome = registerMailMetrics(metrics, database);
       use(startMailCleanUp({ database, logger }));
-      use(startMailDelivery({ database, smtpUrl, connections, timings, onOutcome, logger }));
+      use(startRecentMailCleanUp({ database, logger }));
+      use(startMailDelivery({ database, smtpUrl, connections, quotas, timings, onOutcome, logger }));
       return {
         hosted: [hostMailService(database)],
         subscriptions: notificationSubscriptions(dependencies),

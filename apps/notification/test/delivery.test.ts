@@ -1,6 +1,6 @@
 import { leaseDueRows } from '@scheduling/delivery';
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { createCertificateAuthority, createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
 import type { Kysely } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -24,14 +24,16 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.kysely.deleteFrom('mail').execute();
   smtp.mails.length = 0;
+  smtp.logins.length = 0;
   smtp.trouble = () => undefined;
 });
 afterAll(() => stack.disposeAsync());
 
 const fast: Partial<MailTimings> = { pollMs: 50, firstRetryMs: 50, firstPauseMs: 20, longestPauseMs: 100, uncertainRetryMs: 300 };
 
+const unlimited = { toOneRecipient: 0, inTotal: 0 };
 const deliver = (timings: Partial<MailTimings> = {}, smtpUrl = smtp.url) =>
-  startMailDelivery({ database, smtpUrl, connections: 10, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
+  startMailDelivery({ database, smtpUrl, connections: 10, quotas: unlimited, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
 
 const contentFor = (address: string): MailContent => ({
   from: { name: 'Studio', address: 'hello@studio.example' },
@@ -106,6 +108,33 @@ describe('a server without TLS', () => {
     await using _delivery = deliver();
     await untilFinished();
     expect(copiesFor('secret@example.com')).toHaveLength(1);
+  });
+
+  it('on another machine receives neither the password nor a mail, unless the URL allows it, and no mail is lost', async () => {
+    // An address of this machine that could as well be another one's.
+    const elsewhere = smtp.url.replace('smtp://127.0.0.1', 'smtp://user:password@0.0.0.0');
+    await storeAll(['secret@example.com']);
+    {
+      await using _delivery = deliver({}, elsewhere);
+      await eventually(async () => expect(await pending()).toMatchObject([{ attempts: 0, lastError: expect.stringContaining('STARTTLS') }]));
+    }
+    expect([smtp.logins, smtp.mails]).toEqual([[], []]);
+    await using _delivery = deliver({}, `${elsewhere}?requireTLS=false`);
+    await untilFinished();
+    expect(smtp.logins).toEqual([{ user: 'user', secure: false }]);
+    expect(copiesFor('secret@example.com')).toHaveLength(1);
+  });
+});
+
+describe('a server with STARTTLS', () => {
+  it('receives the password and the mails encrypted', async () => {
+    const authority = await createCertificateAuthority();
+    await using encrypted = await startTestSmtp({ certificate: await authority.issue('mail.example') });
+    await storeAll(['secret@example.com']);
+    await using _delivery = deliver({}, `${encrypted.url.replace('127.0.0.1', 'user:password@0.0.0.0')}?tls.rejectUnauthorized=false`);
+    await untilFinished();
+    expect(encrypted.logins).toEqual([{ user: 'user', secure: true }]);
+    expect(encrypted.mails).toHaveLength(1);
   });
 });
 
@@ -214,7 +243,15 @@ describe('turns', () => {
     expect(smtp.mails.map(({ recipients }) => recipients[0])).toEqual(['first@order.example', 'second@order.example']);
   });
 
-  it('mails to one recipient are sent one at a time', async () => {
+  it('a CRM that floods a person does not delay the mail of another CRM to the same person', async () => {
+    await storeAll(Array.from({ length: 200 }, () => 'anna@example.com'), { crmId: 'flooding' });
+    await storeAll(['anna@example.com'], { crmId: 'other', version: 2 });
+    await using _delivery = deliver();
+    await eventually(async () => expect((await rows()).find(({ crmId }) => crmId === 'other')).toMatchObject({ state: 'sent' }));
+    expect((await pending()).length).toBeGreaterThan(100);
+  });
+
+  it('mails of a CRM to one recipient are sent one at a time', async () => {
     let most = 0;
     smtp.trouble = (_, attempt) => {
       most = Math.max(most, attempt - smtp.mails.length);

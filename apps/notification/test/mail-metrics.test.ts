@@ -23,11 +23,11 @@ afterAll(() => stack.disposeAsync());
 
 const value = async (name: string, labels = {}): Promise<number | undefined> => sumSamples(await metrics.metrics(), `scheduling_${name}`, labels);
 
-async function store(crmId: string, dueSecondsAgo: number): Promise<void> {
-  const [eventId, aboutId] = [randomUUID(), randomUUID()];
+async function store(crmId: string, dueSecondsAgo: number, { aboutId = randomUUID(), version = 1 } = {}): Promise<void> {
+  const eventId = randomUUID();
   const to = { name: 'Anna', address: 'anna@example.com' };
   const content = { from: to, to, language: 'en', subject: 'A mail', text: 'A text', html: '', calendars: [] };
-  await database.transaction((tx) => storeMail(tx, { crmId, eventId, aboutId, version: 1, template: 'booking-confirmed', content }));
+  await database.transaction((tx) => storeMail(tx, { crmId, eventId, aboutId, version, template: 'booking-confirmed', content }));
   const dueAt = new Date(Date.now() - dueSecondsAgo * 1_000);
   await database.kysely.updateTable('mail').set({ dueAt }).where('eventId', '=', eventId).execute();
 }
@@ -45,8 +45,32 @@ it('reports how many mails are pending, and the most overdue across CRMs', async
   expect(afterwards).toBeLessThan(299);
 });
 
+it('does not report mails that wait for a quota, or behind such a mail, as overdue', async () => {
+  await database.kysely.deleteFrom('mail').execute();
+  const aboutId = randomUUID();
+  for (const crmId of ['one', 'two']) {
+    await store(crmId, -600, { aboutId });
+    await database.kysely.updateTable('mail').set({ held: true }).where('crmId', '=', crmId).execute();
+    await store(crmId, 300, { aboutId, version: 2 });
+  }
+  expect(await value('mail_oldest_due_seconds')).toBe(0);
+  await store('two', 60);
+  expect(await value('mail_oldest_due_seconds')).toBeGreaterThanOrEqual(60);
+  expect(await value('mail_oldest_due_seconds')).toBeLessThan(300);
+});
+
+it('counts mails over quota by outcome and reason, and not as attempts', async () => {
+  expect(await value('mails_over_quota_total', { outcome: 'hold', reason: 'crm-quota' })).toBe(0);
+  const attempts = await value('mail_attempts_total');
+  count({ outcome: 'hold', until: new Date(), reason: 'crm-quota', serverAway: false });
+  count({ outcome: 'drop', reason: 'superseded', serverAway: false });
+  expect(await value('mails_over_quota_total', { outcome: 'hold', reason: 'crm-quota' })).toBe(1);
+  expect(await value('mails_over_quota_total', { outcome: 'drop' })).toBe(1);
+  expect(await value('mail_attempts_total')).toBe(attempts);
+});
+
 it('counts attempts by outcome', async () => {
   expect(await value('mail_attempts_total', { outcome: 'sent' })).toBe(0);
-  count('sent');
+  count({ outcome: 'sent' });
   expect([await value('mail_attempts_total', { outcome: 'sent' }), await value('mail_attempts_total')]).toEqual([1, 1]);
 });

@@ -24,8 +24,8 @@ export interface DeliveryKind<Row extends LeasedRow, Result extends Outcome> {
   record: (row: Row, result: Result) => Promise<void>;
   /** The attributes of the row for log lines and spans: ids and codes, no personal data. */
   describe: (row: Row) => Record<string, string | number>;
-  /** Called with the outcome of every attempt, for metrics. */
-  onOutcome: (outcome: Result['outcome']) => void;
+  /** Called with the result of every attempt, for metrics. */
+  onResult: (result: Result) => void;
 }
 
 /** In milliseconds. */
@@ -138,11 +138,11 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   }
 
   async #deliver(row: Row, span: ActiveSpan): Promise<void> {
-    const { name, describe, onOutcome } = this.#kind;
+    const { name, describe, onResult } = this.#kind;
     const result = await this.#attempt(row);
     this.#noteServer(result);
     span.set({ [`scheduling.${name}.outcome`]: result.outcome });
-    onOutcome(result.outcome);
+    onResult(result);
     const facts: object = { ...describe(row), crmId: row.crmId, ...result };
     if (result.outcome === 'sent') this.#logger.info(facts, `${name} sent`);
     else this.#logger.warn(facts, `${name} not sent`);

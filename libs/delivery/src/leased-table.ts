@@ -65,7 +65,7 @@ export async function leaseDueRows<Row extends LeasedRow>(
         SELECT crm_id, id, due_at, ${lane} AS lane, ${host} AS host
         FROM ${table} AS item
         WHERE item.crm_id = crm.crm_id AND state = 'pending' AND due_at <= now()
-          AND ${lane} <> ALL (${lanes}::text[]) AND ${host} <> ALL (${fullHosts}::text[]) AND NOT ${isBlocked}
+          AND ${lane} <> ALL (${lanes}::text[]) AND ${host} <> ALL (${fullHosts}::text[]) AND NOT (${isBlocked})
         ORDER BY due_at
         LIMIT greatest(0, ${limits.perCrm}::int - coalesce((${crms}::jsonb ->> crm.crm_id)::int, 0))
       ) AS due

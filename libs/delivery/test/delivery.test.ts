@@ -86,7 +86,7 @@ const kind: DeliveryKind<ParcelRow, Outcome> = {
     await database.kysely.updateTable('parcel').set({ lease: null, ...changes }).where('crmId', '=', crmId).where('id', '=', id).where('lease', '=', lease).execute();
   },
   describe: ({ id }) => ({ id }),
-  onOutcome: () => undefined,
+  onResult: () => undefined,
 };
 
 const deliver = () => startDelivery({ kind, database, connections: 10, timings, logger });

@@ -11,8 +11,9 @@ export interface SpawnOptions {
   cwd: string;
   /** The complete environment: nothing is inherited. */
   environment: NodeJS.ProcessEnv;
-  /** Receives stdout and stderr. */
+  /** Receives stderr and, unless it is discarded, stdout. */
   logFile: string;
+  discardStdout?: boolean;
   uid?: number;
   gid?: number;
   onSpawn?: OnSpawn;
@@ -47,7 +48,7 @@ export async function spawnChild(options: SpawnOptions): Promise<Child> {
       uid: options.uid,
       gid: options.gid,
       detached: true,
-      stdio: ['ignore', log.fd, log.fd],
+      stdio: ['ignore', options.discardStdout === true ? 'ignore' : log.fd, log.fd],
     });
     const exited = new Promise<ChildExit>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));

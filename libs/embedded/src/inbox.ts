@@ -49,6 +49,8 @@ export async function startInbox({ dataDir, smtpPort, webPort, onSpawn }: InboxO
     cwd: mailDir,
     environment: { PATH: process.env.PATH, HOME: mailDir, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
     logFile: join(dataDir, 'logs', 'inbox.log'),
+    // maildev prints the recipient and the subject of every mail; its errors are on stderr.
+    discardStdout: true,
     onSpawn,
   });
   await waitUntilReady(child, async () => (await fetch(`${webUrl}/api/healthz`, { signal: AbortSignal.timeout(1_000) })).ok, startTimeoutMs);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,6 +32,20 @@ describe('embedded inbox', { timeout: 60_000 }, () => {
     expect(second.smtpUrl).toBe(first.smtpUrl);
     expect(await firstSubject(second)).toBe('Your appointment');
   });
+
+  it('logs neither the addresses nor the subjects of mails', async () => {
+    const inbox = await start();
+    await sendMail(inbox.smtpPort, 'Your appointment');
+    expect(await firstSubject(inbox)).toBe('Your appointment');
+    // Everything that it writes is in the file when it has ended.
+    await inbox.stop();
+    expect(await readFile(join(dataDir, 'logs', 'inbox.log'), 'utf8')).not.toMatch(/@example\.com|Your appointment/);
+  });
+
+  it('says in its log why it does not start', async () => {
+    const first = await start();
+    await expect(startInbox({ dataDir, smtpPort: first.smtpPort })).rejects.toThrow(/EADDRINUSE/);
+  });
 });
 
 async function start(): Promise<InboxServer> {
@@ -51,7 +65,8 @@ function firstSubject(server: InboxServer): Promise<string> {
 }
 
 async function sendMail(port: number, subject: string): Promise<void> {
-  const lines = ['HELO test', 'MAIL FROM:<from@example.com>', 'RCPT TO:<to@example.com>', 'DATA', `Subject: ${subject}\r\n\r\nHello.\r\n.`, 'QUIT'];
+  const message = `From: from@example.com\r\nTo: to@example.com\r\nSubject: ${subject}\r\n\r\nHello.\r\n.`;
+  const lines = ['HELO test', 'MAIL FROM:<from@example.com>', 'RCPT TO:<to@example.com>', 'DATA', message, 'QUIT'];
   const socket = createConnection({ host: '127.0.0.1', port });
   for await (const answer of createInterface(socket)) {
     if (!/^[23]/.test(answer)) throw new Error(answer);

@@ -11,4 +11,4 @@ export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts'
 export { startTestNats } from './nats.ts';
 export { repeatable, type RepeatableOperation, testRepeatableOperations, withKey } from './repeatable-operations.ts';
 export { nowhere, type ServiceName, type ServiceProcess, startServiceProcesses } from './service-process.ts';
-export { type ReceivedMail, type SmtpTrouble, startTestSmtp, type TestSmtp } from './smtp.ts';
+export { type ReceivedLogin, type ReceivedMail, type SmtpTrouble, startTestSmtp, type TestSmtp } from './smtp.ts';

@@ -3,12 +3,20 @@ import { type ParsedMail, simpleParser } from 'mailparser';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { SMTPServer, type SMTPServerSession } from 'smtp-server';
+import type { Certificate } from './certificates.ts';
 
 export interface ReceivedMail {
   /** The envelope's recipients. */
   recipients: string[];
   parsed: ParsedMail;
   raw: string;
+}
+
+/** A login, which is always accepted. */
+export interface ReceivedLogin {
+  user: string | undefined;
+  /** Whether the password came over TLS. */
+  secure: boolean;
 }
 
 /** What the server does with a mail instead of accepting it; at the recipient (`rcpt`), or once the whole mail has arrived (`data`). */
@@ -24,6 +32,7 @@ export interface TestSmtp extends AsyncDisposable {
   url: string;
   /** In order of arrival. */
   mails: ReceivedMail[];
+  logins: ReceivedLogin[];
   /** Called for every recipient and again for the mail; undefined accepts it. `attempt` counts the mails to this recipient from 1. */
   trouble: (recipient: string, attempt: number) => SmtpTrouble | undefined;
   /** Closes every connection and refuses new ones, until it is restarted on the same port. */
@@ -31,14 +40,15 @@ export interface TestSmtp extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-/** A real SMTP server that stores the mails it accepts, and fails on request. */
-export async function startTestSmtp(): Promise<TestSmtp> {
+/** A real SMTP server that stores the mails it accepts, and fails on request. It offers STARTTLS if it has a certificate. */
+export async function startTestSmtp({ certificate }: { certificate?: Certificate } = {}): Promise<TestSmtp> {
   let server: SMTPServer | undefined;
   const port = await freePort();
   const attempts = new Map<string, number>();
   const smtp: TestSmtp = {
     url: `smtp://127.0.0.1:${port}`,
     mails: [],
+    logins: [],
     trouble: () => undefined,
     stop: async () => {
       const stopped = server;
@@ -48,7 +58,7 @@ export async function startTestSmtp(): Promise<TestSmtp> {
       await new Promise<void>((resolve) => stopped.close(resolve));
     },
     start: async () => {
-      server = createServer(smtp, attempts);
+      server = createServer(smtp, attempts, certificate);
       server.listen(port, '127.0.0.1');
       await once(server.server, 'listening');
     },
@@ -58,12 +68,18 @@ export async function startTestSmtp(): Promise<TestSmtp> {
   return smtp;
 }
 
-function createServer(smtp: TestSmtp, attempts: Map<string, number>): SMTPServer {
+function createServer(smtp: TestSmtp, attempts: Map<string, number>, certificate: Certificate | undefined): SMTPServer {
   const server = new SMTPServer({
     authOptional: true,
-    disabledCommands: ['STARTTLS', 'AUTH'],
+    allowInsecureAuth: true,
+    disabledCommands: certificate ? [] : ['STARTTLS'],
+    ...certificate,
     logger: false,
     closeTimeout: 100,
+    onAuth: ({ username }, { secure }, callback) => {
+      smtp.logins.push({ user: username, secure });
+      callback(null, { user: username });
+    },
     onRcptTo: ({ address }, _session, callback) => {
       const attempt = (attempts.get(address) ?? 0) + 1;
       attempts.set(address, attempt);

@@ -10,7 +10,7 @@ import { readExpression } from './promql.ts';
 const targetLabels = ['job', 'instance', 'namespace', 'pod', 'container'];
 /** The only labels that metrics may have; each has few values, and none refers to a person. */
 const allowedLabels = new Set([
-  'service', 'method', 'route', 'status', 'rpc_service', 'rpc_method', 'rpc_status', 'crm', 'outcome', 'consumer', 'subject', 'state', 'le',
+  'service', 'method', 'route', 'status', 'rpc_service', 'rpc_method', 'rpc_status', 'crm', 'outcome', 'reason', 'consumer', 'subject', 'state', 'le',
   // Of the Node process, by prom-client.
   'type', 'kind', 'space', 'version', 'major', 'minor', 'patch',
 ]);

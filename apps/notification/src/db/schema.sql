@@ -47,6 +47,7 @@ CREATE TABLE mail (
   last_error text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
+  held boolean NOT NULL DEFAULT false,
   CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
   CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
@@ -56,6 +57,7 @@ CREATE INDEX mail_customer ON public.mail USING btree (crm_id, customer_id);
 CREATE INDEX mail_due ON public.mail USING btree (crm_id, due_at) WHERE (state = 'pending'::text);
 CREATE INDEX mail_erasure ON public.mail USING btree (crm_id, erasure_id) WHERE (erasure_id IS NOT NULL);
 CREATE INDEX mail_finished ON public.mail USING btree (state, finished_at) WHERE (state <> 'pending'::text);
+CREATE INDEX mail_held ON public.mail USING btree (crm_id, recipient, due_at) WHERE ((state = 'pending'::text) AND held);
 CREATE INDEX mail_lease ON public.mail USING btree (lease) WHERE ((state = 'pending'::text) AND (lease IS NOT NULL));
 CREATE INDEX mail_order ON public.mail USING btree (crm_id, about_id, version) WHERE (state = 'pending'::text);
 
@@ -84,3 +86,13 @@ CREATE TABLE outbox_position (
   CONSTRAINT outbox_position_check CHECK (((refill_after IS NULL) = (refill_until IS NULL))),
   CONSTRAINT outbox_position_id_check CHECK (id)
 );
+
+CREATE TABLE recent_mail (
+  crm_id text NOT NULL,
+  mail_id uuid NOT NULL,
+  recipient_digest bytea NOT NULL,
+  sent_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT recent_mail_pkey PRIMARY KEY (crm_id, mail_id),
+  CONSTRAINT recent_mail_crm_id_mail_id_fkey FOREIGN KEY (crm_id, mail_id) REFERENCES mail(crm_id, id) ON DELETE CASCADE
+);
+CREATE INDEX recent_mail_recipient ON public.recent_mail USING btree (crm_id, recipient_digest, sent_at);

@@ -4,6 +4,7 @@ import type { ColumnType, Generated } from 'kysely';
 
 export interface NotificationSchema extends MessagingSchema {
   mail: MailTable;
+  recentMail: RecentMailTable;
   erasedCustomer: ErasedCustomerTable;
 }
 
@@ -61,8 +62,19 @@ export interface MailTable {
   /** Fencing token of the delivery that holds the mail until `due_at`. */
   lease: string | null;
   lastError: string | null;
+  /** Waits for an hour in which a quota has room. */
+  held: Generated<boolean>;
   createdAt: Generated<Date>;
   finishedAt: Date | null;
+}
+
+/** The mails sent in this hour, for the quotas. Deleted with the mail, so with its customer, too. */
+export interface RecentMailTable {
+  crmId: string;
+  mailId: string;
+  /** SHA-256 of the CRM and the address. */
+  recipientDigest: Buffer;
+  sentAt: Generated<Date>;
 }
 
 /** Persons whose data must no longer be stored. The ids alone reveal nothing about them. */

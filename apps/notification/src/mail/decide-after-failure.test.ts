@@ -35,6 +35,8 @@ describe('after a failed attempt', () => {
     ['is away', { code: 'ESOCKET', command: 'CONN' }, { connected: false }],
     ['refuses every connection', { code: 'EPROTOCOL', responseCode: 554, command: 'CONN' }, { connected: false }],
     ['refuses the login', { code: 'EAUTH', responseCode: 535, command: 'AUTH PLAIN' }, { connected: false }],
+    ['offers no STARTTLS', { code: 'ETLS', responseCode: 502, command: 'STARTTLS' }, { connected: false }],
+    ['has a certificate that is not trusted', { code: 'ETLS', command: 'STARTTLS' }, { connected: false }],
     ['wants a login', { code: 'EENVELOPE', responseCode: 530, command: 'MAIL FROM' }, {}],
   ])('lets the mail keep its turn when the server %s', (_, error, failure) => {
     expect(decide(error, failure, { attempts: 50 })).toMatchObject({ outcome: 'postpone', serverAway: true });

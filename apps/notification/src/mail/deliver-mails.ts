@@ -3,6 +3,7 @@ import type { Database } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { type Selectable, sql } from 'kysely';
 import type { MailTable, NotificationSchema } from '../db/schema.ts';
+import { checkQuotas, type MailQuotas, urgentTemplates } from './check-quotas.ts';
 import { decideAfterFailure, type Failure } from './decide-after-failure.ts';
 import { type Outcome, recordOutcome } from './record-outcome.ts';
 import { createMailer, type Mailer, type Progress } from './send-mail.ts';
@@ -15,20 +16,29 @@ export interface MailDeliveryOptions {
   smtpUrl: string;
   /** How many mails are sent concurrently. */
   connections: number;
+  quotas: MailQuotas;
   timings: MailTimings;
-  /** Called with the outcome of every attempt, for metrics. */
-  onOutcome: (outcome: Outcome['outcome']) => void;
+  /** Called with the outcome of every attempt, and of every mail that one supersedes, for metrics. */
+  onOutcome: (outcome: Outcome) => void;
   logger: Logger;
 }
 
-/** Mails to one recipient are sent one at a time, and mails about one thing in the order of its versions. */
+/**
+ * The mails of a CRM to one recipient are sent one at a time, and those about one thing in the order of its versions. A mail that waits for a quota
+ * does not keep an urgent one waiting: that one is sent first, and then supersedes it.
+ */
 export const mailTable: LeasedTable = {
   name: 'mail',
-  lane: sql<string>`item.recipient`,
+  lane: sql<string>`item.crm_id || ' ' || item.recipient`,
   host: sql<string>`split_part(item.recipient, '@', -1)`,
   isBlocked: sql<boolean>`EXISTS (
     SELECT FROM mail AS earlier
-     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending')`,
+     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending'
+  ) AND NOT (item.template = ANY (${urgentTemplates}) AND EXISTS (
+    SELECT FROM mail AS earlier
+     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending'
+       AND earlier.held AND earlier.lease IS NULL
+  ))`,
 };
 
 /** Sends the stored mails. */
@@ -38,10 +48,13 @@ export function startMailDelivery(options: MailDeliveryOptions): AsyncDisposable
   const kind: DeliveryKind<MailRow, Outcome> = {
     name: 'mail',
     table: mailTable,
-    attempt: (mail, signal, stopping) => attempt(mailer, timings, mail, { signal, stopping }),
-    record: (mail, outcome) => recordOutcome(database, mail, outcome),
+    attempt: (mail, signal, stopping) => attempt(mailer, options, mail, { signal, stopping }),
+    record: async (mail, outcome) => {
+      const superseded = await recordOutcome(database, mail, outcome);
+      for (let count = 0; count < superseded; count += 1) onOutcome({ outcome: 'drop', reason: 'superseded', serverAway: false });
+    },
     describe: ({ id, template, attempts }) => ({ id, template, attempts }),
-    onOutcome,
+    onResult: onOutcome,
   };
   const delivery = startDelivery({ kind, database, connections, timings, logger });
   return {
@@ -54,13 +67,15 @@ export function startMailDelivery(options: MailDeliveryOptions): AsyncDisposable
 
 async function attempt(
   mailer: Mailer,
-  timings: MailTimings,
+  { database, quotas, timings }: Pick<MailDeliveryOptions, 'database' | 'quotas' | 'timings'>,
   mail: MailRow,
   { signal, stopping }: { signal: AbortSignal; stopping: AbortSignal },
 ): Promise<Outcome> {
   if (mail.expiresAt !== null && mail.expiresAt.getTime() <= Date.now()) return { outcome: 'give-up', reason: 'expired' };
   const progress: Progress = {};
   try {
+    const refusal = await checkQuotas(database, mail, quotas, timings);
+    if (refusal !== undefined) return refusal;
     await mailer.send(mail, progress, signal);
     return { outcome: 'sent' };
   } catch (error) {

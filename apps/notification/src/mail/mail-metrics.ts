@@ -5,12 +5,20 @@ import { Counter } from 'prom-client';
 import type { NotificationSchema } from '../db/schema.ts';
 import type { Outcome } from './record-outcome.ts';
 
-const outcomes = ['sent', 'retry', 'retry-once', 'postpone', 'give-up'] as const satisfies Outcome['outcome'][];
+/** With all labels, so that each counter starts at 0 and the first of each kind shows up as an increase. */
+const attemptOutcomes = ['sent', 'retry', 'retry-once', 'postpone', 'give-up'] as const;
+const quotaOutcomes = [
+  ['hold', 'recipient-quota'],
+  ['hold', 'crm-quota'],
+  ['drop', 'recipient-quota'],
+  ['drop', 'crm-quota'],
+  ['drop', 'superseded'],
+] as const;
 /** The count is capped: thousands of pending mails must not slow down the scrape. */
 const maxCounted = 10_000;
 
 /** Measures the pending mails, and returns a function that counts an attempt. */
-export function registerMailMetrics(metrics: Metrics, { kysely }: Database<NotificationSchema>): (outcome: Outcome['outcome']) => void {
+export function registerMailMetrics(metrics: Metrics, { kysely }: Database<NotificationSchema>): (outcome: Outcome) => void {
   measureAtScrape(
     metrics,
     {
@@ -28,9 +36,18 @@ export function registerMailMetrics(metrics: Metrics, { kysely }: Database<Notif
     labelNames: ['outcome'],
     registers: [metrics],
   });
-  // Initialised to 0, so that the first of each kind shows up as an increase.
-  for (const outcome of outcomes) attempts.inc({ outcome }, 0);
-  return (outcome) => attempts.inc({ outcome });
+  const overQuota = new Counter({
+    name: 'scheduling_mails_over_quota_total',
+    help: 'Mails that were not sent because of a quota: hold (waits for a later hour) or drop, and the reason',
+    labelNames: ['outcome', 'reason'],
+    registers: [metrics],
+  });
+  for (const outcome of attemptOutcomes) attempts.inc({ outcome }, 0);
+  for (const [outcome, reason] of quotaOutcomes) overQuota.inc({ outcome, reason }, 0);
+  return (result) => {
+    if (result.outcome === 'hold' || result.outcome === 'drop') overQuota.inc({ outcome: result.outcome, reason: result.reason });
+    else attempts.inc({ outcome: result.outcome });
+  };
 }
 
 async function countPending(db: Kysely<NotificationSchema>): Promise<number> {
@@ -41,15 +58,20 @@ async function countPending(db: Kysely<NotificationSchema>): Promise<number> {
   return count;
 }
 
+/** Not behind a mail that waits for a quota; that would not be overdue. */
+const isNotHeldUp = sql`NOT EXISTS (
+  SELECT FROM mail AS earlier
+   WHERE earlier.crm_id = mail.crm_id AND earlier.about_id = mail.about_id AND earlier.version < mail.version AND earlier.state = 'pending' AND earlier.held)`;
+
 /** Skips through the index from CRM to CRM, as the delivery does: the first entry of each is the earliest one due. */
 async function readOldestDue(db: Kysely<NotificationSchema>): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     WITH RECURSIVE first_of_crm AS (
-      (SELECT crm_id, due_at FROM mail WHERE state = 'pending' ORDER BY crm_id, due_at LIMIT 1)
+      (SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND ${isNotHeldUp} ORDER BY crm_id, due_at LIMIT 1)
       UNION ALL
       SELECT following.crm_id, following.due_at
       FROM first_of_crm CROSS JOIN LATERAL (
-        SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND crm_id > first_of_crm.crm_id ORDER BY crm_id, due_at LIMIT 1
+        SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND crm_id > first_of_crm.crm_id AND ${isNotHeldUp} ORDER BY crm_id, due_at LIMIT 1
       ) AS following
     )
     SELECT greatest(0, coalesce(extract(epoch FROM now() - min(due_at)), 0))::float8 AS seconds FROM first_of_crm`.execute(db);

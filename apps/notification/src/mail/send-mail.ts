@@ -1,3 +1,4 @@
+import { withTlsRule } from '@scheduling/runtime';
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { createTransport, type SendMailOptions } from 'nodemailer';
@@ -19,10 +20,10 @@ export interface Mailer {
 
 const connectMs = 15_000;
 
-/** A pool of connections to the mail server. STARTTLS is used when the server offers it; the URL can require it (`?requireTLS=true`). */
+/** A pool of connections to the mail server. */
 export function createMailer(options: { url: string; connections: number; replyMs: number }): Mailer {
   const transport = createTransport({
-    url: options.url,
+    url: withTlsRule(options.url),
     pool: true,
     maxConnections: options.connections,
     // The delivery decides about a mail whose connection was lost.

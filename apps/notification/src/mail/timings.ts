@@ -11,10 +11,15 @@ export interface MailTimings extends DeliveryTimings {
   giveUpMs: number;
   /** If the connection drops after DATA, the server may already have the mail. It is retried once, after this delay. */
   uncertainRetryMs: number;
+  /** The quotas count the mails of one such period. The periods follow each other and begin at full hours. */
+  quotaWindowMs: number;
 }
 
 const second = 1_000;
 const minute = 60 * second;
+
+/** The clean-up deletes what the quotas no longer count. */
+export const quotaWindowMs = 60 * minute;
 
 export const defaultTimings: MailTimings = {
   pollMs: 5 * second,
@@ -25,6 +30,7 @@ export const defaultTimings: MailTimings = {
   longestRetryMs: 10 * minute,
   giveUpMs: 24 * 60 * minute,
   uncertainRetryMs: 10 * minute,
+  quotaWindowMs,
   firstPauseMs: 250,
   longestPauseMs: 5 * second,
   stopMs: 4 * second,

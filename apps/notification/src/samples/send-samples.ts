@@ -1,3 +1,4 @@
+import { withTlsRule } from '@scheduling/runtime';
 import { randomUUID } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import { toMessage } from '../mail/send-mail.ts';
@@ -5,7 +6,7 @@ import { sampleMails } from './sample-mails.ts';
 
 /** Sends every mail in every language with made-up data, for those who design them. Returns how many there are. */
 export async function sendSamples(options: { smtpUrl: string; recipient: string }): Promise<number> {
-  const transport = createTransport({ url: options.smtpUrl, pool: true, maxConnections: 1 });
+  const transport = createTransport({ url: withTlsRule(options.smtpUrl), pool: true, maxConnections: 1 });
   const samples = sampleMails(options.recipient);
   try {
     for (const { template, content } of samples) {

@@ -1,0 +1,318 @@
+import { leaseDueRows } from '@scheduling/delivery';
+import { createDatabase, type Database } from '@scheduling/postgres';
+import { createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { type Kysely, sql } from 'kysely';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { migrateNotificationDatabase } from '../src/db/migrate.ts';
+import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
+import { eraseMails } from '../src/erasure/erase-customer.ts';
+import type { MailTemplate } from '../src/language/texts.ts';
+import { checkQuotas, type MailQuotas } from '../src/mail/check-quotas.ts';
+import { type MailRow, mailTable, startMailDelivery } from '../src/mail/deliver-mails.ts';
+import { type Outcome, recordOutcome } from '../src/mail/record-outcome.ts';
+import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.ts';
+import { storeLastMail, storeMail } from '../src/mail/store-mail.ts';
+import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
+
+const logger = testLogger('notification');
+const stack = new AsyncDisposableStack();
+let smtp: TestSmtp;
+let database: Database<NotificationSchema>;
+let outcomes: Outcome[];
+
+beforeAll(async () => {
+  smtp = stack.use(await startTestSmtp());
+  const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
+  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
+});
+beforeEach(async () => {
+  await database.kysely.deleteFrom('mail').execute();
+  smtp.mails.length = 0;
+  smtp.trouble = () => undefined;
+  outcomes = [];
+});
+afterAll(() => stack.disposeAsync());
+
+const day = 24 * 60 * 60 * 1_000;
+/** A window that does not end during a test, and does not end a mail's time either. */
+const endless: Partial<MailTimings> = { quotaWindowMs: 365_000 * day, giveUpMs: Number.POSITIVE_INFINITY };
+
+const deliver = (quotas: Partial<MailQuotas>, timings: Partial<MailTimings> = endless) =>
+  startMailDelivery({
+    database,
+    smtpUrl: smtp.url,
+    connections: 10,
+    quotas: { toOneRecipient: 0, inTotal: 0, ...quotas },
+    timings: { ...defaultTimings, pollMs: 50, firstRetryMs: 50, firstPauseMs: 20, longestPauseMs: 100, ...timings },
+    onOutcome: (outcome) => outcomes.push(outcome),
+    logger,
+  });
+
+const contentFor = (address: string, subject: string): MailContent => ({
+  from: { name: 'Studio', address: 'hello@studio.example' },
+  to: { name: 'Anna', address },
+  language: 'en',
+  subject,
+  text: 'A text',
+  html: '<p>A text</p>',
+  calendars: [],
+});
+
+interface NewMail {
+  crmId?: string;
+  aboutId?: string;
+  version?: number;
+  template?: MailTemplate;
+  customerId?: string;
+}
+
+const store = (address: string, { crmId = 'crm', aboutId = randomUUID(), version = 1, template = 'booking-confirmed', customerId }: NewMail = {}): Promise<void> =>
+  database.transaction((tx) =>
+    storeMail(tx, { crmId, eventId: randomUUID(), aboutId, version, template, customerId, content: contentFor(address, `${template} ${version}`) }),
+  );
+
+async function storeMany(count: number, addressOf: (index: number) => string, mail?: NewMail): Promise<void> {
+  for (let index = 0; index < count; index += 1) await store(addressOf(index), mail);
+}
+
+const rows = () => database.kysely.selectFrom('mail').selectAll().orderBy('createdAt').execute();
+const pending = () => database.kysely.selectFrom('mail').selectAll().where('state', '=', 'pending').orderBy('createdAt').execute();
+const recent = () => database.kysely.selectFrom('recentMail').selectAll().execute();
+const subjectsFor = (address: string) => smtp.mails.filter(({ recipients }) => recipients.includes(address)).map(({ parsed }) => parsed.subject);
+const countOf = (outcome: Outcome['outcome']) => outcomes.filter((each) => each.outcome === outcome).length;
+/** What the beginning of the next hour changes. */
+const endWindow = async (): Promise<void> => {
+  await database.kysely.deleteFrom('recentMail').execute();
+  await database.kysely.updateTable('mail').set({ dueAt: new Date() }).where('state', '=', 'pending').execute();
+};
+
+describe('the quota of a recipient', () => {
+  it('lets the surplus wait for the next hour, and nothing else', async () => {
+    await storeMany(5, () => 'anna@example.com');
+    await store('bill@example.com');
+    await store('anna@example.com', { crmId: 'other' });
+    await using _delivery = deliver({ toOneRecipient: 3 });
+    const held = { crmId: 'crm', held: true, lease: null, attempts: 0, lastError: 'recipient-quota' };
+    await eventually(async () => expect(await pending()).toMatchObject([held, held]));
+    expect(subjectsFor('anna@example.com')).toHaveLength(4);
+    expect(subjectsFor('bill@example.com')).toHaveLength(1);
+    expect(countOf('hold')).toBe(2);
+    for (const { dueAt } of await pending()) expect(dueAt.getTime()).toBeGreaterThan(Date.now() + day);
+
+    await endWindow();
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(subjectsFor('anna@example.com')).toHaveLength(6);
+    expect((await rows()).every(({ state, held: isHeld }) => state === 'sent' && !isHeld)).toBe(true);
+  });
+
+  it('delivers everything in the end, never more than the quota in one window', async () => {
+    const quotaWindowMs = 1_000;
+    await storeMany(6, () => 'anna@example.com');
+    await using _delivery = deliver({ toOneRecipient: 2 }, { quotaWindowMs });
+    await eventually(async () => expect(await pending()).toEqual([]));
+    const windows = Map.groupBy(await rows(), ({ finishedAt }) => Math.floor(finishedAt!.getTime() / quotaWindowMs));
+    expect(Math.max(...[...windows.values()].map((mails) => mails.length))).toBeLessThanOrEqual(2);
+    expect(subjectsFor('anna@example.com')).toHaveLength(6);
+  });
+
+  it('drops what would have to wait for more than 24 hours', async () => {
+    await storeMany(3, () => 'anna@example.com');
+    await using _delivery = deliver({ toOneRecipient: 2 }, { ...endless, giveUpMs: day });
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(subjectsFor('anna@example.com')).toHaveLength(2);
+    const dropped = (await rows()).filter(({ state }) => state === 'failed');
+    expect(dropped).toMatchObject([{ lastError: 'recipient-quota', attempts: 0, content: null, recipient: null, held: false }]);
+    expect(outcomes.filter(({ outcome }) => outcome === 'drop')).toMatchObject([{ reason: 'recipient-quota' }]);
+  });
+});
+
+describe('the surplus', () => {
+  /** Of a window that began in 1970. */
+  const windowMs = endless.quotaWindowMs!;
+
+  it('is spread over as many windows as it needs', async () => {
+    await storeMany(7, () => 'anna@example.com');
+    await using _delivery = deliver({ toOneRecipient: 2 });
+    await eventually(async () => expect((await pending()).map(({ held }) => held)).toEqual([true, true, true, true, true]));
+    const waits = (await pending()).map(({ dueAt }) => dueAt.getTime() / windowMs);
+    expect(waits.toSorted((one, other) => one - other)).toEqual([1, 1, 2, 2, 3]);
+    expect(countOf('hold')).toBe(5);
+  });
+
+  it('of a CRM is spread in the same way', async () => {
+    await storeMany(2, (index) => `${index}@one.example`);
+    await using _delivery = deliver({ inTotal: 2 });
+    await eventually(async () => expect(await pending()).toEqual([]));
+    for (let index = 2; index < 7; index += 1) {
+      await store(`${index}@one.example`);
+      await eventually(async () => expect((await pending()).at(-1)).toMatchObject({ held: true, lease: null, lastError: 'crm-quota' }));
+    }
+    expect((await pending()).map(({ dueAt }) => dueAt.getTime() / windowMs)).toEqual([1, 1, 2, 2, 3]);
+  });
+
+  it('is dropped at once if there is no room for it within 24 hours', async () => {
+    await storeMany(7, () => 'anna@example.com');
+    await using _delivery = deliver({ toOneRecipient: 2 }, { ...endless, giveUpMs: 1.5 * windowMs });
+    await eventually(() => expect(countOf('drop')).toBe(3));
+    expect(countOf('hold')).toBe(2);
+  });
+});
+
+describe('the quota of a CRM', () => {
+  it('counts its mails to all recipients, and no other CRM waits', async () => {
+    await storeMany(6, (index) => `${index}@one.example`, { crmId: 'busy' });
+    await using _delivery = deliver({ inTotal: 4 });
+    await eventually(async () => expect((await pending()).every(({ held }) => held)).toBe(true));
+    await store('7@one.example', { crmId: 'busy' });
+    await store('anna@example.com', { crmId: 'other' });
+    await eventually(() => expect(subjectsFor('anna@example.com')).toHaveLength(1));
+    await eventually(async () => expect((await pending()).at(-1)).toMatchObject({ crmId: 'busy', held: true, lastError: 'crm-quota' }));
+    expect(subjectsFor('7@one.example')).toEqual([]);
+    await endWindow();
+    await eventually(() => expect(subjectsFor('7@one.example')).toHaveLength(1));
+  });
+});
+
+describe('an urgent mail', () => {
+  it.each(['booking-cancelled', 'appointment-cancelled', 'request-declined'] as const)('%s is sent although the quotas are exhausted', async (template) => {
+    await using _delivery = deliver({ toOneRecipient: 1, inTotal: 1 });
+    await store('anna@example.com');
+    await eventually(() => expect(subjectsFor('anna@example.com')).toHaveLength(1));
+    await eventually(async () => expect(await recent()).toHaveLength(1));
+    await storeMany(3, () => 'anna@example.com', { template });
+    await eventually(() => expect(subjectsFor('anna@example.com')).toHaveLength(4));
+    // It counts nevertheless.
+    await eventually(async () => expect(await recent()).toHaveLength(4));
+    expect(countOf('hold')).toBe(0);
+  });
+
+  it('does not wait behind mails about the same booking that are held, and supersedes them', async () => {
+    await using _delivery = deliver({ toOneRecipient: 1 });
+    await store('anna@example.com', { template: 'email-verification', version: 0 });
+    await eventually(() => expect(countOf('sent')).toBe(1));
+    const aboutId = randomUUID();
+    await store('anna@example.com', { aboutId, version: 1, template: 'request-received' });
+    await eventually(async () => expect(await pending()).toMatchObject([{ held: true, lease: null }]));
+    await store('anna@example.com', { aboutId, version: 2, template: 'request-confirmed' });
+    await store('anna@example.com', { aboutId, version: 3, template: 'booking-cancelled' });
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(subjectsFor('anna@example.com')).toEqual(['email-verification 0', 'booking-cancelled 3']);
+    const superseded = { state: 'failed', lastError: 'superseded', content: null, recipient: null, held: false };
+    expect((await rows()).slice(1)).toMatchObject([{ ...superseded, version: 1 }, { ...superseded, version: 2 }, { state: 'sent', version: 3 }]);
+    await eventually(() => expect(outcomes.filter(({ outcome }) => outcome === 'drop')).toMatchObject([{ reason: 'superseded' }, { reason: 'superseded' }]));
+  });
+
+  it('keeps a held mail from being sent after it, even while it is retried itself', async () => {
+    await using _delivery = deliver({ toOneRecipient: 1 });
+    await store('anna@example.com', { template: 'email-verification', version: 0 });
+    await eventually(() => expect(countOf('sent')).toBe(1));
+    const aboutId = randomUUID();
+    await store('anna@example.com', { aboutId, version: 1 });
+    await eventually(async () => expect(await pending()).toMatchObject([{ held: true, lease: null }]));
+    smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    await store('anna@example.com', { aboutId, version: 2, template: 'booking-cancelled' });
+    await eventually(() => expect(countOf('retry')).toBeGreaterThan(0));
+    await endWindow();
+    await eventually(async () => expect((await rows())[1]).toMatchObject({ state: 'failed', lastError: 'superseded' }));
+    smtp.trouble = () => undefined;
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(subjectsFor('anna@example.com')).toEqual(['email-verification 0', 'booking-cancelled 2']);
+  });
+
+  it('that was not overtaken waits for the earlier mail, which is sent first', async () => {
+    const aboutId = randomUUID();
+    smtp.trouble = (_, attempt) => (attempt <= 2 ? { at: 'rcpt', code: 451 } : undefined);
+    await store('cleo@example.com', { aboutId, version: 2, template: 'booking-cancelled' });
+    await store('cleo@example.com', { aboutId, version: 1 });
+    await using _delivery = deliver({ toOneRecipient: 5 });
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(subjectsFor('cleo@example.com')).toEqual(['booking-confirmed 1', 'booking-cancelled 2']);
+  });
+});
+
+describe('an attempt of another process', () => {
+  const unlimited = { toOneRecipient: 0, inTotal: 0 };
+  const lease = () =>
+    leaseDueRows<MailRow>(database.kysely as unknown as Kysely<unknown>, mailTable, { limits: { total: 10, perCrm: 5, perHost: 5 }, free: 10, leaseMs: 60_000, inFlight: [] });
+
+  it('to send a held mail keeps an urgent one about the same booking waiting until it is over', async () => {
+    const aboutId = randomUUID();
+    await store('anna@example.com', { aboutId, version: 1 });
+    await database.kysely.updateTable('mail').set({ held: true }).execute();
+    const [held] = await lease();
+    await store('anna@example.com', { aboutId, version: 2, template: 'booking-cancelled' });
+    expect(await lease()).toEqual([]);
+    await recordOutcome(database, held!, { outcome: 'hold', until: new Date(Date.now() + day), reason: 'crm-quota', serverAway: false });
+    expect(await lease()).toMatchObject([{ version: 2 }]);
+  });
+
+  it('sends nothing once its lease is lost, or the person was erased', async () => {
+    const customerId = randomUUID();
+    await store('anna@example.com', { customerId });
+    const [first] = await lease();
+    expect(await checkQuotas(database, first!, unlimited, defaultTimings)).toBeUndefined();
+    await database.kysely.updateTable('mail').set({ dueAt: new Date() }).execute();
+    const [second] = await lease();
+    const lost = { outcome: 'postpone', reason: 'lease lost', serverAway: false };
+    expect(await checkQuotas(database, first!, unlimited, defaultTimings)).toEqual(lost);
+    await eraseMails(database, { crmId: 'crm', customerId });
+    expect(await checkQuotas(database, second!, unlimited, defaultTimings)).toEqual(lost);
+  });
+});
+
+describe('mails about one booking', () => {
+  it('keep their order when the first one is held', async () => {
+    await using _delivery = deliver({ toOneRecipient: 1 });
+    await store('anna@example.com', { template: 'email-verification', version: 0 });
+    await eventually(() => expect(countOf('sent')).toBe(1));
+    const aboutId = randomUUID();
+    await store('anna@example.com', { aboutId, version: 1, template: 'request-received' });
+    await store('anna@example.com', { aboutId, version: 2, template: 'request-confirmed' });
+    const waiting = (version: number) => ({ version, held: false, lease: null });
+    const held = (version: number) => ({ ...waiting(version), held: true });
+    await eventually(async () => expect(await pending()).toMatchObject([held(1), waiting(2)]));
+    await endWindow();
+    await eventually(async () => expect(await pending()).toMatchObject([held(2)]));
+    await endWindow();
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(subjectsFor('anna@example.com').slice(1)).toEqual(['request-received 1', 'request-confirmed 2']);
+  });
+});
+
+describe('the digest of a recipient', () => {
+  it('contains no address, differs between CRMs, and is deleted with the customer', async () => {
+    const customerId = randomUUID();
+    await using _delivery = deliver({});
+    await store('anna@example.com', { customerId });
+    await store('anna@example.com', { crmId: 'other' });
+    await eventually(async () => expect(await recent()).toHaveLength(2));
+    const [one, other] = await recent();
+    expect(one!.recipientDigest).toHaveLength(32);
+    expect(one!.recipientDigest.equals(other!.recipientDigest)).toBe(false);
+    await eraseMails(database, { crmId: 'crm', customerId });
+    expect(await recent()).toMatchObject([{ crmId: 'other' }]);
+  });
+
+  it('is not stored for the last mail to an erased person, which never waits', async () => {
+    await using _delivery = deliver({ toOneRecipient: 1, inTotal: 1 });
+    await store('anna@example.com');
+    await eventually(async () => expect(await recent()).toHaveLength(1));
+    const [customerId, erasureId] = [randomUUID(), randomUUID()];
+    const intent = { crmId: 'crm', eventId: erasureId, aboutId: erasureId, version: 0, template: 'removed-by-deletion' as const, content: contentFor('anna@example.com', 'last') };
+    await database.transaction((tx) => storeLastMail(tx, { ...intent, customerId, erasureId, expiresAt: new Date(Date.now() + 60_000) }));
+    await eventually(() => expect(subjectsFor('anna@example.com')).toEqual(['booking-confirmed 1', 'last']));
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(await recent()).toHaveLength(1);
+  });
+
+  it('is deleted when its hour is over', async () => {
+    await using _delivery = deliver({});
+    await storeMany(3, (index) => `${index}@example.com`);
+    await eventually(async () => expect(await recent()).toHaveLength(3));
+    const [first, second] = await recent();
+    await database.kysely.updateTable('recentMail').set({ sentAt: sql<Date>`date_trunc('hour', now()) - interval '1 second'` }).where('mailId', 'in', [first!.mailId, second!.mailId]).execute();
+    await using _cleanUp = startRecentMailCleanUp({ database, logger });
+    await eventually(async () => expect(await recent()).toHaveLength(1));
+  });
+});
