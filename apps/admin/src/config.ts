@@ -13,7 +13,7 @@ export type ConsumingService = (typeof consumingServices)[number];
 export interface System {
   /** Where clients reach the gateway. */
   gateway: string | undefined;
-  /** gRPC addresses, `host:port`. */
+  /** gRPC addresses for operators, `host:port`. */
   services: Partial<Record<Service, string>>;
   nats: string | undefined;
   smtp: string | undefined;

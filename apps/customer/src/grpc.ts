@@ -33,9 +33,17 @@ export function hostCustomerService(dependencies: CustomerDependencies): HostedS
   });
 }
 
-export function hostErasureService(dependencies: CustomerDependencies, broker: Broker): HostedService {
-  return hostService(ErasureServiceService, {
+/** Notification calls one method of this service, operators the others. */
+const { getErasureNotice: noticeMethod, ...operatorMethods } = ErasureServiceService;
+
+export function hostErasureNoticeService(dependencies: CustomerDependencies): HostedService {
+  return hostService({ getErasureNotice: noticeMethod }, {
     getErasureNotice: (request) => getErasureNotice(dependencies, request),
+  });
+}
+
+export function hostErasureService(dependencies: CustomerDependencies, broker: Broker): HostedService {
+  return hostService(operatorMethods, {
     listErasures: async () => ({ erasures: (await listErasures(dependencies)).map(toErasureMessage) }),
     replayErasures: async ({ since }) => {
       if (since === undefined) throw new DomainError('erasure.since_missing');

@@ -19,8 +19,8 @@ try {
 }
 
 async function stackAddresses(): Promise<NodeJS.ProcessEnv> {
-  const { gateway, services, nats, smtp } = await readStackFile(dataDirOf(process.env));
-  const addresses = databaseServices.map((service) => [addressVariable(service), services[service]]);
+  const { gateway, admin, nats, smtp } = await readStackFile(dataDirOf(process.env));
+  const addresses = databaseServices.map((service) => [addressVariable(service), admin[service]]);
   return { PUBLIC_URL: gateway, NATS_URL: nats, SMTP_URL: smtp, ...Object.fromEntries(addresses) };
 }
 

@@ -46,13 +46,17 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
   };
 }
 
-/** A port for every service: a free one, except for the gateway's if it is given. */
-export async function choosePorts(gatewayPort: number): Promise<Record<Service, Ports>> {
-  const entries = services.map(async (service): Promise<[Service, Ports]> => {
+/** The ports of every service: free ones, except for the gateway's if it is given. */
+export async function choosePorts(gatewayPort: number): Promise<Pick<Surroundings, 'ports' | 'adminPorts'>> {
+  const ports = services.map(async (service): Promise<[Service, Ports]> => {
     const main = service === 'gateway' && gatewayPort !== 0 ? gatewayPort : await freePort();
     return [service, { main, metrics: await freePort() }];
   });
-  return Object.fromEntries(await Promise.all(entries)) as Record<Service, Ports>;
+  const adminPorts = databaseServices.map(async (service) => [service, await freePort()] as const);
+  return {
+    ports: Object.fromEntries(await Promise.all(ports)) as Surroundings['ports'],
+    adminPorts: Object.fromEntries(await Promise.all(adminPorts)) as Surroundings['adminPorts'],
+  };
 }
 
 async function isReady(metricsPort: number): Promise<boolean> {

@@ -154,7 +154,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
   });
 
   it('rejects clients without a certificate', async () => {
-    using client = createAdminClient(stack.info.services.identity);
+    using client = createAdminClient(stack.info.admin.identity);
     await expect(client.listCrms({})).rejects.toMatchObject({ code: 'service.unavailable' });
     expect(await runAdmin({ SCHEDULING_DATA: dataDir }, 'crm', 'list')).toMatchObject({ code: 1, output: expect.stringMatching(/does not answer/) as string });
   });

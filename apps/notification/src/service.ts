@@ -42,7 +42,9 @@ export function createNotificationService(config: Config, logger: Logger, overri
       use(startMailCleanUp({ database, logger }));
       use(startMailDelivery({ database, smtpUrl, connections, timings, onOutcome, logger }));
       return {
-        hosted: [hostMailService(database)],
+        // No other service calls it.
+        hosted: [],
+        operators: [hostMailService(database)],
         subscriptions: notificationSubscriptions(dependencies),
         maxAttempts: overrides.maxAttempts,
       };
