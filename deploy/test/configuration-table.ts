@@ -12,7 +12,7 @@ const meanings: Record<string, string> = {
   DATABASE_URL: "the service's own Postgres database; a secret",
   GRPC_PORT: 'gRPC port for the other services; 0 picks a free one',
   GRPC_TLS_CA_FILE: 'PEM file with the certificate authorities of all services',
-  GRPC_TLS_CERT_FILE: 'PEM file with the certificate of this service; setting all three `GRPC_TLS_` variables enables mutual TLS between the services',
+  GRPC_TLS_CERT_FILE: 'PEM file with the certificate of this service, for its name; setting all three `GRPC_TLS_` variables enables mutual TLS between the services',
   GRPC_TLS_KEY_FILE: 'PEM file with the private key of that certificate',
   HTTP_PORT: 'port for clients; 0 picks a free one',
   IDENTITY_ADDRESS: 'the same for identity',

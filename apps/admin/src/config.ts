@@ -17,7 +17,7 @@ export interface System {
   services: Partial<Record<Service, string>>;
   nats: string | undefined;
   smtp: string | undefined;
-  /** The operator's own certificate, when the services use mutual TLS. */
+  /** The certificate for the name `admin`, if the services use mutual TLS. */
   certificates: TlsFiles | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Child, describeExit, freePort, lastLines, spawnChild, waitUntilReady } from '@scheduling/embedded';
-import { repositoryRoot, type Settings } from './config.ts';
+import { repositoryRoot, type Settings, withCertificatesOf } from './config.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Reporter } from './reporter.ts';
 import { databaseServices, host, type Ports, type Service, serviceEnvironment, services, type Surroundings } from './service-table.ts';
@@ -23,7 +23,7 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
       command: process.execPath,
       args: [join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
       cwd: join(repositoryRoot, 'apps', service),
-      environment: { ...settings.inherited, ...serviceEnvironment(service, around) },
+      environment: { ...withCertificatesOf(service, settings.inherited), ...serviceEnvironment(service, around) },
       logFile: join(folder.path, 'logs', `${service}.log`),
       onSpawn: (pid) => folder.record(service, pid),
     });

@@ -1,9 +1,7 @@
 import { expect, inject, it } from 'vitest';
 import { createAdminClient } from '../../src/demo-crm.ts';
 import { runAdmin } from '../command.ts';
-
-/** grpc-js's status of a method that the server does not have. */
-const unimplemented = 12;
+import { unimplemented } from '../probe-rpcs.ts';
 
 it('operators are served on a separate port only', async () => {
   const { admin, services } = inject('stack');
