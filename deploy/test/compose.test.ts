@@ -12,6 +12,7 @@ interface ComposeService {
   command?: string[];
   environment: Record<string, string>;
   ports?: string[];
+  networks?: Record<string, { aliases?: string[] }> | string[];
   healthcheck: { test: string[] };
   depends_on?: Record<string, { condition: string }>;
   profiles?: string[];
@@ -44,9 +45,15 @@ describe.each(services)('compose.yaml with %s', (name) => {
     expect(() => configuration.ports(service.environment)).not.toThrow();
   });
 
-  it('publishes the port on which it listens', () => {
-    const { grpc, http } = configuration.ports(service.environment);
-    expect(service.ports?.map((port) => Number(port.split(':').at(-1)))).toEqual([http ?? grpc]);
+  it('publishes its port for clients, and no other', () => {
+    const { http } = configuration.ports(service.environment);
+    expect((service.ports ?? []).map((port) => Number(port.split(':').at(-1)))).toEqual(http === undefined ? [] : [http]);
+  });
+
+  it('serves operators only on the network that it shares with the admin command', () => {
+    const owner = { default: {}, admin: { aliases: [`${name}-admin`] } };
+    expect(service.networks).toEqual(name === 'gateway' ? undefined : owner);
+    expect(service.environment['ADMIN_LISTEN_HOST']).toBe(name === 'gateway' ? undefined : `${name}-admin`);
   });
 
   it('configures the names and ports of the other services and servers', async () => {
@@ -78,10 +85,23 @@ describe.each(services)('compose.yaml with %s', (name) => {
 
 it('compose.yaml gives the admin command every address that it can check, and does not start it with the others', async () => {
   const { variables } = await readServiceConfiguration('admin');
-  const { environment, image, build, profiles } = compose['admin']!;
+  const { environment, image, build, profiles, networks } = compose['admin']!;
   expect(Object.keys(environment).toSorted()).toEqual([...variables].filter((name) => !name.startsWith('GRPC_TLS_')).toSorted());
   expect({ image, build, profiles }).toMatchObject({ image: 'scheduling/admin', build: { args: { SERVICE: 'admin' } }, profiles: ['admin'] });
-  for (const address of Object.values(environment)) expect(Object.keys(compose)).toContain(/^[a-z]+:\/\/+([a-z]+):/.exec(address)?.[1]);
+  for (const [variable, address] of Object.entries(environment)) {
+    const [, host = ''] = /^[a-z]+:\/\/+([a-z-]+):/.exec(address) ?? [];
+    expect(Object.keys(compose)).toContain(host.replace(/-admin$/, ''));
+    expect(host.endsWith('-admin')).toBe(variable.endsWith('_ADDRESS'));
+  }
+  for (const service of services.filter((name) => name !== 'gateway')) {
+    const { ports } = await readServiceConfiguration(service);
+    expect(environment[`${service.toUpperCase()}_ADDRESS`]).toBe(`dns:///${service}-admin:${ports(compose[service]!.environment).admin}`);
+  }
+  expect(networks).toEqual(['default', 'admin']);
+});
+
+it.each(['postgres', 'nats', 'inbox'])('compose.yaml keeps %s away from the RPCs for operators', (name) => {
+  expect(compose[name]!.networks).toBeUndefined();
 });
 
 it('compose.yaml says that its inbox has no TLS', () => {

@@ -3,14 +3,16 @@ import { readServiceConfiguration, services } from './service-configuration.ts';
 
 /** The meaning of each variable. Its default and its allowed values come from the configurations. */
 const meanings: Record<string, string> = {
+  ADMIN_LISTEN_HOST: 'the address to listen on for operators; by default only this machine, or pod, reaches it',
+  ADMIN_PORT: 'gRPC port for operators, which the admin command calls; 0 picks a free one',
   ANONYMISE_AFTER_DAYS: 'days from the end of the appointment until its participations are anonymised; 0 = never',
   ARCHIVE_AFTER_DAYS: 'days from the end of an appointment until it is archived',
   CALENDAR_ADDRESS: 'gRPC address of calendar, `host:port`, or `dns:///host:port` to balance calls across all replicas',
   CUSTOMER_ADDRESS: 'the same for customer',
   DATABASE_URL: "the service's own Postgres database; a secret",
-  GRPC_PORT: 'gRPC port; 0 picks a free one',
+  GRPC_PORT: 'gRPC port for the other services; 0 picks a free one',
   GRPC_TLS_CA_FILE: 'PEM file with the certificate authorities of all services',
-  GRPC_TLS_CERT_FILE: 'PEM file with the certificate of this service; setting all three `GRPC_TLS_` variables enables mutual TLS between the services',
+  GRPC_TLS_CERT_FILE: 'PEM file with the certificate of this service, for its name; setting all three `GRPC_TLS_` variables enables mutual TLS between the services',
   GRPC_TLS_KEY_FILE: 'PEM file with the private key of that certificate',
   HTTP_PORT: 'port for clients; 0 picks a free one',
   IDENTITY_ADDRESS: 'the same for identity',

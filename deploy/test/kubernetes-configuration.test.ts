@@ -70,6 +70,11 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
       expect(ports).toEqual(configuration.ports(environment));
     });
 
+    it('serves operators only within its pod', () => {
+      expect(Object.keys(environment)).not.toContain('ADMIN_LISTEN_HOST');
+      expect(configuration.described.find(({ name }) => name === 'ADMIN_LISTEN_HOST')?.fallback).toBe(service === 'gateway' ? undefined : '127.0.0.1');
+    });
+
     it('is probed at its actual address', async () => {
       expect(container).toMatchObject({ startupProbe: { httpGet: { path: '/livez' } }, readinessProbe: { httpGet: { path: '/readyz' } }, livenessProbe: { httpGet: { path: '/livez' } } });
       for (const { httpGet } of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {

@@ -28,6 +28,16 @@ it.each(overlays.filter((overlay) => overlay !== mutualTls))('mutual TLS is off 
   }
 });
 
+const authorityExample = renderKustomization(certificates.folder);
+
+it.each([...services, 'admin'])('the example has a certificate for the name of %s, from the common certificate authority', (name) => {
+  const { secretName, dnsNames, usages, issuerRef } = (findManifest(authorityExample, 'Certificate', `${name}-grpc-tls`) as Certificate).spec;
+  expect({ secretName, dnsNames }).toEqual({ secretName: `${name}-grpc-tls`, dnsNames: [name] });
+  expect(usages).toEqual(expect.arrayContaining(['gateway', 'admin'].includes(name) ? ['client auth'] : ['client auth', 'server auth']));
+  const authority = (findManifest(authorityExample, 'Issuer', issuerRef.name) as Issuer).spec.ca.secretName;
+  expect(findManifest(authorityExample, 'Certificate', authority).spec).toMatchObject({ isCA: true, secretName: authority });
+});
+
 describe.each(services)('the component for mutual TLS', (service) => {
   const manifests = renderKustomization(mutualTls.folder);
 
@@ -38,14 +48,5 @@ describe.each(services)('the component for mutual TLS', (service) => {
     const files = variables.map((variable) => configurationOf(manifests, service)[variable]!);
     expect(files.map((file) => dirname(file))).toEqual(files.map(() => mount!.mountPath));
     expect(files.map((file) => file.slice(mount!.mountPath.length + 1))).toEqual(secretKeys);
-  });
-
-  it(`has an example of a certificate for the name of ${service}, from the common certificate authority`, () => {
-    const example = renderKustomization(certificates.folder);
-    const { secretName, dnsNames, usages, issuerRef } = (findManifest(example, 'Certificate', `${service}-grpc-tls`) as Certificate).spec;
-    expect({ secretName, dnsNames }).toEqual({ secretName: `${service}-grpc-tls`, dnsNames: [service] });
-    expect(usages).toEqual(expect.arrayContaining(service === 'gateway' ? ['client auth'] : ['client auth', 'server auth']));
-    const authority = (findManifest(example, 'Issuer', issuerRef.name) as Issuer).spec.ca.secretName;
-    expect(findManifest(example, 'Certificate', authority).spec).toMatchObject({ isCA: true, secretName: authority });
   });
 });

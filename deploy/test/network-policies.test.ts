@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { examples, overlays, repositoryRoot, tracing } from './kustomizations.ts';
+import { readArrows } from './architecture.ts';
+import { examples, overlays, tracing } from './kustomizations.ts';
 import { configurationOf, type Manifest, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
@@ -77,20 +76,6 @@ describe('the network policies of the examples', () => {
     expect(callers('nats', 'nats').toSorted()).toEqual([...arrows.stream].toSorted());
   });
 });
-
-/** The diagram of the architecture. */
-function readArrows() {
-  const document = readFileSync(join(repositoryRoot, 'docs/architecture.md'), 'utf8');
-  const diagram = /```mermaid\n([\s\S]*?)```/.exec(document)?.[1] ?? '';
-  const ends = (pattern: RegExp): string[][] => [...diagram.matchAll(pattern)].map(([, ...found]) => found);
-  return {
-    calls: ends(/(\w+) -- gRPC --> (\w+)/g),
-    http: new Set(ends(/-- (?:HTTP, JSON|verification page) --> (\w+)/g).flat()),
-    databases: new Set(ends(/(\w+) --- \w+Db/g).flat()),
-    stream: new Set([...ends(/(\w+) -\. .* \.-> stream/g), ...ends(/stream -\. .* \.-> (\w+)/g)].flat()),
-    mail: new Set(ends(/(\w+) -- SMTP --> mail/g).flat()),
-  };
-}
 
 /** Every pair of a peer and a port that the rules allow. */
 function connections(rules: Rule[]): string[] {

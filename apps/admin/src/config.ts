@@ -13,11 +13,11 @@ export type ConsumingService = (typeof consumingServices)[number];
 export interface System {
   /** Where clients reach the gateway. */
   gateway: string | undefined;
-  /** gRPC addresses, `host:port`. */
+  /** gRPC addresses for operators, `host:port`. */
   services: Partial<Record<Service, string>>;
   nats: string | undefined;
   smtp: string | undefined;
-  /** The operator's own certificate, when the services use mutual TLS. */
+  /** The certificate for the name `admin`, if the services use mutual TLS. */
   certificates: TlsFiles | undefined;
 }
 

@@ -9,6 +9,10 @@ import { addKeyCommands } from './commands/key-commands.ts';
 import { addMailCommand } from './commands/mail-command.ts';
 import { UsageError } from './usage-error.ts';
 
+/** grpc-js's status of a method that the server does not have. */
+const unimplemented = 12;
+const otherPort = 'There is no such RPC at this address. Services have a separate port for operators: ADMIN_PORT, 50052 unless it is set.';
+
 const program = new Command('npm run admin --').description('Administer a running system.').showHelpAfterError('(--help shows the commands)');
 addCrmCommands(program.command('crm').description('create, change and list CRMs, the tenants of the service'));
 addKeyCommands(program.command('key').description('create, list and revoke the API keys of a CRM'));
@@ -30,5 +34,6 @@ function explain(error: unknown): string {
     return [error.message, ...fields].join('\n');
   }
   if (error instanceof EnvironmentError || error instanceof UsageError) return error.message;
+  if (error instanceof Error && 'code' in error && error.code === unimplemented) return otherPort;
   return error instanceof Error ? `unexpected: ${error.message}` : String(error);
 }

@@ -14,6 +14,7 @@ import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
 import { type AppointmentDeletion, deleteAppointments } from './appointment/delete-appointments.ts';
 import { listAppointments } from './appointment/list-appointments.ts';
+import { callers } from './callers.ts';
 import { removeCustomer } from './customer/remove-customer.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import {
@@ -44,7 +45,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
 }
 
 function hostTimeslotService(dependencies: CalendarDependencies): HostedService {
-  return hostService(TimeslotServiceService, {
+  return hostService(TimeslotServiceService, callers.TimeslotService, {
     createTimeslots: async (request) => {
       const timeslots = request.timeslots.map((timeslot, index) => ({
         ...timeslot,
@@ -70,7 +71,7 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
 }
 
 function hostAppointmentService(dependencies: CalendarDependencies): HostedService {
-  return hostService(AppointmentServiceService, {
+  return hostService(AppointmentServiceService, callers.AppointmentService, {
     createAppointment: async (request) => {
       const participations = request.participations.map((participation, index) => ({
         ...participation,
@@ -102,7 +103,7 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
 }
 
 function hostParticipationService(dependencies: CalendarDependencies): HostedService {
-  return hostService(ParticipationServiceService, {
+  return hostService(ParticipationServiceService, callers.ParticipationService, {
     createParticipation: async (request) => {
       const state = fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
       const work = createParticipation(dependencies, { ...request, state });
@@ -122,7 +123,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
 }
 
 function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedService {
-  return hostService(CustomerRemovalServiceService, {
+  return hostService(CustomerRemovalServiceService, callers.CustomerRemovalService, {
     removeCustomer: async (request) => ({ removed: (await removeCustomer(dependencies, request)).map(toRemovedParticipationMessage) }),
   });
 }

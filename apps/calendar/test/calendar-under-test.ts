@@ -65,6 +65,7 @@ export async function startCalendarBeside(addresses: { identity: string; custome
   const environment = {
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',
+    ADMIN_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: url,
     NATS_URL: natsUrl,

@@ -12,15 +12,15 @@ export interface Neighbours extends AsyncDisposable {
 export async function startNeighbours(natsUrl: string, postgresUrl?: string): Promise<Neighbours> {
   await using starting = new AsyncDisposableStack();
   const services = starting.use(await startServiceProcesses(['identity', 'customer'], { NATS_URL: natsUrl }, postgresUrl));
-  await setUpProviders(services.identity.address);
+  await setUpProviders(services.identity);
   starting.move();
   return services;
 }
 
 /** Providers p1 and p2 of CRM one, p1 of CRM two, and one in each of some other zones, whose reference is the zone. */
-async function setUpProviders(identityAddress: string): Promise<void> {
-  using admin = createClient(AdminServiceService, 'identity', identityAddress);
-  using identity = createClient(IdentityServiceService, 'identity', identityAddress);
+async function setUpProviders({ address, adminAddress }: ServiceProcess): Promise<void> {
+  using admin = createClient(AdminServiceService, 'identity', adminAddress);
+  using identity = createClient(IdentityServiceService, 'identity', address);
   for (const crmId of ['one', 'two']) {
     await admin.createCrm({ crmId });
     await identity.createUser({ crmId, reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });

@@ -1,7 +1,8 @@
 import { type Customer, CustomerServiceService, type Erasure, ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Broker } from '@scheduling/events';
-import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
+import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
+import { callers } from './callers.ts';
 import { createCustomer } from './customer/create-customer.ts';
 import type { CustomerDependencies, CustomerRow } from './customer/customer.ts';
 import { getCustomerById, getCustomerByReference } from './customer/get-customer.ts';
@@ -13,7 +14,7 @@ import { replayErasures } from './erasure/replay-erasures.ts';
 
 /** Maps protobuf messages to the use cases and back. */
 export function hostCustomerService(dependencies: CustomerDependencies): HostedService {
-  return hostService(CustomerServiceService, {
+  return hostService(CustomerServiceService, callers.CustomerService, {
     getCustomer: async ({ crmId, key }) => {
       const customer =
         key?.$case === 'reference'
@@ -33,9 +34,17 @@ export function hostCustomerService(dependencies: CustomerDependencies): HostedS
   });
 }
 
-export function hostErasureService(dependencies: CustomerDependencies, broker: Broker): HostedService {
-  return hostService(ErasureServiceService, {
+/** Notification calls one method of this service, operators the others. */
+const { getErasureNotice: noticeMethod, ...operatorMethods } = ErasureServiceService;
+
+export function hostErasureNoticeService(dependencies: CustomerDependencies): HostedService {
+  return hostService({ getErasureNotice: noticeMethod }, callers.ErasureService, {
     getErasureNotice: (request) => getErasureNotice(dependencies, request),
+  });
+}
+
+export function hostErasureService(dependencies: CustomerDependencies, broker: Broker): HostedService {
+  return hostOperatorService(operatorMethods, {
     listErasures: async () => ({ erasures: (await listErasures(dependencies)).map(toErasureMessage) }),
     replayErasures: async ({ since }) => {
       if (since === undefined) throw new DomainError('erasure.since_missing');

@@ -8,7 +8,7 @@ import { migrationSets } from './db/migrate.ts';
 import type { CustomerSchema } from './db/schema.ts';
 import { startErasureDriver } from './erasure/drive-erasures.ts';
 import { createErasureMetrics } from './erasure/erasure-metrics.ts';
-import { hostCustomerService, hostErasureService } from './grpc.ts';
+import { hostCustomerService, hostErasureNoticeService, hostErasureService } from './grpc.ts';
 import { customerSubscriptions } from './subscriptions.ts';
 
 /** Assembles the service, for the process as well as the tests. */
@@ -28,7 +28,8 @@ export function createCustomerService(config: Config, logger: Logger): Promise<R
       use(startKeySweeper({ database, logger }));
       use(startErasureDriver(dependencies, logger));
       return {
-        hosted: [hostCustomerService(dependencies), hostErasureService(dependencies, broker)],
+        hosted: [hostCustomerService(dependencies), hostErasureNoticeService(dependencies)],
+        operators: [hostErasureService(dependencies, broker)],
         subscriptions: customerSubscriptions(),
       };
     },

@@ -2,7 +2,7 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, type ServiceProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
 import type { CustomerSchema } from '../src/db/schema.ts';
@@ -21,12 +21,13 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
   const logger = testLogger('customer');
   const nats = starting.use(await startTestNats());
   const services = starting.use(await startServiceProcesses(['identity'], { NATS_URL: nats.url }));
-  await setUpProviders(services.identity.address);
+  await setUpProviders(services.identity);
 
   const databaseUrl = await createMigratedDatabase('customer', migrateCustomerDatabase);
   const config = readConfig({
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',
+    ADMIN_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: databaseUrl,
     NATS_URL: nats.url,
@@ -41,9 +42,9 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
 }
 
 /** Providers p1 and p2 of CRM one, p1 of CRM two. */
-async function setUpProviders(identityAddress: string): Promise<void> {
-  using admin = createClient(AdminServiceService, 'identity', identityAddress);
-  using identity = createClient(IdentityServiceService, 'identity', identityAddress);
+async function setUpProviders({ address, adminAddress }: ServiceProcess): Promise<void> {
+  using admin = createClient(AdminServiceService, 'identity', adminAddress);
+  using identity = createClient(IdentityServiceService, 'identity', address);
   for (const crmId of ['one', 'two']) {
     await admin.createCrm({ crmId });
     const owner = { reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' };

@@ -52,7 +52,7 @@ export function toRefusal(error: unknown): Refusal {
   if (error instanceof RequestError) {
     return { status: statusOf(error.code), code: error.code, detail: error.message, faults: error.faults, headers: error.headers };
   }
-  if (error instanceof DomainError) return refusalOfDomainError(error);
+  if (error instanceof DomainError && error.code !== refusedGateway) return refusalOfDomainError(error);
   return toRefusal(new RequestError(codeOfFrameworkError(error)));
 }
 
@@ -104,6 +104,9 @@ const statusOfCategory: Record<DomainCategory, number> = {
   limited: 429,
   unavailable: 503,
 };
+
+/** A service does not serve the gateway's certificate: not the fault of a client, and a human must act. */
+const refusedGateway = 'caller.forbidden' satisfies ErrorCode;
 
 /** The one code for everything that is unavailable. */
 const unavailable = 'service.unavailable' satisfies ErrorCode;

@@ -49,7 +49,7 @@ describe('the comments of the RPCs', () => {
   it('name every code except those of the gateway itself, those of any RPC, and those for busy or unavailable', () => {
     const named = new Set(commented.map(({ code }) => code));
     const unnamed = Object.entries(errorCodes).filter(([code, { category }]) => !named.has(code) && category !== 'unavailable');
-    expect(unnamed.map(([code]) => code).sort()).toEqual(['crm.forbidden', 'key.missing', 'text.invalid']);
+    expect(unnamed.map(([code]) => code).sort()).toEqual(['caller.forbidden', 'crm.forbidden', 'key.missing', 'text.invalid']);
   });
 });
 

@@ -49,7 +49,7 @@ export async function startGatewayWithKeys<Name extends ServiceName = 'identity'
   const nats = starting.use(await startTestNats());
   const services = starting.use(await startServiceProcesses(['identity', ...others], { NATS_URL: nats.url }));
   const { identity } = services;
-  const admin = starting.use(createClient(AdminServiceService, 'identity', identity.address));
+  const admin = starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress));
   await admin.createCrm({ crmId: 'one', requestsPerMinute: 0 });
   await admin.createCrm({ crmId: 'two', requestsPerMinute: 0 });
   const { key } = await admin.createKey({ crmId: 'one' });

@@ -1,5 +1,5 @@
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
-import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
+import { type HostedService, hostOperatorService, withoutNulls } from '@scheduling/rpc';
 import { createKey } from './api-key/create-key.ts';
 import { listKeys } from './api-key/list-keys.ts';
 import { revokeKey } from './api-key/revoke-key.ts';
@@ -11,7 +11,7 @@ import { toCrmMessage } from './messages.ts';
 
 /** The operators' interface. Maps protobuf messages to the use cases and back. */
 export function hostAdminService(dependencies: IdentityDependencies): HostedService {
-  return hostService(AdminServiceService, {
+  return hostOperatorService(AdminServiceService, {
     createCrm: async (request) => ({ crm: toCrmMessage(await createCrm(dependencies, request)) }),
     updateCrm: async (request) => ({ crm: toCrmMessage(await updateCrm(dependencies, request)) }),
     listCrms: async () => ({ crms: (await listCrms(dependencies)).map(toCrmMessage) }),

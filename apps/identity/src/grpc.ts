@@ -3,6 +3,7 @@ import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { createAccount } from './account/create-account.ts';
 import { getAccount } from './account/get-account.ts';
 import { authenticateKey } from './api-key/authenticate-key.ts';
+import { callers } from './callers.ts';
 import { getCrm } from './crm/get-crm.ts';
 import type { IdentityDependencies } from './dependencies.ts';
 import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
@@ -21,7 +22,7 @@ import { requestVerification } from './verification/request-verification.ts';
 
 /** Maps protobuf messages to the use cases and back. */
 export function hostIdentityService(dependencies: IdentityDependencies): HostedService {
-  return hostService(IdentityServiceService, {
+  return hostService(IdentityServiceService, callers.IdentityService, {
     authenticateKey: async ({ keyHash }) => {
       const { crm, prefix, expiresAt } = await authenticateKey(dependencies, keyHash);
       return { crm: toCrmMessage(crm), keyPrefix: prefix, expiresAt: expiresAt ?? undefined };

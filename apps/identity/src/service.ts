@@ -17,7 +17,7 @@ export function createIdentityService(config: Config, logger: Logger): Promise<R
     compose: ({ database, use }) => {
       use(startKeySweeper({ database, logger }));
       const dependencies = { database, logger };
-      return { hosted: [hostIdentityService(dependencies), hostAdminService(dependencies)] };
+      return { hosted: [hostIdentityService(dependencies)], operators: [hostAdminService(dependencies)] };
     },
   });
 }

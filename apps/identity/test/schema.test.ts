@@ -50,7 +50,7 @@ async function recordBreakingMigration(url: string): Promise<void> {
 async function startProcess(databaseUrl: string, ...args: string[]) {
   const metricsPort = await freePort();
   // No NATS server is running: the schema is checked first.
-  const environment = { LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', METRICS_PORT: String(metricsPort), NATS_URL: 'nats://127.0.0.1:1', DATABASE_URL: databaseUrl };
+  const environment = { LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: String(metricsPort), NATS_URL: 'nats://127.0.0.1:1', DATABASE_URL: databaseUrl };
   const child = spawn(process.execPath, [main, ...args], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));

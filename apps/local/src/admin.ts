@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { dataDirOf, repositoryRoot, UsageError } from './config.ts';
+import { dataDirOf, repositoryRoot, UsageError, withCertificatesOf } from './config.ts';
 import { databaseServices } from './service-table.ts';
 import { readStackFile } from './stack-file.ts';
 
@@ -11,7 +11,7 @@ const args = process.argv.slice(2);
 try {
   const isGiven = addressVariables.some((name) => process.env[name]);
   const asksForHelp = args.length === 0 || args.some((argument) => ['help', '--help', '-h'].includes(argument));
-  run(isGiven || asksForHelp ? process.env : { ...process.env, ...(await stackAddresses()) });
+  run(isGiven || asksForHelp ? process.env : { ...withCertificatesOf('admin', process.env), ...(await stackAddresses()) });
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
   process.stderr.write(`${error.message}\n`);
@@ -19,8 +19,8 @@ try {
 }
 
 async function stackAddresses(): Promise<NodeJS.ProcessEnv> {
-  const { gateway, services, nats, smtp } = await readStackFile(dataDirOf(process.env));
-  const addresses = databaseServices.map((service) => [addressVariable(service), services[service]]);
+  const { gateway, admin, nats, smtp } = await readStackFile(dataDirOf(process.env));
+  const addresses = databaseServices.map((service) => [addressVariable(service), admin[service]]);
   return { PUBLIC_URL: gateway, NATS_URL: nats, SMTP_URL: smtp, ...Object.fromEntries(addresses) };
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readSettings, repositoryRoot, UsageError } from './config.ts';
+import { readSettings, repositoryRoot, UsageError, withCertificatesOf } from './config.ts';
 
 describe('readSettings', () => {
   it('has defaults for everything', () => {
@@ -25,6 +25,13 @@ describe('readSettings', () => {
       given: { databases: { calendar: 'postgres://db/calendar' }, nats: 'nats://broker:4222', smtp: 'smtp://mail:25' },
       inherited: { PATH: '/bin' },
     });
+  });
+
+  it('gives each process its own certificate, if the paths say so', () => {
+    const files = (folder: string) => ({ GRPC_TLS_CERT_FILE: `${folder}/tls.crt`, GRPC_TLS_KEY_FILE: `${folder}/tls.key`, GRPC_TLS_CA_FILE: '/ca.crt' });
+    const settings = readSettings({ fresh: false }, files('/{service}'));
+    expect(settings.certificates).toEqual({ certificate: '/admin/tls.crt', key: '/admin/tls.key', authorities: '/ca.crt' });
+    expect(withCertificatesOf('calendar', settings.inherited)).toEqual(files('/calendar'));
   });
 
   it('reports invalid values, with exit code 2', () => {

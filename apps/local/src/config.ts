@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
 import { EnvironmentError, type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
-import { databaseServices, type DatabaseService } from './service-table.ts';
+import { databaseServices, type DatabaseService, type Service } from './service-table.ts';
 
 export interface Settings {
   /** The gateway's port; 0 picks a free one. */
@@ -16,7 +16,7 @@ export interface Settings {
     nats?: string;
     smtp?: string;
   };
-  /** If given, the services call each other with mutual TLS; one certificate contains the names of all services. */
+  /** The certificate of this command, as that of an operator. If given, the services call each other with mutual TLS. */
   certificates?: TlsFiles | undefined;
   /** Variables that the operating system and the network require of any process; passed to the services in addition to their own settings. */
   inherited: NodeJS.ProcessEnv;
@@ -35,6 +35,8 @@ export class UsageError extends Error {
 
 export const repositoryRoot = resolve(import.meta.dirname, '../../..');
 
+const certificateVariables = ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE', 'GRPC_TLS_CA_FILE'];
+
 const inheritedNames = [
   'PATH',
   'HOME',
@@ -47,14 +49,12 @@ const inheritedNames = [
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
-  'GRPC_TLS_CERT_FILE',
-  'GRPC_TLS_KEY_FILE',
-  'GRPC_TLS_CA_FILE',
+  ...certificateVariables,
 ];
 
 /** Reads the options and the environment of `npm start`. Throws {@link UsageError}. */
 export function readSettings({ fresh }: Pick<Settings, 'fresh'>, environment: NodeJS.ProcessEnv): Settings {
-  return readOrExplain(environment, (read) => {
+  return readOrExplain(withCertificatesOf('admin', environment), (read) => {
     return {
       port: read.port('SCHEDULING_PORT', 8080),
       dataDir: dataDirOf(environment),
@@ -69,6 +69,12 @@ export function readSettings({ fresh }: Pick<Settings, 'fresh'>, environment: No
       inherited: Object.fromEntries(inheritedNames.filter((name) => environment[name]).map((name) => [name, environment[name]])),
     };
   });
+}
+
+/** The environment of one process, which may have its own certificate: `{service}` in the names of the files stands for the process. */
+export function withCertificatesOf(name: Service | 'admin', environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const given = certificateVariables.filter((variable) => environment[variable] !== undefined);
+  return { ...environment, ...Object.fromEntries(given.map((variable) => [variable, environment[variable]?.replaceAll('{service}', name)])) };
 }
 
 /** `SCHEDULING_DATA`, or `.data` in the repository. */

@@ -23,6 +23,8 @@ export interface Ports {
 
 export interface Surroundings {
   ports: Record<Service, Ports>;
+  /** gRPC for operators. */
+  adminPorts: Record<DatabaseService, number>;
   databaseUrls: Record<DatabaseService, string>;
   natsUrl: string;
   smtpUrl: string;
@@ -47,7 +49,8 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
       PUBLIC_URL: publicUrl(ports),
     };
   }
-  const owner = { ...every, GRPC_PORT: String(ports[service].main), DATABASE_URL: around.databaseUrls[service] };
+  const listening = { GRPC_PORT: String(ports[service].main), ADMIN_PORT: String(around.adminPorts[service]) };
+  const owner = { ...every, ...listening, DATABASE_URL: around.databaseUrls[service] };
   switch (service) {
     case 'identity':
       return owner;

@@ -17,6 +17,8 @@ export interface StackInfo {
   apiKey: string;
   /** gRPC addresses (`host:port`); for the gateway, that of its HTTP port. */
   services: Record<Service, string>;
+  /** gRPC addresses for operators. */
+  admin: Record<DatabaseService, string>;
   /** Where each service serves `/livez`, `/readyz` and `/metrics`. */
   operations: Record<Service, string>;
   /** Null for an existing server that was given. */

@@ -6,7 +6,7 @@ import { claimDataFolder, type DataFolder, isUnusedFolder } from './data-folder.
 import { createAdminClient, demoCrmId, ensureDemoCrm } from './demo-crm.ts';
 import { checkGivenServers } from './given-servers.ts';
 import type { Reporter } from './reporter.ts';
-import { host, type Server, type Service, services, type Surroundings, publicUrl, type Unit } from './service-table.ts';
+import { databaseServices, host, type Server, type Service, services, type Surroundings, publicUrl, type Unit } from './service-table.ts';
 import { removeStackFile, type StackInfo, writeStackFile } from './stack-file.ts';
 import { requirePort, type Servers, startServers } from './start-servers.ts';
 import { choosePorts, createServiceRunner } from './start-services.ts';
@@ -74,7 +74,7 @@ async function assemble(settings: Settings, folder: DataFolder, warnings: string
   const ports = await choosePorts(settings.port);
   const servers = await startServers(settings, folder, reporter);
   signal.throwIfAborted();
-  const runner = createServiceRunner(settings, folder, { ports, logLevel: settings.logLevel, ...servers }, reporter);
+  const runner = createServiceRunner(settings, folder, { ...ports, logLevel: settings.logLevel, ...servers }, reporter);
   await runner.migrate();
   signal.throwIfAborted();
   const started = services.map(async (unit): Promise<SupervisedUnit> => {
@@ -85,7 +85,7 @@ async function assemble(settings: Settings, folder: DataFolder, warnings: string
   signal.throwIfAborted();
 
   using credentials = openCredentials({ files: settings.certificates, logger: createLogger({ service: 'local', level: 'silent' }) });
-  using admin = createAdminClient(`${host}:${ports.identity.main}`, { credentials });
+  using admin = createAdminClient(`${host}:${ports.adminPorts.identity}`, { credentials });
   const apiKey = await ensureDemoCrm(admin, folder.path);
   const info = describeStack(ports, servers, apiKey, units);
   await writeStackFile(folder.path, info);
@@ -144,7 +144,7 @@ async function release(folder: DataFolder, reporter: Reporter): Promise<void> {
   }
 }
 
-function describeStack(ports: Surroundings['ports'], servers: Servers, apiKey: string, units: SupervisedUnit[]): StackInfo {
+function describeStack({ ports, adminPorts }: Pick<Surroundings, 'ports' | 'adminPorts'>, servers: Servers, apiKey: string, units: SupervisedUnit[]): StackInfo {
   const gateway = publicUrl(ports);
   const pidOf = (unit: Unit): number | null => units.find((candidate) => candidate.unit === unit)?.running.pid ?? null;
   const all: (Service | Server)[] = ['gateway', 'identity', 'calendar', 'customer', 'notification', 'postgres', 'nats', 'inbox'];
@@ -158,6 +158,7 @@ function describeStack(ports: Surroundings['ports'], servers: Servers, apiKey: s
     crmId: demoCrmId,
     apiKey,
     services: Object.fromEntries(services.map((service) => [service, `${host}:${ports[service].main}`])) as Record<Service, string>,
+    admin: Object.fromEntries(databaseServices.map((service) => [service, `${host}:${adminPorts[service]}`])) as StackInfo['admin'],
     operations: Object.fromEntries(services.map((service) => [service, `http://${host}:${ports[service].metrics}`])) as Record<Service, string>,
     pids: Object.fromEntries(all.map((unit) => [unit, pidOf(unit)])) as Pids,
   };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Child, describeExit, freePort, lastLines, spawnChild, waitUntilReady } from '@scheduling/embedded';
-import { repositoryRoot, type Settings } from './config.ts';
+import { repositoryRoot, type Settings, withCertificatesOf } from './config.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Reporter } from './reporter.ts';
 import { databaseServices, host, type Ports, type Service, serviceEnvironment, services, type Surroundings } from './service-table.ts';
@@ -23,7 +23,7 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
       command: process.execPath,
       args: [join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
       cwd: join(repositoryRoot, 'apps', service),
-      environment: { ...settings.inherited, ...serviceEnvironment(service, around) },
+      environment: { ...withCertificatesOf(service, settings.inherited), ...serviceEnvironment(service, around) },
       logFile: join(folder.path, 'logs', `${service}.log`),
       onSpawn: (pid) => folder.record(service, pid),
     });
@@ -46,13 +46,17 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
   };
 }
 
-/** A port for every service: a free one, except for the gateway's if it is given. */
-export async function choosePorts(gatewayPort: number): Promise<Record<Service, Ports>> {
-  const entries = services.map(async (service): Promise<[Service, Ports]> => {
+/** The ports of every service: free ones, except for the gateway's if it is given. */
+export async function choosePorts(gatewayPort: number): Promise<Pick<Surroundings, 'ports' | 'adminPorts'>> {
+  const ports = services.map(async (service): Promise<[Service, Ports]> => {
     const main = service === 'gateway' && gatewayPort !== 0 ? gatewayPort : await freePort();
     return [service, { main, metrics: await freePort() }];
   });
-  return Object.fromEntries(await Promise.all(entries)) as Record<Service, Ports>;
+  const adminPorts = databaseServices.map(async (service) => [service, await freePort()] as const);
+  return {
+    ports: Object.fromEntries(await Promise.all(ports)) as Surroundings['ports'],
+    adminPorts: Object.fromEntries(await Promise.all(adminPorts)) as Surroundings['adminPorts'],
+  };
 }
 
 async function isReady(metricsPort: number): Promise<boolean> {

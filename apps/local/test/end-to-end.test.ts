@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
 import { waitUntil } from '@scheduling/embedded';
-import { createCertificateAuthority, eventually, storeCertificate, sumSamples } from '@scheduling/testing';
+import { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
+import { createClient, openCredentials, type RpcCredentials } from '@scheduling/rpc';
+import { createCertificateAuthority, eventually, storeCertificate, sumSamples, testLogger } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstRequest } from '../src/banner.ts';
 import { readSettings, repositoryRoot } from '../src/config.ts';
@@ -16,6 +18,7 @@ import { createReporter } from '../src/reporter.ts';
 import { databaseServices, type Service, services } from '../src/service-table.ts';
 import { type Stack, startStack } from '../src/stack.ts';
 import { runAdmin } from './command.ts';
+import { findRefusals, methodsOf } from './probe-rpcs.ts';
 import { commandsOf, readBlocks } from './shell-blocks.ts';
 import { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
 
@@ -25,6 +28,7 @@ let dataDir: string;
 let certificates: Record<'GRPC_TLS_CERT_FILE' | 'GRPC_TLS_KEY_FILE' | 'GRPC_TLS_CA_FILE', string>;
 let stack: Stack;
 let collector: SpanCollector;
+const clients = new DisposableStack();
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'end-to-end-'));
@@ -39,16 +43,18 @@ beforeAll(async () => {
 }, 400_000);
 
 afterAll(async () => {
+  clients.dispose();
   await stack?.stop();
   await collector?.[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
 }, 30_000);
 
-/** Puts certificates of a new certificate authority where the services read them. */
+/** Puts a certificate for each process where it reads it, all of a new certificate authority. */
 async function renewCertificates(): Promise<typeof certificates> {
   const authority = await createCertificateAuthority();
-  const { certificate, key, authorities } = await storeCertificate(join(folder, 'certificates'), await authority.issue(...databaseServices), authority);
-  return { GRPC_TLS_CERT_FILE: certificate, GRPC_TLS_KEY_FILE: key, GRPC_TLS_CA_FILE: authorities };
+  for (const name of [...services, 'admin', 'stranger']) await storeCertificate(join(folder, 'certificates', name), await authority.issue(name), authority);
+  const file = (name: string): string => join(folder, 'certificates', '{service}', name);
+  return { GRPC_TLS_CERT_FILE: file('tls.crt'), GRPC_TLS_KEY_FILE: file('tls.key'), GRPC_TLS_CA_FILE: file('ca.crt') };
 }
 
 /** With mutual TLS between its services and with tracing, unlike any other test over HTTP. */
@@ -153,8 +159,56 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     await expect(admin('key', 'list', 'nobody')).rejects.toMatchObject({ code: 1, stdout: '' });
   });
 
+  it('erases a customer', async () => {
+    const { mail } = await play('erased');
+    expect(mail).toBeDefined();
+    const url = `${stack.info.gateway}/crms/demo/provider/salon-erased%40demo/customers/grace-erased%40demo?ignoreFutureAppointments`;
+    expect((await fetch(url, { method: 'DELETE', headers: { 'X-SERVICE-CLIENT-ID': stack.info.apiKey } })).status).toBe(204);
+    await eventually(async () => expect(await admin('erasures')).toMatch(/^demo .* complete +-$/m));
+  });
+
+  it('needs no RPC that a service refuses to another one', async () => {
+    for (const service of services) {
+      const metrics = await (await fetch(`${stack.info.operations[service]}/metrics`)).text();
+      expect(sumSamples(metrics, 'rpc_client_duration_seconds_count', { rpc_status: 'PERMISSION_DENIED' }) ?? 0, service).toBe(0);
+    }
+  });
+
+  it('serves operators, and refuses services what is not for them', async () => {
+    const adminAs = (name: Service | 'admin') => clients.use(createAdminClient(stack.info.admin.identity, { credentials: credentialsOf(name) }));
+    const removalsAs = (name: Service) =>
+      clients.use(createClient(CustomerRemovalServiceService, 'calendar', stack.info.services.calendar, { credentials: credentialsOf(name) }));
+    const removal = { crmId: 'demo', customerId: randomUUID(), ignoreFutureAppointments: true };
+    const refused = { category: 'forbidden', code: 'caller.forbidden' };
+    expect((await adminAs('admin').listCrms({})).crms).toContainEqual(expect.objectContaining({ crmId: 'demo' }));
+    for (const service of services) await expect(adminAs(service).createKey({ crmId: 'demo' }), service).rejects.toMatchObject(refused);
+    expect(await removalsAs('customer').removeCustomer(removal)).toEqual({ removed: [] });
+    await expect(removalsAs('gateway').removeCustomer(removal)).rejects.toMatchObject(refused);
+  });
+
+  it('serves operators on a separate port, and nothing to a certificate of an unknown name', async () => {
+    const common = ['DatabaseService', 'DeadLetterService', 'ConsumerService'];
+    const forServices = {
+      identity: methodsOf('IdentityService'),
+      calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'CustomerRemovalService'),
+      customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureNotice'],
+      notification: [],
+    };
+    const forOperators = {
+      identity: methodsOf('AdminService', 'DatabaseService'),
+      calendar: methodsOf(...common),
+      customer: [...methodsOf(...common), 'ErasureService/ListErasures', 'ErasureService/ReplayErasures'],
+      notification: methodsOf(...common, 'MailService'),
+    };
+    const credentials = credentialsOf('stranger');
+    for (const service of databaseServices) {
+      expect(await findRefusals(service, stack.info.services[service], { credentials }), service).toEqual(forServices[service]);
+      expect(await findRefusals(service, stack.info.admin[service], { credentials }), service).toEqual(forOperators[service]);
+    }
+  });
+
   it('rejects clients without a certificate', async () => {
-    using client = createAdminClient(stack.info.services.identity);
+    using client = createAdminClient(stack.info.admin.identity);
     await expect(client.listCrms({})).rejects.toMatchObject({ code: 'service.unavailable' });
     expect(await runAdmin({ SCHEDULING_DATA: dataDir }, 'crm', 'list')).toMatchObject({ code: 1, output: expect.stringMatching(/does not answer/) as string });
   });
@@ -167,6 +221,12 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     await eventually(() => play('renewed'));
   });
 });
+
+/** The certificate of this name. */
+function credentialsOf(name: Service | 'admin' | 'stranger'): RpcCredentials {
+  const [certificate = '', key = '', authorities = ''] = ['tls.crt', 'tls.key', 'ca.crt'].map((file) => join(folder, 'certificates', name, file));
+  return clients.use(openCredentials({ files: { certificate, key, authorities }, logger: testLogger('end-to-end') }));
+}
 
 async function readExpiry(service: Service): Promise<number | undefined> {
   const metrics = await (await fetch(`${stack.info.operations[service]}/metrics`)).text();

@@ -1,13 +1,13 @@
 import { type Mail, MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Database } from '@scheduling/postgres';
-import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
+import { type HostedService, hostOperatorService, withoutNulls } from '@scheduling/rpc';
 import type { NotificationSchema } from './db/schema.ts';
 import { type ListedMail, listMails } from './mail/list-mails.ts';
 
 /** Maps protobuf messages to the use cases and back. */
 export function hostMailService(database: Database<NotificationSchema>): HostedService {
-  return hostService(MailServiceService, {
+  return hostOperatorService(MailServiceService, {
     listMails: async ({ state }) => ({ mails: (await listMails(database, fromMessage(state))).map(toMessage) }),
   });
 }

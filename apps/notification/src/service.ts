@@ -44,7 +44,9 @@ export function createNotificationService(config: Config, logger: Logger, overri
       use(startRecentMailCleanUp({ database, logger }));
       use(startMailDelivery({ database, smtpUrl, connections, quotas, timings, onOutcome, logger }));
       return {
-        hosted: [hostMailService(database)],
+        // No other service calls it.
+        hosted: [],
+        operators: [hostMailService(database)],
         subscriptions: notificationSubscriptions(dependencies),
         maxAttempts: overrides.maxAttempts,
       };

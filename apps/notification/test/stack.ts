@@ -39,6 +39,7 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
   const config = readConfig({
     LISTEN_HOST: '127.0.0.1',
     GRPC_PORT: '0',
+    ADMIN_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: databaseUrl,
     NATS_URL: nats.url,
@@ -48,19 +49,19 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     // Many tests write to the same person.
     MAILS_PER_HOUR_AND_RECIPIENT: '0',
   });
-  const { grpcPort } = starting.use(await createNotificationService(config, logger, overrides));
-  const notificationAddress = `127.0.0.1:${grpcPort}`;
+  const { adminPort } = starting.use(await createNotificationService(config, logger, overrides));
+  const operatorsAddress = `127.0.0.1:${adminPort}`;
   const stack = {
     smtp,
     natsUrl: nats.url,
     database: starting.use(createDatabase<NotificationSchema>({ url: databaseUrl, applicationName: 'test', logger })),
-    admin: starting.use(createClient(AdminServiceService, 'identity', identity.address)),
+    admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress)),
     identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address)),
     customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address)),
     appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendar.address)),
     participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendar.address)),
-    mails: starting.use(createClient(MailServiceService, 'notification', notificationAddress)),
-    deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', notificationAddress)),
+    mails: starting.use(createClient(MailServiceService, 'notification', operatorsAddress)),
+    deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', operatorsAddress)),
   };
   await setUpProvider(stack);
   const started = starting.move();

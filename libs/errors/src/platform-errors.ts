@@ -8,5 +8,6 @@ export const platformErrors = {
   'service.unavailable': { category: 'unavailable', text: 'The service is temporarily unavailable. Please try again.' },
   'database.unavailable': { category: 'unavailable', text: 'The database does not answer.' },
   'broker.unavailable': { category: 'unavailable', text: 'NATS does not answer.' },
+  'caller.forbidden': { category: 'forbidden', text: 'The certificate of the caller does not permit this call.' },
   'dead_letter.not_found': { category: 'not_found', text: 'There is no such dead letter.' },
 } as const satisfies ErrorTable;

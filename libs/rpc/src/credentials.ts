@@ -10,6 +10,8 @@ import type { TlsFiles } from './tls-files.ts';
 export interface RpcCredentials extends Disposable {
   server: ServerCredentials;
   channel: ChannelCredentials;
+  /** Whether both sides of a call have certificates, so that a server knows who calls. */
+  mutual: boolean;
 }
 
 export interface CredentialsOptions {
@@ -32,7 +34,7 @@ export interface CredentialsOptions {
 export function openCredentials({ files, logger, metrics, refreshMs = 10_000 }: CredentialsOptions): RpcCredentials {
   if (files === undefined) {
     if (metrics) showExpiry(metrics, () => Number.POSITIVE_INFINITY);
-    return { server: ServerCredentials.createInsecure(), channel: ChannelCredentials.createInsecure(), [Symbol.dispose]: () => undefined };
+    return { server: ServerCredentials.createInsecure(), channel: ChannelCredentials.createInsecure(), mutual: false, [Symbol.dispose]: () => undefined };
   }
   const provider = createProvider(readMaterial(files));
   const timer = setInterval(() => refresh(provider, files, logger), refreshMs).unref();
@@ -40,6 +42,7 @@ export function openCredentials({ files, logger, metrics, refreshMs = 10_000 }: 
   return {
     server: experimental.createCertificateProviderServerCredentials(provider, provider, true),
     channel: experimental.createCertificateProviderChannelCredentials(provider, provider),
+    mutual: true,
     [Symbol.dispose]: () => clearInterval(timer),
   };
 }

@@ -3,6 +3,7 @@ export { type CredentialsOptions, openCredentials, type RpcCredentials } from '.
 export type { Definition } from './definition.ts';
 export { type EnumName, enumName, enumNames } from './enum-name.ts';
 export { checkHealth } from './health.ts';
-export { type Handlers, type HostedService, hostService, type RpcServer, startRpcServer } from './server.ts';
+export { type Callers, type Handlers, type HostedService, hostOperatorService, hostService } from './hosted-service.ts';
+export { type RpcServer, type RpcServerOptions, startRpcServer } from './server.ts';
 export { readTlsFiles, type TlsFiles } from './tls-files.ts';
 export { withoutNulls } from './without-nulls.ts';

@@ -19,13 +19,8 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 
 
 /** Measures every call served, a stream until its end. Those of the server itself, such as the health check, count too. */
 export function measureServedCalls(metrics: Metrics): ServerInterceptor {
-  const durations: Durations = new Histogram({
-    name: 'rpc_server_duration_seconds',
-    help: 'Time from the arrival of a gRPC call to its status; CANCELLED if the caller disconnected or its deadline expired',
-    labelNames,
-    buckets,
-    registers: [metrics],
-  });
+  const help = 'Time from the arrival of a gRPC call to its status; CANCELLED if the caller disconnected or its deadline expired';
+  const durations = openDurations(metrics, { name: 'rpc_server_duration_seconds', help });
   return ({ path }, nextCall) => {
     const finish = startCall(durations, path);
     const listener = new ServerListenerBuilder().withOnCancel(() => finish(Status.CANCELLED)).build();
@@ -42,16 +37,8 @@ export function measureServedCalls(metrics: Metrics): ServerInterceptor {
 
 /** Measures every attempt to call another service, as the caller sees it, including attempts without an answer. */
 export function measureMadeCalls(metrics: Metrics): Interceptor {
-  // All clients of a process share one histogram.
-  const durations =
-    (metrics.getSingleMetric('rpc_client_duration_seconds') as Durations | undefined) ??
-    new Histogram({
-      name: 'rpc_client_duration_seconds',
-      help: 'Time from a gRPC call to another service to its status; each attempt is measured separately',
-      labelNames,
-      buckets,
-      registers: [metrics],
-    });
+  const help = 'Time from a gRPC call to another service to its status; each attempt is measured separately';
+  const durations = openDurations(metrics, { name: 'rpc_client_duration_seconds', help });
   return (options, nextCall) => {
     const finish = startCall(durations, options.method_definition.path);
     const requester = new RequesterBuilder()
@@ -67,6 +54,11 @@ export function measureMadeCalls(metrics: Metrics): Interceptor {
       .build();
     return new InterceptingCall(nextCall(options), requester);
   };
+}
+
+/** All servers of a process share one histogram, and so do all its clients. */
+function openDurations(metrics: Metrics, { name, help }: { name: string; help: string }): Durations {
+  return (metrics.getSingleMetric(name) as Durations | undefined) ?? new Histogram({ name, help, labelNames, buckets, registers: [metrics] });
 }
 
 /** The returned function counts the call only the first time: a call that already has its status may still be cancelled. */

@@ -16,34 +16,17 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RpcCredentials } from './credentials.ts';
-import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
+import { type MethodDefinition, spanAttributes, spanName } from './definition.ts';
 import { internalStatus, toStatus } from './errors.ts';
+import type { HostedService } from './hosted-service.ts';
+import { type Caller, requireCaller } from './require-caller.ts';
 import { measureServedCalls } from './rpc-metrics.ts';
-
-/** The implementation of each method of a service. A handler rejects with a DomainError for errors that the caller may see. */
-export type Handlers<D extends Definition> = {
-  [Name in keyof D]: D[Name]['responseStream'] extends true ? StreamingHandler<D[Name]> : UnaryHandler<D[Name]>;
-};
-
-type UnaryHandler<M extends MethodDefinition> = (request: RequestOf<M>) => Promise<ResponseOf<M>>;
-/** `signal` aborts when the caller disconnects or its deadline passes. */
-type StreamingHandler<M extends MethodDefinition> = (request: RequestOf<M>, signal: AbortSignal) => AsyncIterable<ResponseOf<M>>;
-
-/** A service definition with its handlers, type-checked against each other. */
-export interface HostedService {
-  definition: Definition;
-  handlers: Record<string, (request: never, signal: AbortSignal) => unknown>;
-}
-
-export function hostService<D extends Definition>(definition: D, handlers: Handlers<D>): HostedService {
-  return { definition, handlers };
-}
 
 export interface RpcServerOptions {
   host: string;
   port: number;
   services: HostedService[];
-  /** Plain text by default. */
+  /** Plain text by default. With mutual TLS, each method serves only its callers. */
   credentials?: RpcCredentials;
   logger: Logger;
   /** Maps errors of a library, such as a lost database connection, to domain errors; returns others unchanged. */
@@ -92,23 +75,36 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   };
 }
 
-function implementation({ definition, handlers }: HostedService, options: RpcServerOptions): UntypedServiceImplementation {
+function implementation({ definition, handlers, callers }: HostedService, options: RpcServerOptions): UntypedServiceImplementation {
   const wrapped: UntypedServiceImplementation = {};
   for (const [name, method] of Object.entries(definition)) {
     const handler = handlers[name]!;
-    wrapped[name] = method.responseStream ? streaming(method, handler, options) : unary(method, handler, options);
+    const authorize = options.credentials?.mutual ? permit(method, callers[name], options) : permitAll;
+    wrapped[name] = method.responseStream ? streaming(method, handler, authorize, options) : unary(method, handler, authorize, options);
   }
   return wrapped;
 }
 
+/** Throws if the caller may not call the method. */
+type Authorize = (call: { getAuthContext(): Caller }) => void;
+
+/** A method without an entry serves nobody. */
+function permit(method: MethodDefinition, callers: readonly string[] = [], { logger }: RpcServerOptions): Authorize {
+  return (call) => requireCaller(call.getAuthContext(), method, callers, logger);
+}
+
+/** In plain text, callers have no names. */
+function permitAll(): void {}
+
 type AnyHandler = HostedService['handlers'][string];
 
-function unary(method: MethodDefinition, handler: AnyHandler, options: RpcServerOptions): handleUnaryCall<unknown, unknown> {
+function unary(method: MethodDefinition, handler: AnyHandler, authorize: Authorize, options: RpcServerOptions): handleUnaryCall<unknown, unknown> {
   return (call, callback) => {
     const controller = new AbortController();
     call.once('cancelled', () => controller.abort());
     void serve(call, method, async (span) => {
       try {
+        authorize(call);
         callback(null, await handler(call.request as never, controller.signal));
       } catch (error) {
         callback(fail(span, error, method, options));
@@ -117,12 +113,13 @@ function unary(method: MethodDefinition, handler: AnyHandler, options: RpcServer
   };
 }
 
-function streaming(method: MethodDefinition, handler: AnyHandler, options: RpcServerOptions): handleServerStreamingCall<unknown, unknown> {
+function streaming(method: MethodDefinition, handler: AnyHandler, authorize: Authorize, options: RpcServerOptions): handleServerStreamingCall<unknown, unknown> {
   return (call) => {
     const controller = new AbortController();
     call.once('cancelled', () => controller.abort());
     void serve(call, method, async (span) => {
       try {
+        authorize(call);
         for await (const message of handler(call.request as never, controller.signal) as AsyncIterable<unknown>) {
           if (controller.signal.aborted) return;
           if (!call.write(message)) await once(call, 'drain', { signal: controller.signal });

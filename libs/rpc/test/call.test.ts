@@ -23,6 +23,9 @@ const customer = (id: string): Customer => ({
 const request = { crmId: 'crm' };
 const newCustomer = { crmId: 'crm', providerReference: 'p', customerReference: 'c', userName: 'Jörg' };
 const unused = () => Promise.reject(new Error('not called in this test'));
+/** In plain text anybody may call. */
+const callers = { getCustomer: [], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
+const appointmentCallers = { createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
 const unusedHandlers = { getCustomer: unused, createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
 
 describe('a call', () => {
@@ -35,7 +38,7 @@ describe('a call', () => {
   async function connect(getCustomer: CustomerHandlers['getCustomer'], createCustomer: CustomerHandlers['createCustomer'] = unused) {
     const handlers = { ...unusedHandlers, getCustomer, createCustomer };
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, handlers)] }),
+      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] }),
     );
     return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
   }
@@ -130,7 +133,7 @@ describe('a call', () => {
 
   it('does not fail while its server restarts', async () => {
     const handlers = { ...unusedHandlers, createCustomer: async () => ({ customer: customer('1'), created: true }) };
-    const services = [hostService(CustomerServiceService, handlers)];
+    const services = [hostService(CustomerServiceService, callers, handlers)];
     const first = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services });
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${first.port}`));
     await client.createCustomer(newCustomer);
@@ -149,13 +152,13 @@ describe('a call', () => {
     await expect(client.getCustomer(request)).rejects.toMatchObject({ code: 'service.unavailable' });
 
     const handlers = { ...unusedHandlers, getCustomer: async () => ({ customer: customer('1') }) };
-    stack.use(await startRpcServer({ host: '127.0.0.1', port, logger, services: [hostService(CustomerServiceService, handlers)] }));
+    stack.use(await startRpcServer({ host: '127.0.0.1', port, logger, services: [hostService(CustomerServiceService, callers, handlers)] }));
     await eventually(() => client.getCustomer(request));
   });
 
   it('does not fail when its connection reaches its maximum age', async () => {
     const handlers = { ...unusedHandlers, createCustomer: async () => ({ customer: customer('1'), created: true }) };
-    const services = [hostService(CustomerServiceService, handlers)];
+    const services = [hostService(CustomerServiceService, callers, handlers)];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, maxConnectionAgeMs: 100 }));
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
     const endMs = Date.now() + 1_500;
@@ -176,7 +179,7 @@ describe('a call', () => {
         return { customer: customer('1') };
       },
     };
-    const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, handlers)] });
+    const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
     const answer = client.getCustomer(request);
     await entered.promise;
@@ -199,7 +202,7 @@ describe('a stream', () => {
       listAppointments,
     };
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, handlers)] }),
+      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, appointmentCallers, handlers)] }),
     );
     return stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`));
   }

@@ -14,6 +14,7 @@ const logger = testLogger('rpc-test');
 const customer: Customer = { id: '1', providerId: 'p', customerReference: 'c', providerReference: 'p', userName: 'Jörg', version: 1 };
 const unused = () => Promise.reject(new Error('not called in this test'));
 const handlers = { getCustomer: async () => ({ customer }), createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
+const callers = { getCustomer: ['gateway'], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
 const refused = { category: 'unavailable', code: 'service.unavailable' };
 
 describe('mutual TLS', () => {
@@ -41,7 +42,7 @@ describe('mutual TLS', () => {
   }
 
   async function serve(files: TlsFiles | undefined, maxConnectionAgeMs?: number): Promise<number> {
-    const services = [hostService(CustomerServiceService, handlers)];
+    const services = [hostService(CustomerServiceService, callers, handlers)];
     const { port } = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, credentials: open(files), maxConnectionAgeMs }));
     return port;
   }

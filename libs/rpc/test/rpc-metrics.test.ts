@@ -8,6 +8,9 @@ import { createClient, type Handlers, hostService, startRpcServer } from '../src
 
 const logger = testLogger('rpc-metrics-test');
 const request = { crmId: 'crm' };
+/** In plain text anybody may call. */
+const callers = { getCustomer: [], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
+const appointmentCallers = { createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
 const unused = () => Promise.reject(new Error('not called in this test'));
 
 describe('the metrics of calls', () => {
@@ -24,7 +27,7 @@ describe('the metrics of calls', () => {
 
   async function connect(getCustomer: Handlers<typeof CustomerServiceService>['getCustomer']) {
     const handlers = { getCustomer, createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
-    const services = [hostService(CustomerServiceService, handlers)];
+    const services = [hostService(CustomerServiceService, callers, handlers)];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, metrics }));
     return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, { metrics }));
   }
@@ -75,7 +78,7 @@ describe('the metrics of calls', () => {
       },
     };
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, handlers)], metrics }),
+      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, appointmentCallers, handlers)], metrics }),
     );
     const client = stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`, { metrics }));
     const list = { crmId: 'crm', providerReference: 'p', includeArchived: false };

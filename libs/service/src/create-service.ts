@@ -1,15 +1,17 @@
 import { type Broker, connectBroker } from '@scheduling/events';
 import { type MessagingSchema, startCleanUp, startConsumers, startRelay, type Subscription } from '@scheduling/messaging';
 import { createDatabase, type Database, type MigrationSet, startGrowthAnalysis, translatePostgresError } from '@scheduling/postgres';
-import { createClient, type Definition, type HostedService, openCredentials, type RpcClient, startRpcServer } from '@scheduling/rpc';
+import { createClient, type Definition, type HostedService, openCredentials, type RpcClient } from '@scheduling/rpc';
 import { createMetrics, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
 import { hostConsumerService } from './host-consumer-service.ts';
 import { hostDatabaseService } from './host-database-service.ts';
 import { hostDeadLetterService } from './host-dead-letter-service.ts';
+import { startRpcServers } from './start-rpc-servers.ts';
 import type { ServiceSettings } from './settings.ts';
 
 export interface RunningService extends AsyncDisposable {
   grpcPort: number;
+  adminPort: number;
   metricsPort: number;
 }
 
@@ -26,9 +28,11 @@ export interface Foundation<Schema> {
 
 /** What a service adds to the common parts. */
 export interface Composition<Schema> {
-  /** The RPCs that it implements. */
+  /** The RPCs for other services. */
   hosted: HostedService[];
-  /** The events that it consumes; it then also serves the operators' RPCs about its consumers and dead letters. */
+  /** Its own RPCs for operators, who call them on a separate port. */
+  operators?: HostedService[];
+  /** The events that it consumes; operators can then also call the RPCs about its consumers and dead letters. */
   subscriptions?: Subscription<Schema>[];
   /** Passed to {@link startConsumers}. */
   maxAttempts?: number;
@@ -63,7 +67,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
     }),
   );
   const broker = starting.use(connectBroker({ url: settings.natsUrl, name, logger, streamReplicas: settings.natsStreamReplicas, metrics }));
-  const { hosted, subscriptions, maxAttempts } = options.compose({
+  const { hosted, operators = [], subscriptions, maxAttempts } = options.compose({
     database,
     broker,
     metrics,
@@ -73,25 +77,16 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
   starting.use(startRelay({ service: name, database, broker, logger, metrics }));
   starting.use(startCleanUp({ database, logger }));
   starting.use(startGrowthAnalysis({ database, logger }));
-  const services = [...hosted, hostDatabaseService({ url: settings.databaseUrl, migrations, database })];
+  const operatorServices = [...operators, hostDatabaseService({ url: settings.databaseUrl, migrations, database })];
   if (subscriptions) {
     starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
-    services.push(hostDeadLetterService({ database, broker }), hostConsumerService({ service: name, subscriptions }));
+    operatorServices.push(hostDeadLetterService({ database, broker }), hostConsumerService({ service: name, subscriptions }));
   }
-  const rpcServer = starting.use(
-    await startRpcServer({
-      host: settings.listenHost,
-      port: settings.grpcPort,
-      credentials,
-      services,
-      logger,
-      translateError: translatePostgresError,
-      metrics,
-    }),
-  );
+  const common = { credentials, logger, translateError: translatePostgresError, metrics };
+  const { grpcPort, adminPort } = starting.use(await startRpcServers({ settings, services: hosted, operatorServices, ...common }));
   operations.serve();
   starting.defer(() => operations.drain());
 
   const started = starting.move();
-  return { grpcPort: rpcServer.port, metricsPort: operations.port, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  return { grpcPort, adminPort, metricsPort: operations.port, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }

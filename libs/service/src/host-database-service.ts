@@ -2,7 +2,7 @@ import { DatabaseServiceService } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
 import { type MessagingSchema, readOutboxState } from '@scheduling/messaging';
 import { type Database, inspectDatabase, type MigrationSet } from '@scheduling/postgres';
-import { type HostedService, hostService } from '@scheduling/rpc';
+import { type HostedService, hostOperatorService } from '@scheduling/rpc';
 import type { Kysely } from 'kysely';
 
 /** Reports the state of this service's database to operators. */
@@ -12,7 +12,7 @@ export function hostDatabaseService<Schema extends MessagingSchema>(options: {
   database: Database<Schema>;
 }): HostedService {
   const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
-  return hostService(DatabaseServiceService, {
+  return hostOperatorService(DatabaseServiceService, {
     getDatabaseState: async () => {
       const { missing, newer, breaking, time } = await inspectDatabase(options.url, options.migrations).catch((error: unknown) => {
         throw new DomainError('database.unavailable', { cause: error });

@@ -8,6 +8,9 @@ export function readServiceSettings(read: EnvironmentReader) {
   return {
     listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
     grpcPort: read.port('GRPC_PORT', 50_051),
+    /** Where operators call. By default, only from this machine. */
+    adminListenHost: read.text('ADMIN_LISTEN_HOST', '127.0.0.1'),
+    adminPort: read.port('ADMIN_PORT', 50_052),
     metricsPort: read.port('METRICS_PORT', 9_090),
     /** If given, calls between services use mutual TLS. */
     tlsFiles: readTlsFiles(read),

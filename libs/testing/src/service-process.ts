@@ -10,6 +10,8 @@ import { createMigratedDatabase } from './database.ts';
 export interface ServiceProcess extends AsyncDisposable {
   /** The address of its gRPC server, `host:port`. */
   address: string;
+  /** Where it serves operators. */
+  adminAddress: string;
   pid: number;
 }
 
@@ -44,8 +46,10 @@ export async function startServiceProcesses<Name extends ServiceName>(
   const addressOf = (name: ServiceName): string => (name in ports ? `127.0.0.1:${ports[name]}` : nowhere);
   const addresses = Object.fromEntries(serviceNames.map((name) => [`${name.toUpperCase()}_ADDRESS`, addressOf(name)]));
   const start = async (name: Name): Promise<[Name, ServiceProcess]> => {
-    const given = { ...addresses, GRPC_PORT: String(ports[name]), ...environment };
-    return [name, starting.use(await startServiceProcess(name, addressOf(name), given, postgresUrl))];
+    const adminPort = await freePort();
+    const given = { ...addresses, GRPC_PORT: String(ports[name]), ADMIN_PORT: String(adminPort), ...environment };
+    const process = await startServiceProcess(name, given, postgresUrl);
+    return [name, starting.use({ ...process, address: addressOf(name), adminAddress: `127.0.0.1:${adminPort}` })];
   };
   // All of them, so that those which did start are stopped if one does not.
   const results = await Promise.allSettled(names.map(start));
@@ -56,7 +60,7 @@ export async function startServiceProcesses<Name extends ServiceName>(
   return { ...(services as Record<Name, ServiceProcess>), addresses, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-async function startServiceProcess(name: string, address: string, given: Record<string, string>, postgresUrl?: string): Promise<ServiceProcess> {
+async function startServiceProcess(name: string, given: Record<string, string>, postgresUrl?: string): Promise<Pick<ServiceProcess, 'pid'> & AsyncDisposable> {
   const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
   const metricsPort = await freePort();
   const environment = { ...process.env, LISTEN_HOST: '127.0.0.1', LOG_LEVEL: 'warn', METRICS_PORT: String(metricsPort), ...given };
@@ -72,7 +76,6 @@ async function startServiceProcess(name: string, address: string, given: Record<
   });
   await waitUntilReady(child, async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok, readyTimeoutMs);
   return {
-    address,
     pid: child.pid,
     [Symbol.asyncDispose]: async () => {
       await child.stop('SIGTERM', stopTimeoutMs);

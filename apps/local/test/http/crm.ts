@@ -17,7 +17,7 @@ export function unique(prefix: string): string {
 
 /** Creates a CRM with a key. It has no rate limit unless the settings set one. */
 export async function createCrm(settings: Partial<CreateCrmRequest> = {}, stack: StackInfo = inject('stack')): Promise<TestCrm> {
-  using admin = createAdminClient(stack.services.identity);
+  using admin = createAdminClient(stack.admin.identity);
   const crmId = unique('crm');
   await admin.createCrm({ crmId, requestsPerMinute: 0, ...settings });
   const { key } = await admin.createKey({ crmId });

@@ -8,7 +8,7 @@ import { query } from './databases.ts';
 let admin: AdminClient;
 let crm: TestCrm;
 beforeAll(async () => {
-  admin = createAdminClient(inject('stack').services.identity);
+  admin = createAdminClient(inject('stack').admin.identity);
   crm = await createCrm();
   return () => admin[Symbol.dispose]();
 });

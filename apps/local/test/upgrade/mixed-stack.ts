@@ -16,13 +16,14 @@ import {
 } from '../../src/service-table.ts';
 import type { StackInfo } from '../../src/stack-file.ts';
 import { choosePorts } from '../../src/start-services.ts';
+import { operatorAddress } from './operator-address.ts';
 
 /** The code of each service: a folder that contains `apps` and `libs`. */
 export type Versions = Record<Service, string>;
 
 /** Permanent databases, NATS and inbox, and a process for each service that may be of any version. */
 export interface MixedStack extends AsyncDisposable {
-  info: Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey' | 'databases' | 'services'>;
+  info: Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey' | 'databases' | 'services' | 'admin'>;
   /** Runs the migrations of one version on all databases, whatever version is running. */
   migrate(root: string): Promise<void>;
   /** Stops the services whose version changes, and returns when the other version is ready. */
@@ -44,16 +45,17 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
   const databases = Object.fromEntries(
     await Promise.all(databaseServices.map(async (service) => [service, await createTestDatabase()] as const)),
   ) as Record<DatabaseService, string>;
-  const around: Surroundings = { ports: await choosePorts(0), databaseUrls: databases, natsUrl: nats.url, smtpUrl: inbox.smtpUrl, logLevel: 'warn' };
+  const around: Surroundings = { ...(await choosePorts(0)), databaseUrls: databases, natsUrl: nats.url, smtpUrl: inbox.smtpUrl, logLevel: 'warn' };
   const runner = createRunner(folder, around);
   starting.defer(() => runner.stop());
   await runner.migrate(root);
   await runner.run(Object.fromEntries(services.map((service) => [service, root])) as Versions);
 
   const addresses = Object.fromEntries(services.map((service) => [service, `${host}:${around.ports[service].main}`])) as StackInfo['services'];
-  using admin = createAdminClient(addresses.identity);
-  const apiKey = await ensureDemoCrm(admin, folder);
-  const info = { gateway: publicUrl(around.ports), inbox: inbox.webUrl, crmId: demoCrmId, apiKey, databases, services: addresses };
+  const admin = Object.fromEntries(databaseServices.map((service) => [service, `${host}:${around.adminPorts[service]}`])) as StackInfo['admin'];
+  using client = createAdminClient(await operatorAddress({ services: addresses, admin }, 'identity'));
+  const apiKey = await ensureDemoCrm(client, folder);
+  const info = { gateway: publicUrl(around.ports), inbox: inbox.webUrl, crmId: demoCrmId, apiKey, databases, services: addresses, admin };
   const started = starting.move();
   return { info, migrate: runner.migrate, run: runner.run, complaints: () => readErrors(folder), [Symbol.asyncDispose]: () => started.disposeAsync() };
 }

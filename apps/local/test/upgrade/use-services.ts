@@ -4,6 +4,7 @@ import { eventually } from '@scheduling/testing';
 import { expect } from 'vitest';
 import { playDemo } from '../../src/play-demo.ts';
 import type { MixedStack } from './mixed-stack.ts';
+import { operatorAddress } from './operator-address.ts';
 
 type Info = MixedStack['info'];
 
@@ -54,7 +55,7 @@ async function bookForLasting(info: Info, run: string, lasting: LastingCustomer)
 
 async function erase(info: Info, run: string): Promise<void> {
   await send(info, 'DELETE', `${pathOf(run)}/customers/${encodeURIComponent(`grace-${run}@demo`)}?ignoreFutureAppointments`, undefined, [204]);
-  using erasures = createClient(ErasureServiceService, 'customer', info.services.customer);
+  using erasures = createClient(ErasureServiceService, 'customer', await operatorAddress(info, 'customer'));
   await eventually(async () => {
     const open = (await erasures.listErasures({})).erasures.filter(({ completedAt }) => completedAt === undefined);
     expect(open).toEqual([]);

@@ -159,9 +159,9 @@ describe('the doctor', { timeout: 240_000 }, () => {
     const gateway = createHttpsServer(await authority.issue('localhost'), (_request, response) => response.end('ok')).listen(0, '127.0.0.1');
     await once(gateway, 'listening');
     resources.defer(() => void gateway.close());
-    const given = { PUBLIC_URL: `https://localhost:${(gateway.address() as AddressInfo).port}`, IDENTITY_ADDRESS: identity.address };
+    const given = { PUBLIC_URL: `https://localhost:${(gateway.address() as AddressInfo).port}`, IDENTITY_ADDRESS: identity.adminAddress };
 
-    const trusting = { ...given, ...(await store('operator')), NODE_EXTRA_CA_CERTS: join(folder, 'operator', 'ca.crt') };
+    const trusting = { ...given, ...(await store('admin')), NODE_EXTRA_CA_CERTS: join(folder, 'admin', 'ca.crt') };
     const well = await runAdmin(trusting, 'doctor');
     for (const check of ['gateway', 'identity', 'certificate of the gateway', 'certificate of identity', 'own certificate']) {
       expect(well.output).toMatch(new RegExp(`^${check} +ok `, 'm'));

@@ -240,7 +240,7 @@ describe('a booking made while something it depends on is down', timed, () => {
 describe('a revoked key', timed, () => {
   it.each(['SIGKILL', 'SIGSTOP'] as const)('stops working within 5 s although NATS got a %s (interface 5)', async (name) => {
     const other = await createCrm({}, stack.info);
-    using admin = createAdminClient(stack.info.services.identity);
+    using admin = createAdminClient(stack.info.admin.identity);
     const { apiKeys } = await admin.listKeys({ crmId: other.crmId });
     const status = async (): Promise<number> => (await other.get('/user/nobody%40test')).status;
     expect(await status()).toBe(404);

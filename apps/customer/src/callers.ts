@@ -1,0 +1,12 @@
+/** The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows the same calls. */
+export const callers = {
+  CustomerService: {
+    getCustomer: ['gateway', 'calendar'],
+    createCustomer: ['gateway'],
+    updateCustomer: ['gateway'],
+    deleteCustomer: ['gateway'],
+  },
+  ErasureService: {
+    getErasureNotice: ['notification'],
+  },
+};

@@ -1,0 +1,20 @@
+/** The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows the same calls. */
+export const callers = {
+  IdentityService: {
+    authenticateKey: ['gateway'],
+    getCrm: ['customer', 'notification'],
+    createUser: ['gateway'],
+    getUser: ['gateway'],
+    requestVerification: ['gateway'],
+    createAccount: ['gateway'],
+    getAccount: ['gateway'],
+    createProvider: ['gateway'],
+    getProvider: ['gateway', 'calendar', 'customer', 'notification'],
+    listStaff: ['gateway'],
+    addStaff: ['gateway'],
+    removeStaff: ['gateway'],
+    issueVerificationToken: ['notification'],
+    getVerification: ['gateway'],
+    confirmVerification: ['gateway'],
+  },
+};

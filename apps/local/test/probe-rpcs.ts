@@ -1,0 +1,44 @@
+import * as calendar from '@scheduling/contracts/calendar/v1';
+import * as customer from '@scheduling/contracts/customer/v1';
+import * as identity from '@scheduling/contracts/identity/v1';
+import * as notification from '@scheduling/contracts/notification/v1';
+import * as operations from '@scheduling/contracts/operations/v1';
+import { type ClientOptions, createClient, type Definition } from '@scheduling/rpc';
+import { expect } from 'vitest';
+
+const definitions = [calendar, customer, identity, notification, operations]
+  .flatMap((contract) => Object.entries(contract).filter(([name]) => name.endsWith('ServiceService')))
+  .flatMap(([, definition]) => Object.values(definition as unknown as Definition));
+
+/** Every RPC with an empty request, by its short name such as `AdminService/CreateKey`. */
+const probes: Definition = Object.fromEntries(
+  definitions.map((method) => [method.path.split('.').at(-1)!, { ...method, responseStream: false, requestSerialize: () => Buffer.alloc(0) }]),
+);
+
+/** grpc-js's status of a method that the server does not have. */
+export const unimplemented = 12;
+
+/** The short names of all methods of these gRPC services. */
+export function methodsOf(...grpcServices: string[]): string[] {
+  return Object.keys(probes).filter((name) => grpcServices.includes(name.split('/')[0]!)).toSorted();
+}
+
+/** Calls every RPC there is, and returns those that exist at this address but refuse this caller. Fails if one of them serves it. */
+export async function findRefusals(service: string, address: string, options: ClientOptions): Promise<string[]> {
+  using client = createClient(probes, service, address, options);
+  const outcomes = Object.keys(probes).map(async (name) => {
+    const code = await codeOf(client[name]!({}));
+    expect([unimplemented, 'caller.forbidden'], `${name} at ${service}`).toContain(code);
+    return code === unimplemented ? [] : [name];
+  });
+  return (await Promise.all(outcomes)).flat().toSorted();
+}
+
+async function codeOf(call: Promise<unknown>): Promise<unknown> {
+  try {
+    await call;
+    return 'served';
+  } catch (error) {
+    return (error as { code?: unknown }).code;
+  }
+}

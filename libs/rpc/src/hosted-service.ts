@@ -1,0 +1,35 @@
+import type { Definition, MethodDefinition, RequestOf, ResponseOf } from './definition.ts';
+
+/** The implementation of each method of a service. A handler rejects with a DomainError for errors that the caller may see. */
+export type Handlers<D extends Definition> = {
+  [Name in keyof D]: D[Name]['responseStream'] extends true ? StreamingHandler<D[Name]> : UnaryHandler<D[Name]>;
+};
+
+type UnaryHandler<M extends MethodDefinition> = (request: RequestOf<M>) => Promise<ResponseOf<M>>;
+/** `signal` aborts when the caller disconnects or its deadline passes. */
+type StreamingHandler<M extends MethodDefinition> = (request: RequestOf<M>, signal: AbortSignal) => AsyncIterable<ResponseOf<M>>;
+
+/**
+ * Who may call each method under mutual TLS: the names in their certificates. Without mutual TLS callers have no names, and the table has no effect.
+ */
+export type Callers<D extends Definition> = { readonly [Name in keyof D]: readonly string[] };
+
+/** A service definition with its callers and its handlers, type-checked against each other. */
+export interface HostedService {
+  definition: Definition;
+  callers: Readonly<Record<string, readonly string[]>>;
+  handlers: Record<string, (request: never, signal: AbortSignal) => unknown>;
+}
+
+export function hostService<D extends Definition>(definition: D, callers: Callers<D>, handlers: Handlers<D>): HostedService {
+  return { definition, callers, handlers };
+}
+
+/** The name in the certificate of the admin command. */
+const operator = 'admin';
+
+/** A service that only operators call. */
+export function hostOperatorService<D extends Definition>(definition: D, handlers: Handlers<D>): HostedService {
+  const callers = Object.fromEntries(Object.keys(definition).map((method) => [method, [operator]]));
+  return { definition, callers, handlers };
+}
