@@ -17,6 +17,9 @@ export interface DatabaseOptions {
   metrics?: Metrics;
 }
 
+/** The most connections of a process to its database, unless it asks for another number. */
+export const maxConnections = 10;
+
 /** One service's own database. */
 export interface Database<Schema> extends AsyncDisposable {
   /** For reads, and for writes in a single statement. Tables and columns are in camelCase, except in the text of raw SQL. */
@@ -47,7 +50,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
   const pool = new Pool({
     connectionString: options.url,
     application_name: options.applicationName,
-    max: options.maxConnections ?? 10,
+    max: options.maxConnections ?? maxConnections,
     connectionTimeoutMillis: 1_500,
     idleTimeoutMillis: 30_000,
     keepAlive: true,

@@ -1,4 +1,4 @@
-export { afterCommit, createDatabase, type Database, type DatabaseOptions } from './database.ts';
+export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
 export { emptyToNull } from './empty-to-null.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';
 export { forgetKeys, runOnce, transactOnce } from './idempotency.ts';

@@ -15,6 +15,7 @@ import type { RpcCredentials } from './credentials.ts';
 import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
 import { fromServiceError } from './errors.ts';
 import { measureMadeCalls } from './rpc-metrics.ts';
+import { nestedHeader } from './take-turn.ts';
 
 /** Every method of a service: a promise for a single response, an async iterable for a stream. */
 export type ClientOf<D extends Definition> = {
@@ -170,6 +171,7 @@ function requestMetadata(): Metadata {
   const metadata = new Metadata();
   const context = currentContext();
   if (context) metadata.set('x-request-id', context.requestId);
+  if (context?.isServed === true) metadata.set(nestedHeader, 'true');
   const traceparent = currentTraceparent();
   if (traceparent !== undefined) metadata.set('traceparent', traceparent);
   if (context?.idempotencyKey !== undefined) metadata.set('idempotency-key', context.idempotencyKey);

@@ -10,7 +10,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
-import { type ActiveSpan, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
+import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
 import { HealthImplementation } from 'grpc-health-check';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -21,6 +21,7 @@ import { internalStatus, toStatus } from './errors.ts';
 import type { HostedService } from './hosted-service.ts';
 import { type Caller, requireCaller } from './require-caller.ts';
 import { measureServedCalls } from './rpc-metrics.ts';
+import { takeTurn } from './take-turn.ts';
 
 export interface RpcServerOptions {
   host: string;
@@ -35,6 +36,8 @@ export interface RpcServerOptions {
   maxConnectionAgeMs?: number;
   /** Where the calls are counted. */
   metrics?: Metrics;
+  /** Shares the process between tenants: a call waits for a turn of the CRM that its request names. */
+  turns?: FairQueue;
 }
 
 export interface RpcServer extends AsyncDisposable {
@@ -105,6 +108,7 @@ function unary(method: MethodDefinition, handler: AnyHandler, authorize: Authori
     void serve(call, method, async (span) => {
       try {
         authorize(call);
+        using _turn = await takeTurn(options.turns, call, controller.signal);
         callback(null, await handler(call.request as never, controller.signal));
       } catch (error) {
         callback(fail(span, error, method, options));
@@ -120,9 +124,12 @@ function streaming(method: MethodDefinition, handler: AnyHandler, authorize: Aut
     void serve(call, method, async (span) => {
       try {
         authorize(call);
-        for await (const message of handler(call.request as never, controller.signal) as AsyncIterable<unknown>) {
+        await using messages = (handler(call.request as never, controller.signal) as AsyncIterable<unknown>)[Symbol.asyncIterator]() as AsyncGenerator;
+        for (;;) {
+          const message = await nextMessage(messages, call, controller.signal, options);
           if (controller.signal.aborted) return;
-          if (!call.write(message)) await once(call, 'drain', { signal: controller.signal });
+          if (message.done === true) break;
+          if (!call.write(message.value)) await once(call, 'drain', { signal: controller.signal });
         }
         call.end();
       } catch (error) {
@@ -132,6 +139,17 @@ function streaming(method: MethodDefinition, handler: AnyHandler, authorize: Aut
       }
     });
   };
+}
+
+/** Each message is made in a turn of its own; a slow reader has none. */
+async function nextMessage(
+  messages: AsyncGenerator,
+  call: ServedCall,
+  signal: AbortSignal,
+  { turns }: RpcServerOptions,
+): Promise<IteratorResult<unknown>> {
+  using _turn = await takeTurn(turns, call, signal);
+  return await messages.next();
 }
 
 /** Runs a handler within its caller's request context and trace. */
@@ -155,6 +173,7 @@ function contextOf(call: ServedCall, method: MethodDefinition): RequestContext {
   const key = call.metadata.get('idempotency-key')[0]?.toString();
   return {
     requestId,
+    isServed: true,
     ...(Number.isFinite(deadlineMs) && { deadlineMs }),
     ...(key !== undefined && { idempotency: { key, fingerprint: fingerprintOf(call.request, method) } }),
   };

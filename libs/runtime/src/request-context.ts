@@ -7,6 +7,8 @@ export interface RequestContext {
   requestId: string;
   /** Epoch milliseconds after which the caller no longer waits for the response. Absent for work without a waiting caller. */
   deadlineMs?: number;
+  /** In a service: the code runs on behalf of a call from another service. */
+  isServed?: boolean;
   /** The client's `Idempotency-Key`, which is sent with the calls to other services; these do not pass it on. */
   idempotencyKey?: string;
   /** In a service: the key of the current call, and the SHA-256 of its request. */

@@ -1,8 +1,8 @@
 import { type Broker, connectBroker } from '@scheduling/events';
 import { type MessagingSchema, startCleanUp, startConsumers, startRelay, type Subscription } from '@scheduling/messaging';
-import { createDatabase, type Database, type MigrationSet, startGrowthAnalysis, translatePostgresError } from '@scheduling/postgres';
+import { createDatabase, type Database, maxConnections, type MigrationSet, startGrowthAnalysis, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type Definition, type HostedService, openCredentials, type RpcClient } from '@scheduling/rpc';
-import { createMetrics, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
+import { createMetrics, FairQueue, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
 import { hostConsumerService } from './host-consumer-service.ts';
 import { hostDatabaseService } from './host-database-service.ts';
 import { hostDeadLetterService } from './host-dead-letter-service.ts';
@@ -46,6 +46,9 @@ export interface ServiceOptions<Schema> {
   compose: (foundation: Foundation<Schema>) => Composition<Schema>;
 }
 
+/** As many calls as there are connections to the database, and half of them for one CRM: the others always find a free one. */
+const callLimits = { capacity: maxConnections, maxWaiting: 1_000, maxWaitMs: 1_500 };
+
 /**
  * Starts a service: its database, the relay of its outbox, its consumers, its RPCs, and `/readyz` once it can answer. Tests use it like the
  * process does. Disposal drains first and closes the connections last. Readiness does not depend on NATS: without it events wait in the outbox, and
@@ -83,7 +86,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
     operatorServices.push(hostDeadLetterService({ database, broker }), hostConsumerService({ service: name, subscriptions }));
   }
   const common = { credentials, logger, translateError: translatePostgresError, metrics };
-  const { grpcPort, adminPort } = starting.use(await startRpcServers({ settings, services: hosted, operatorServices, ...common }));
+  const { grpcPort, adminPort } = starting.use(await startRpcServers({ settings, services: hosted, operatorServices, turns: new FairQueue(callLimits), ...common }));
   operations.serve();
   starting.defer(() => operations.drain());
 

@@ -12,10 +12,10 @@ export interface RpcServers extends AsyncDisposable {
 }
 
 /** Serves the other services on one port and operators on another one, so that what reaches the first cannot do what operators can. */
-export async function startRpcServers({ settings, services, operatorServices, ...common }: RpcServersOptions): Promise<RpcServers> {
+export async function startRpcServers({ settings, services, operatorServices, turns, ...common }: RpcServersOptions): Promise<RpcServers> {
   await using starting = new AsyncDisposableStack();
   const admin = starting.use(await startRpcServer({ ...common, host: settings.adminListenHost, port: settings.adminPort, services: operatorServices }));
-  const main = await startRpcServer({ ...common, host: settings.listenHost, port: settings.grpcPort, services });
+  const main = await startRpcServer({ ...common, host: settings.listenHost, port: settings.grpcPort, services, ...(turns && { turns }) });
   starting.move();
   return {
     grpcPort: main.port,
