@@ -48,3 +48,8 @@ export const events = {
   notificationErasureConfirmed: define('notification', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),
   participationChanged: define('calendar', 'participation-changed', 'ParticipationChanged', ParticipationChanged),
 };
+
+/** The name of the durable consumer that all replicas of a service share. */
+export function consumerName(service: string, definition: EventDefinition<unknown>): string {
+  return `${service}-${definition.name}`;
+}

@@ -76,7 +76,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
   const services = [...hosted, hostDatabaseService({ url: settings.databaseUrl, migrations, database })];
   if (subscriptions) {
     starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
-    services.push(hostDeadLetterService({ database, broker }), hostConsumerService({ service: name, subscriptions }));
+    services.push(hostDeadLetterService({ service: name, subscriptions, database }), hostConsumerService({ service: name, subscriptions }));
   }
   const rpcServer = starting.use(
     await startRpcServer({
