@@ -81,7 +81,7 @@ it('compose.yaml gives the admin command every address that it can check, and do
   const { environment, image, build, profiles } = compose['admin']!;
   expect(Object.keys(environment).toSorted()).toEqual([...variables].filter((name) => !name.startsWith('GRPC_TLS_')).toSorted());
   expect({ image, build, profiles }).toMatchObject({ image: 'scheduling/admin', build: { args: { SERVICE: 'admin' } }, profiles: ['admin'] });
-  for (const address of Object.values(environment)) expect(Object.keys(compose)).toContain(/^[a-z]+:\/\/+([a-z]+):/.exec(address)?.[1]);
+  for (const address of Object.values(environment)) expect(Object.keys(compose)).toContain(/^[a-z]+:\/\/+(?:.*@)?([a-z]+):/.exec(address)?.[1]);
 });
 
 it.each(services.filter((name) => name !== 'gateway'))('compose.yaml migrates the database of %s before it starts', (name) => {

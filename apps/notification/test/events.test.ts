@@ -1,7 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { MailState } from '@scheduling/contracts/notification/v1';
-import { connectBroker, type EventDefinition, eventHeaders, events } from '@scheduling/events';
+import { connectBroker, type EventDefinition, eventHeaders, events, type NatsUser } from '@scheduling/events';
 import { eventually, testLogger } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
@@ -56,7 +56,7 @@ async function repeat<Data>(eventId: string, definition: EventDefinition<Data>, 
 async function publish<Data>(eventId: string, definition: EventDefinition<Data>, payload: Uint8Array): Promise<void> {
   const service = definition.subject.split('.')[1]!;
   const headers = eventHeaders({ id: eventId, service, type: definition.type, time: new Date(), requestId: 'repeated', repeated: true });
-  await using broker = connectBroker({ url: stack.natsUrl, name: service, logger: testLogger(service) });
+  await using broker = connectBroker({ url: stack.natsUrl(service as NatsUser), name: service, logger: testLogger(service) });
   const { client } = await broker.jetStream(AbortSignal.timeout(5_000));
   await client.publish(definition.subject, payload, { headers });
 }

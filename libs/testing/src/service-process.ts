@@ -28,23 +28,29 @@ export const nowhere = '127.0.0.1:1';
 const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 10_000;
 
+interface ServiceProcessOptions {
+  environment?: Record<string, string>;
+  /** For a global setup, to which nothing is injected. */
+  postgresUrl?: string;
+}
+
 /**
  * Starts other teams' services in separate processes, as in production, each with a database of its own, for tests that call them.
  * They call each other; services that are not among them do not respond.
  *
- * @param postgresUrl for a global setup, to which nothing is injected
+ * @param natsUrl the address of NATS for each of them
  */
 export async function startServiceProcesses<Name extends ServiceName>(
   names: readonly Name[],
-  environment: Record<string, string>,
-  postgresUrl?: string,
+  natsUrl: (service: ServiceName) => string,
+  { environment, postgresUrl }: ServiceProcessOptions = {},
 ): Promise<ServiceProcesses<Name>> {
   await using starting = new AsyncDisposableStack();
   const ports = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await freePort()] as const)));
   const addressOf = (name: ServiceName): string => (name in ports ? `127.0.0.1:${ports[name]}` : nowhere);
   const addresses = Object.fromEntries(serviceNames.map((name) => [`${name.toUpperCase()}_ADDRESS`, addressOf(name)]));
   const start = async (name: Name): Promise<[Name, ServiceProcess]> => {
-    const given = { ...addresses, GRPC_PORT: String(ports[name]), ...environment };
+    const given = { ...addresses, GRPC_PORT: String(ports[name]), NATS_URL: natsUrl(name), ...environment };
     return [name, starting.use(await startServiceProcess(name, addressOf(name), given, postgresUrl))];
   };
   // All of them, so that those which did start are stopped if one does not.
