@@ -97,3 +97,15 @@ it('the image exposes the ports of all services', async () => {
   const listened = await Promise.all(services.map(async (name) => Object.values((await readServiceConfiguration(name)).ports(compose[name]!.environment))));
   expect(new Set(exposed)).toEqual(new Set(listened.flat()));
 });
+
+it('compose.yaml creates a role with a password of its own for the database of each service', () => {
+  const raw = (parse(readFileSync(join(deployFolder, 'compose.yaml'), 'utf8'), { merge: true }) as { services: Record<string, ComposeService> }).services;
+  const passwords = services.filter((name) => name !== 'gateway').map((name) => {
+    const variable = `${name.toUpperCase()}_DATABASE_PASSWORD`;
+    const password = raw['postgres']?.environment[variable];
+    expect(password).toBe(`\${${variable}:-${name}}`);
+    expect(raw[name]?.environment['DATABASE_URL']).toBe(`postgres://${name}:${password}@postgres:5432/${name}`);
+    return password;
+  });
+  expect(passwords).not.toContain(raw['postgres']?.environment['POSTGRES_PASSWORD']);
+});

@@ -49,11 +49,7 @@ async function openPostgres(folder: DataFolder, reporter: Reporter) {
     startPostgres({ dataDir: folder.path, port, log: reporter.note, onSpawn: (pid) => folder.record('postgres', pid) });
   const server = await reporter.step('Postgres', launch);
   const started: StartedServer = { unit: 'postgres', running: server, restart: () => launch(server.port) };
-  const database = async (name: string): Promise<string> => {
-    await server.createDatabase(name);
-    return server.url(name);
-  };
-  return { started, database };
+  return { started, database: server.createDatabase };
 }
 
 async function openNats(folder: DataFolder, reporter: Reporter) {
