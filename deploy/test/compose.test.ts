@@ -89,7 +89,7 @@ it('compose.yaml gives the admin command every address that it can check, and do
   expect(Object.keys(environment).toSorted()).toEqual([...variables].filter((name) => !name.startsWith('GRPC_TLS_')).toSorted());
   expect({ image, build, profiles }).toMatchObject({ image: 'scheduling/admin', build: { args: { SERVICE: 'admin' } }, profiles: ['admin'] });
   for (const [variable, address] of Object.entries(environment)) {
-    const [, host = ''] = /^[a-z]+:\/\/+([a-z-]+):/.exec(address) ?? [];
+    const [, host = ''] = /^[a-z]+:\/\/+(?:.*@)?([a-z-]+):/.exec(address) ?? [];
     expect(Object.keys(compose)).toContain(host.replace(/-admin$/, ''));
     expect(host.endsWith('-admin')).toBe(variable.endsWith('_ADDRESS'));
   }
@@ -120,4 +120,16 @@ it('the image exposes the ports of all services', async () => {
   const exposed = /^EXPOSE (.*)\nENTRYPOINT \["node", "src\/main.ts"\]/m.exec(dockerfile)?.[1]?.split(' ').map(Number);
   const listened = await Promise.all(services.map(async (name) => Object.values((await readServiceConfiguration(name)).ports(compose[name]!.environment))));
   expect(new Set(exposed)).toEqual(new Set(listened.flat()));
+});
+
+it('compose.yaml creates a role with a password of its own for the database of each service', () => {
+  const raw = (parse(readFileSync(join(deployFolder, 'compose.yaml'), 'utf8'), { merge: true }) as { services: Record<string, ComposeService> }).services;
+  const passwords = services.filter((name) => name !== 'gateway').map((name) => {
+    const variable = `${name.toUpperCase()}_DATABASE_PASSWORD`;
+    const password = raw['postgres']?.environment[variable];
+    expect(password).toBe(`\${${variable}:-${name}}`);
+    expect(raw[name]?.environment['DATABASE_URL']).toBe(`postgres://${name}:${password}@postgres:5432/${name}`);
+    return password;
+  });
+  expect(passwords).not.toContain(raw['postgres']?.environment['POSTGRES_PASSWORD']);
 });

@@ -1,6 +1,6 @@
 import { createMetrics, type OperationsServer, startOperationsServer } from '@scheduling/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { examples, overlays } from './kustomizations.ts';
+import { overlays } from './kustomizations.ts';
 import { configurationOf, findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
 import { readServiceConfiguration, type ServiceConfiguration, services } from './service-configuration.ts';
 
@@ -32,7 +32,7 @@ interface Service extends Manifest {
 }
 
 /** Sample values for the keys of secrets; the manifests contain only their names. */
-const secretValues: Record<string, string> = { DATABASE_URL: 'postgres://user:password@postgres-rw:5432/name', SMTP_URL: 'smtp://mail.example.com:587' };
+const secretValues: Record<string, string> = { DATABASE_URL: 'postgres://user:password@postgres-rw:5432/name', NATS_URL: 'nats://user:password@nats:4222', SMTP_URL: 'smtp://mail.example.com:587' };
 
 let operations: OperationsServer;
 beforeAll(async () => {
@@ -130,8 +130,4 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     for (const service of ['gateway', 'notification']) expect(configurationOf(manifests, service)).toMatchObject({ PUBLIC_URL: `https://${host}` });
   });
 
-  it('is configured with the address of NATS in the example', () => {
-    const nats = findManifest(renderKustomization(examples.folder), 'Service', 'nats') as Service;
-    for (const service of services) expect(configurationOf(manifests, service)).toMatchObject({ NATS_URL: `nats://nats:${nats.spec.ports[0]?.port}` });
-  });
 });

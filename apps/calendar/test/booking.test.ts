@@ -24,7 +24,7 @@ let calendar: CalendarUnderTest;
 beforeAll(async () => {
   const nats = stack.use(await startTestNats());
   neighbours = stack.use(await startNeighbours(nats.url));
-  calendar = stack.use(await startCalendarBeside({ identity: neighbours.identity.address, customer: neighbours.customer.address }, nats.url));
+  calendar = stack.use(await startCalendarBeside({ identity: neighbours.identity.address, customer: neighbours.customer.address }, nats.url('calendar')));
 }, 180_000);
 afterAll(() => stack.disposeAsync());
 

@@ -52,7 +52,7 @@ export const owned = { crmId: 'one', providerReference: 'p1' };
 export async function startCalendar(settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
-  const calendar = starting.use(await startCalendarBeside(inject('neighbours'), nats.url, settings));
+  const calendar = starting.use(await startCalendarBeside(inject('neighbours'), nats.url('calendar'), settings));
   const started = starting.move();
   return { ...calendar, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }

@@ -13,7 +13,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await using starting = new AsyncDisposableStack();
   const servers = await chooseServers(process.env['TEST_WITH']);
   const postgres = starting.use(await startTestPostgres(servers));
-  const nats = starting.use(await startTestNats(servers));
+  const nats = starting.use(await startTestNats({ servers }));
   const { identity, customer } = starting.use(await startNeighbours(nats.url, postgres.url('database')));
   project.provide('neighbours', { identity: identity.address, customer: customer.address });
   const started = starting.move();

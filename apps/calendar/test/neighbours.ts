@@ -1,6 +1,6 @@
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient } from '@scheduling/rpc';
-import { type ServiceProcess, startServiceProcesses } from '@scheduling/testing';
+import { type ServiceProcess, startServiceProcesses, type TestNats } from '@scheduling/testing';
 
 /** The services that calendar calls. */
 export interface Neighbours extends AsyncDisposable {
@@ -9,9 +9,9 @@ export interface Neighbours extends AsyncDisposable {
 }
 
 /** @param postgresUrl for a global setup, where inject() is not available */
-export async function startNeighbours(natsUrl: string, postgresUrl?: string): Promise<Neighbours> {
+export async function startNeighbours(natsUrl: TestNats['url'], postgresUrl?: string): Promise<Neighbours> {
   await using starting = new AsyncDisposableStack();
-  const services = starting.use(await startServiceProcesses(['identity', 'customer'], { NATS_URL: natsUrl }, postgresUrl));
+  const services = starting.use(await startServiceProcesses(['identity', 'customer'], natsUrl, { postgresUrl }));
   await setUpProviders(services.identity);
   starting.move();
   return services;

@@ -20,7 +20,7 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('customer');
   const nats = starting.use(await startTestNats());
-  const services = starting.use(await startServiceProcesses(['identity'], { NATS_URL: nats.url }));
+  const services = starting.use(await startServiceProcesses(['identity'], nats.url));
   await setUpProviders(services.identity);
 
   const databaseUrl = await createMigratedDatabase('customer', migrateCustomerDatabase);
@@ -30,7 +30,7 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
     ADMIN_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: databaseUrl,
-    NATS_URL: nats.url,
+    NATS_URL: nats.url('customer'),
     ...services.addresses,
   });
   const service = starting.use(await createCustomerService(config, logger));

@@ -15,9 +15,9 @@ it('a gateway whose certificate the services refuse fails, and does not blame it
     return { GRPC_TLS_CERT_FILE: certificate, GRPC_TLS_KEY_FILE: key, GRPC_TLS_CA_FILE: authorities };
   };
   const nats = resources.use(await startTestNats());
-  const { addresses } = resources.use(await startServiceProcesses(['identity'], { NATS_URL: nats.url, ...(await filesOf('identity')) }));
+  const { addresses } = resources.use(await startServiceProcesses(['identity'], nats.url, { environment: await filesOf('identity') }));
   const ask = async (name: string): Promise<unknown> => {
-    const gateway = resources.use(await startGateway({ NATS_URL: nats.url, ...addresses, ...(await filesOf(name)) }));
+    const gateway = resources.use(await startGateway({ NATS_URL: nats.url('gateway'), ...addresses, ...(await filesOf(name)) }));
     const response = await fetch(`${gateway.url}/crms/one/user/u`, { headers: { 'x-service-client-id': 'wrong' } });
     return response.json();
   };

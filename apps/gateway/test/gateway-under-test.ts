@@ -47,13 +47,13 @@ export interface GatewayWithKeys<Name extends ServiceName = 'identity'> extends 
 export async function startGatewayWithKeys<Name extends ServiceName = 'identity'>(...others: Name[]): Promise<GatewayWithKeys<Name | 'identity'>> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
-  const services = starting.use(await startServiceProcesses(['identity', ...others], { NATS_URL: nats.url }));
+  const services = starting.use(await startServiceProcesses(['identity', ...others], nats.url));
   const { identity } = services;
   const admin = starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress));
   await admin.createCrm({ crmId: 'one', requestsPerMinute: 0 });
   await admin.createCrm({ crmId: 'two', requestsPerMinute: 0 });
   const { key } = await admin.createKey({ crmId: 'one' });
-  const gateway = starting.use(await startGateway({ NATS_URL: nats.url, ...services.addresses }));
+  const gateway = starting.use(await startGateway({ NATS_URL: nats.url('gateway'), ...services.addresses }));
   const running = starting.move();
   return {
     ...gateway,

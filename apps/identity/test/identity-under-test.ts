@@ -26,7 +26,7 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   const logger = testLogger('identity-test');
   const nats = starting.use(await startTestNats());
   const url = await createMigratedDatabase('identity', migrateIdentityDatabase);
-  const config = readConfig({ LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: '0', DATABASE_URL: url, NATS_URL: nats.url });
+  const config = readConfig({ LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: '0', DATABASE_URL: url, NATS_URL: nats.url('identity') });
   const first = starting.use(await createIdentityService(config, logger));
   const second = starting.use(await createIdentityService(config, logger));
   const database = starting.use(createDatabase<IdentitySchema>({ url, applicationName: 'test', logger }));

@@ -26,7 +26,8 @@ export interface Surroundings {
   /** gRPC for operators. */
   adminPorts: Record<DatabaseService, number>;
   databaseUrls: Record<DatabaseService, string>;
-  natsUrl: string;
+  /** The address of NATS for each service, with its own user unless the operator gave one for all. */
+  natsUrls: Record<Service, string>;
   smtpUrl: string;
   logLevel: string;
 }
@@ -38,7 +39,7 @@ export const host = '127.0.0.1';
 export function serviceEnvironment(service: Service, around: Surroundings): Record<string, string> {
   const { ports } = around;
   const address = (of: Service): string => `${host}:${ports[of].main}`;
-  const every = { LISTEN_HOST: host, METRICS_PORT: String(ports[service].metrics), LOG_LEVEL: around.logLevel, NATS_URL: around.natsUrl };
+  const every = { LISTEN_HOST: host, METRICS_PORT: String(ports[service].metrics), LOG_LEVEL: around.logLevel, NATS_URL: around.natsUrls[service] };
   if (service === 'gateway') {
     return {
       ...every,

@@ -11,6 +11,7 @@ export interface StackInfo {
   /** The web page of the inbox; null if SMTP_URL was given. */
   inbox: string | null;
   smtp: string;
+  /** With the doctor's user, which may only read. */
   nats: string;
   databases: Record<DatabaseService, string>;
   crmId: string;

@@ -153,7 +153,7 @@ function describeStack({ ports, adminPorts }: Pick<Surroundings, 'ports' | 'admi
     docs: `${gateway}/docs`,
     inbox: servers.inboxUrl,
     smtp: servers.smtpUrl,
-    nats: servers.natsUrl,
+    nats: servers.natsUrls.doctor,
     databases: servers.databaseUrls,
     crmId: demoCrmId,
     apiKey,

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { isReachable, startInbox, startNats, startPostgres } from '@scheduling/embedded';
+import { createNatsPasswords, natsUsers, type NatsUser, natsUsersConfiguration } from '@scheduling/events';
 import { type Settings, UsageError } from './config.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Reporter } from './reporter.ts';
@@ -16,13 +17,13 @@ export interface StartedServer {
 /** The addresses of the servers that the services need, and the processes of those that were not given. */
 export interface Servers {
   databaseUrls: Record<DatabaseService, string>;
-  natsUrl: string;
+  natsUrls: Record<NatsUser, string>;
   smtpUrl: string;
   inboxUrl: string | null;
   started: StartedServer[];
 }
 
-/** Starts Postgres with a database per service, NATS and the inbox, concurrently; servers that are given are used instead. */
+/** Starts Postgres with a database per service, NATS with a user per service, and the inbox, concurrently; servers that are given are used instead. */
 export async function startServers(settings: Settings, folder: DataFolder, reporter: Reporter): Promise<Servers> {
   const { given } = settings;
   const [postgres, nats, inbox] = await Promise.all([
@@ -36,7 +37,7 @@ export async function startServers(settings: Settings, folder: DataFolder, repor
   ];
   return {
     databaseUrls: Object.fromEntries(await Promise.all(databaseServices.map(databaseUrl))) as Record<DatabaseService, string>,
-    natsUrl: given.nats ?? nats!.url,
+    natsUrls: Object.fromEntries(natsUsers.map((user) => [user, given.nats ?? nats!.urlFor(user)])) as Record<NatsUser, string>,
     smtpUrl: given.smtp ?? inbox!.smtpUrl,
     inboxUrl: inbox?.webUrl ?? null,
     started: [postgres, nats, inbox].flatMap((server) => server?.started ?? []),
@@ -48,18 +49,16 @@ async function openPostgres(folder: DataFolder, reporter: Reporter) {
     startPostgres({ dataDir: folder.path, port, log: reporter.note, onSpawn: (pid) => folder.record('postgres', pid) });
   const server = await reporter.step('Postgres', launch);
   const started: StartedServer = { unit: 'postgres', running: server, restart: () => launch(server.port) };
-  const database = async (name: string): Promise<string> => {
-    await server.createDatabase(name);
-    return server.url(name);
-  };
-  return { started, database };
+  return { started, database: server.createDatabase };
 }
 
 async function openNats(folder: DataFolder, reporter: Reporter) {
-  const launch = (port?: number) => startNats({ dataDir: folder.path, port, log: reporter.note, onSpawn: (pid) => folder.record('nats', pid) });
+  const passwords = createNatsPasswords();
+  const users = { configuration: natsUsersConfiguration(), environment: passwords.environment };
+  const launch = (port?: number) => startNats({ dataDir: folder.path, port, users, log: reporter.note, onSpawn: (pid) => folder.record('nats', pid) });
   const server = await reporter.step('NATS', launch);
   const started: StartedServer = { unit: 'nats', running: server, restart: () => launch(server.port) };
-  return { started, url: server.url };
+  return { started, urlFor: (user: NatsUser) => passwords.urlFor(user, server.url) };
 }
 
 async function openInbox(folder: DataFolder, reporter: Reporter) {

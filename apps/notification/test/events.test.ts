@@ -1,9 +1,8 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause, ParticipationChanged } from '@scheduling/contracts/events/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { MailState } from '@scheduling/contracts/notification/v1';
-import { events } from '@scheduling/events';
-import { outboxRow } from '@scheduling/messaging';
-import { eventually } from '@scheduling/testing';
+import { connectBroker, type EventDefinition, eventHeaders, events, type NatsUser } from '@scheduling/events';
+import { eventually, testLogger } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
 
@@ -49,10 +48,17 @@ const newestMail = () =>
   stack.database.kysely.selectFrom('mail').selectAll().orderBy('createdAt', 'desc').limit(1).executeTakeFirstOrThrow();
 
 /** The stream forgets its message ids after two minutes, so this is what a late redelivery looks like. */
-async function repeat(eventId: string, subject: string, payload: Uint8Array): Promise<void> {
-  const letter = { consumer: 'test', eventId, subject, payload, requestId: 'repeated', error: 'none', attempts: 1 };
-  await stack.database.kysely.insertInto('deadLetter').values(letter).execute();
-  await stack.deadLetters.retryDeadLetter({ consumer: 'test', eventId });
+async function repeat<Data>(eventId: string, definition: EventDefinition<Data>, data: Data): Promise<void> {
+  await publish(eventId, definition, definition.encode(data));
+}
+
+/** Publishes an event as its service does. */
+async function publish<Data>(eventId: string, definition: EventDefinition<Data>, payload: Uint8Array): Promise<void> {
+  const service = definition.subject.split('.')[1]!;
+  const headers = eventHeaders({ id: eventId, service, type: definition.type, time: new Date(), requestId: 'repeated', repeated: true });
+  await using broker = connectBroker({ url: stack.natsUrl(service as NatsUser), name: service, logger: testLogger(service) });
+  const { client } = await broker.jetStream(AbortSignal.timeout(5_000));
+  await client.publish(definition.subject, payload, { headers });
 }
 
 const forgetInbox = () => stack.database.kysely.deleteFrom('inbox').execute();
@@ -71,9 +77,9 @@ describe('a redelivered event', () => {
       toState: ParticipationState.BOOKED,
       notify: true,
     };
-    await repeat(mail.eventId, events.participationChanged.subject, events.participationChanged.encode(data));
+    await repeat(mail.eventId, events.participationChanged, data);
     await forgetInbox();
-    await repeat(mail.eventId, events.participationChanged.subject, events.participationChanged.encode(data));
+    await repeat(mail.eventId, events.participationChanged, data);
     await book('marker');
     await arrival('about marker');
     await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', mail.eventId).execute()).toHaveLength(1));
@@ -88,11 +94,7 @@ describe('a redelivered event', () => {
     await arrival('verify-email');
     const mail = await newestMail();
     await forgetInbox();
-    await repeat(
-      mail.eventId,
-      events.emailVerificationRequested.subject,
-      events.emailVerificationRequested.encode({ crmId, verificationId: mail.aboutId }),
-    );
+    await repeat(mail.eventId, events.emailVerificationRequested, { crmId, verificationId: mail.aboutId });
     await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', mail.eventId).execute()).toHaveLength(1));
     const token = /token=([\w-]+)/.exec(mailsAbout('verify-email')[0]!.parsed.text!)![1]!;
     await expect(stack.identity.getVerification({ token })).resolves.toMatchObject({ email: person.email });
@@ -113,7 +115,7 @@ describe('an event that arrives too late', () => {
       notify: true,
     };
     const eventId = '01990000-0000-7000-8000-0000000000fe';
-    await repeat(eventId, events.participationChanged.subject, events.participationChanged.encode(data));
+    await repeat(eventId, events.participationChanged, data);
     await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', eventId).execute()).toHaveLength(1));
     expect(await stack.database.kysely.selectFrom('mail').selectAll().where('eventId', '=', eventId).execute()).toEqual([]);
   });
@@ -121,8 +123,7 @@ describe('an event that arrives too late', () => {
 
 describe('a poison event', () => {
   it('becomes a dead letter that operators can see, blocks no other event, and can be retried and dropped', async () => {
-    const poison = { ...outboxRow(events.participationChanged, ParticipationChanged.create()), payload: Buffer.from('not protobuf') };
-    await stack.database.transaction((tx) => tx.insertInto('outbox').values(poison).execute());
+    await publish('01990000-0000-7000-8000-0000000000fd', events.participationChanged, Buffer.from('not protobuf'));
     await book('behind-poison');
     await arrival('about behind-poison');
 
@@ -133,17 +134,41 @@ describe('a poison event', () => {
     const key = { consumer, eventId: letter!.eventId };
     expect(await stack.deadLetters.getDeadLetter(key)).toMatchObject({ deadLetter: letter, data: undefined });
 
-    await stack.deadLetters.retryDeadLetter(key);
-    await eventually(async () => {
-      const [again] = await list();
-      expect(again?.eventId).toBe(letter!.eventId);
-      expect(again!.failedAt!.getTime()).toBeGreaterThan(letter!.failedAt!.getTime());
-    });
+    expect((await stack.deadLetters.retryDeadLetter(key)).failure).toBe(letter!.error);
+    const [again] = await list();
+    expect(again).toMatchObject({ eventId: letter!.eventId, attempts: 3 });
+    expect(again!.failedAt!.getTime()).toBeGreaterThan(letter!.failedAt!.getTime());
 
     await stack.deadLetters.dropDeadLetter(key);
     expect(await list()).toEqual([]);
     await expect(stack.deadLetters.getDeadLetter(key)).rejects.toMatchObject({ code: 'dead_letter.not_found' });
     await expect(stack.deadLetters.retryDeadLetter({ ...key, eventId: 'no id' })).rejects.toMatchObject({ code: 'dead_letter.not_found' });
+  });
+});
+
+describe('a dead letter whose cause is gone', () => {
+  it('is processed by a retry, and removed', async () => {
+    await book('revived');
+    await arrival('about revived');
+    const mail = await newestMail();
+    await stack.database.kysely.deleteFrom('mail').where('id', '=', mail.id).execute();
+    await forgetInbox();
+    const data = {
+      crmId,
+      participationId: mail.aboutId,
+      version: 1,
+      cause: ParticipationChangeCause.CREATED,
+      fromState: ParticipationState.UNSPECIFIED,
+      toState: ParticipationState.BOOKED,
+      notify: true,
+    };
+    const { subject, encode } = events.participationChanged;
+    const letter = { consumer, eventId: mail.eventId, subject, payload: encode(data), requestId: 'first', error: 'none', attempts: 10 };
+    await stack.database.kysely.insertInto('deadLetter').values(letter).execute();
+    expect(await stack.deadLetters.retryDeadLetter({ consumer, eventId: mail.eventId })).toEqual({ failure: undefined });
+    expect((await stack.deadLetters.listDeadLetters({})).deadLetters).toEqual([]);
+    await arrival('about revived', 2);
+    await expect(stack.deadLetters.retryDeadLetter({ consumer, eventId: mail.eventId })).rejects.toMatchObject({ code: 'dead_letter.not_found' });
   });
 });
 

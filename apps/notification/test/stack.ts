@@ -5,7 +5,7 @@ import { MailServiceService } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, startServiceProcesses, startTestNats, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { createMigratedDatabase, startServiceProcesses, startTestNats, startTestSmtp, testLogger, type TestNats, type TestSmtp } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { NotificationSchema } from '../src/db/schema.ts';
@@ -16,7 +16,7 @@ export const providerReference = 'studio@crm';
 
 export interface TestStack extends AsyncDisposable {
   smtp: TestSmtp;
-  natsUrl: string;
+  natsUrl: TestNats['url'];
   database: Database<NotificationSchema>;
   admin: ClientOf<typeof AdminServiceService>;
   identity: ClientOf<typeof IdentityServiceService>;
@@ -33,7 +33,7 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
   const [nats, smtp] = await Promise.all([startTestNats(), startTestSmtp()]);
   starting.use(nats);
   starting.use(smtp);
-  const { identity, customer, calendar, addresses } = starting.use(await startServiceProcesses(['identity', 'customer', 'calendar'], { NATS_URL: nats.url }));
+  const { identity, customer, calendar, addresses } = starting.use(await startServiceProcesses(['identity', 'customer', 'calendar'], nats.url));
   const logger = testLogger('notification');
   const databaseUrl = await createMigratedDatabase('notification', migrateNotificationDatabase);
   const config = readConfig({
@@ -42,7 +42,7 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     ADMIN_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: databaseUrl,
-    NATS_URL: nats.url,
+    NATS_URL: nats.url('notification'),
     ...addresses,
     SMTP_URL: smtp.url,
     PUBLIC_URL: 'https://booking.example',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { type ChildExit, type OnSpawn, spawnChild, waitUntilReady } from './child.ts';
@@ -7,6 +7,7 @@ import { freePort } from './free-port.ts';
 import { findNatsServer } from './nats-binary.ts';
 
 export interface NatsServer extends AsyncDisposable {
+  /** The address, without a user. */
   url: string;
   port: number;
   pid: number;
@@ -18,6 +19,8 @@ export interface NatsOptions {
   /** JetStream's files are stored in `<dataDir>/nats`. */
   dataDir: string;
   port?: number;
+  /** Who may connect: a configuration of nats-server, and the variables that it mentions. If not given, everybody. */
+  users?: { configuration: string; environment: Record<string, string> };
   /** Makes it a member of a cluster of servers that replicate streams. */
   cluster?: { port: number; routes: string[] };
   /** Called with progress messages while the program is being downloaded. */
@@ -29,17 +32,20 @@ const startTimeoutMs = 20_000;
 const stopTimeoutMs = 3_000;
 
 /** Starts nats-server with JetStream on disk, on 127.0.0.1 only. Rejects with a remedy if there is no nats-server and none can be downloaded. */
-export async function startNats({ dataDir, port: wantedPort, cluster, log, onSpawn }: NatsOptions): Promise<NatsServer> {
+export async function startNats({ dataDir, port: wantedPort, users, cluster, log, onSpawn }: NatsOptions): Promise<NatsServer> {
   const binary = await findNatsServer({ fallbackCacheDir: join(dataDir, 'cache'), log });
   const port = wantedPort ?? (await freePort());
   const storeDir = join(dataDir, 'nats');
   const name = `scheduling-${randomUUID()}`;
   await mkdir(storeDir, { recursive: true, mode: 0o700 });
+  const configuration = join(storeDir, 'nats.conf');
+  await writeFile(configuration, `server_name: ${name}\n${users?.configuration ?? ''}`, { mode: 0o600 });
+  const addresses = ['--addr', '127.0.0.1', '--port', String(port), ...clusterArguments(cluster)];
   const child = await spawnChild({
     command: binary,
-    args: ['--name', name, '--addr', '127.0.0.1', '--port', String(port), '--jetstream', '--store_dir', storeDir, ...clusterArguments(cluster)],
+    args: ['--config', configuration, '--jetstream', '--store_dir', storeDir, ...addresses],
     cwd: storeDir,
-    environment: { PATH: process.env.PATH },
+    environment: { PATH: process.env.PATH, ...users?.environment },
     logFile: join(dataDir, 'logs', 'nats.log'),
     onSpawn,
   });

@@ -4,9 +4,10 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Client, escapeIdentifier } from 'pg';
+import { Client } from 'pg';
 import { type Child, type ChildExit, type OnSpawn, spawnChild, waitUntilReady } from './child.ts';
 import { freePort } from './free-port.ts';
+import { adoptTables, createOwnedDatabase } from './owned-database.ts';
 import { findPostgresAccount, type PostgresAccount } from './postgres-account.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { processCommand, processIsAlive, stopProcess } from './process-table.ts';
@@ -17,10 +18,10 @@ export interface PostgresServer extends AsyncDisposable {
   port: number;
   pid: number;
   exited: Promise<ChildExit>;
-  /** The address of a database, with user and password. */
+  /** The address of a database for the superuser. */
   url(database: string): string;
-  /** Creates a database unless it exists. */
-  createDatabase(name: string): Promise<void>;
+  /** Creates a database unless it exists, and returns its address for the role that owns it, which has a new password and no access to others. */
+  createDatabase(name: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -73,7 +74,14 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
 
   const password = (await readFile(installation.passwordFile, 'utf8')).trim();
   const port = options.port ?? (await freePort());
-  const url = (database: string): string => `postgres://${user}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+  const urlFor = (role: string, secret: string, database: string): string =>
+    `postgres://${encodeURIComponent(role)}:${secret}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+  const url = (database: string): string => urlFor(user, password, database);
+  const createDatabase = async (name: string): Promise<string> => {
+    const secret = await withClient(url('postgres'), (client) => createOwnedDatabase(client, name));
+    await withClient(url(name), (client) => adoptTables(client, name));
+    return urlFor(name, secret, name);
+  };
   const serverArgs = serverArguments(installation.clusterDir, port, options.durable ?? true);
   const child = await launch(installation, serverArgs, url('postgres'), log, options.onSpawn);
   // SIGINT is Postgres' "fast" shutdown: sessions are terminated, data is flushed, no recovery is needed.
@@ -83,7 +91,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     pid: child.pid,
     exited: child.exited,
     url,
-    createDatabase: (name) => createDatabase(url('postgres'), name),
+    createDatabase,
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -202,13 +210,6 @@ async function answersQueries(url: string): Promise<boolean> {
   return true;
 }
 
-async function createDatabase(adminUrl: string, name: string): Promise<void> {
-  await withClient(adminUrl, async (client) => {
-    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${escapeIdentifier(name)}`).catch(ignoreExisting);
-  });
-}
-
 async function withClient<T>(connectionString: string, use: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 });
   // An idle client whose server goes away emits an event; the query or `end()` reports the error as well.
@@ -219,9 +220,4 @@ async function withClient<T>(connectionString: string, use: (client: Client) => 
   } finally {
     await client.end();
   }
-}
-
-/** It was created concurrently: duplicate_database, or the unique index that detected it first. */
-function ignoreExisting(error: { code?: string }): void {
-  if (error.code !== '42P04' && error.code !== '23505') throw error;
 }

@@ -34,6 +34,31 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     expect(await query(second.url('calendar'), 'SELECT answer FROM note')).toEqual([{ answer: 42 }]);
   });
 
+  it('gives each database a role of its own, which owns it and can connect to no other', async () => {
+    const server = await start();
+    const [calendar, customer] = [await server.createDatabase('calendar'), await server.createDatabase('customer')];
+    await query(calendar, 'CREATE TABLE note AS SELECT 42 AS answer');
+    const crossing = new URL(calendar);
+    crossing.pathname = new URL(customer).pathname;
+    await expect(query(crossing.href, 'SELECT 1')).rejects.toThrow(/permission denied for database "customer"/);
+    await expect(query(calendar, 'CREATE ROLE other')).rejects.toThrow(/permission denied/);
+    const renewed = await server.createDatabase('calendar');
+    expect(await query(renewed, 'SELECT answer FROM note')).toEqual([{ answer: 42 }]);
+    await expect(query(calendar, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
+  });
+
+  it('gives the role a database that belonged to the superuser, with all its tables and functions', async () => {
+    const server = await start();
+    await query(server.url('postgres'), 'CREATE DATABASE calendar');
+    await query(server.url('calendar'), 'CREATE TABLE note (id bigint GENERATED ALWAYS AS IDENTITY, serial serial, answer int)');
+    await query(server.url('calendar'), "CREATE FUNCTION answer() RETURNS int LANGUAGE sql AS 'SELECT 42'");
+    const calendar = await server.createDatabase('calendar');
+    await query(calendar, 'ALTER TABLE note ADD COLUMN other text');
+    await query(calendar, "CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE sql AS 'SELECT 43'");
+    await query(calendar, 'INSERT INTO note (answer) VALUES (answer())');
+    expect(await query(calendar, 'SELECT id, answer FROM note')).toEqual([{ id: '1', answer: 43 }]);
+  });
+
   it('makes the password readable only for its owner, listens on the loopback address only and requires the password', async () => {
     const server = await start();
     expect((await stat(join(dataDir, 'postgres-password'))).mode & 0o777).toBe(0o600);

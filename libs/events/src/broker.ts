@@ -9,14 +9,16 @@ import {
   StorageType,
   type StreamInfo,
 } from '@nats-io/jetstream';
-import { connect, type NatsConnection, nanos } from '@nats-io/transport-node';
+import { connect, type Msg, type NatsConnection, nanos } from '@nats-io/transport-node';
 import type { Logger, Metrics } from '@scheduling/runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Gauge } from 'prom-client';
+import { connectionOptions } from './connection-options.ts';
+import { createTroubleLog, isDenied, isRejectedUser } from './connection-trouble.ts';
 import type { EventDefinition } from './events.ts';
+import { createListening } from './listening.ts';
+import { nudgeSubject, streamKeeper, streamName } from './nats-users.ts';
 
-/** The one stream of all events. */
-export const streamName = 'scheduling';
 /** How long the stream and the outbox keep published events, in milliseconds. */
 export const retentionMs = 7 * 24 * 60 * 60 * 1_000;
 
@@ -43,7 +45,7 @@ export interface JetStream {
 
 /** A connection to NATS, established in the background and re-established indefinitely; the service works without it, and its events wait in the outbox. */
 export interface Broker extends AsyncDisposable {
-  /** False while NATS is unavailable: whatever is published meanwhile for {@link listen} is lost. */
+  /** False while NATS is unavailable, or does not let this process listen: whatever is published meanwhile for {@link listen} is lost. */
   readonly connected: boolean;
   /** Waits for the connection and ensures that the stream exists. Rejects when the signal aborts. */
   jetStream(signal: AbortSignal): Promise<JetStream>;
@@ -52,12 +54,13 @@ export interface Broker extends AsyncDisposable {
   /** Notifies every process that is currently connected that there is work; others miss it, so each process must also poll. */
   nudge(topic: string): void;
   onNudge(topic: string, listener: () => void): void;
-  /** Called when a lost connection is re-established. */
+  /** Called when a lost connection is re-established, or when NATS lets this process listen again. */
   onReconnect(listener: () => void): void;
 }
 
 export interface BrokerOptions {
   url: string;
+  /** The name of the service, which is that of its NATS user. */
   name: string;
   logger: Logger;
   /** The number of servers that store the stream; 1 by default. */
@@ -69,56 +72,62 @@ export interface BrokerOptions {
 export function connectBroker(options: BrokerOptions): Broker {
   const closing = new AbortController();
   const reconnectListeners: (() => void)[] = [];
+  const logTrouble = createTroubleLog(options.logger);
+  const notifyReconnected = (): void => reconnectListeners.forEach((listener) => listener());
+  // Whatever is published while a subject is denied is lost, as without a connection.
+  const listening = createListening(notifyReconnected);
   let established: NatsConnection | undefined;
-  let connected = false;
-  const connecting = connectForever(options, closing.signal).then((connection) => {
+  let online = false;
+  const connecting = connectForever(options, logTrouble, closing.signal).then((connection) => {
     established = connection;
-    connected = true;
+    online = true;
     void watch(connection);
     return connection;
   });
-  if (options.metrics) showConnection(options.metrics, () => connected);
+  const isConnected = (): boolean => online && !listening.isDenied;
+  if (options.metrics) showConnection(options.metrics, isConnected);
   // Users of the connection see the rejection of an aborted attempt; without any user it is not an error.
   connecting.catch(() => undefined);
 
   async function watch(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
-      if (status.type === 'disconnect') {
-        connected = false;
+      // A rejected attempt to reconnect counts as a disconnect, too, and success is reported once for each of them.
+      if (status.type === 'disconnect' && online) {
+        online = false;
         options.logger.warn('lost the connection to NATS');
-      } else if (status.type === 'reconnect') {
-        connected = true;
+      } else if (status.type === 'reconnect' && !online) {
+        online = true;
         options.logger.info('reconnected to NATS');
-        for (const listener of reconnectListeners) listener();
+        notifyReconnected();
+      } else if (status.type === 'error' && (isRejectedUser(status.error) || isDenied(status.error))) {
+        logTrouble(status.error);
       }
     }
   }
 
   return {
     get connected() {
-      return connected;
+      return isConnected();
     },
     jetStream: async (signal) => {
       const connection = await untilAborted(connecting, signal);
       const manager = await jetstreamManager(connection, { checkAPI: false, timeout: 2_000 });
-      await ensureStream(manager, options.streamReplicas ?? 1);
+      await ensureStream(manager, options);
       return { client: jetstream(connection, { timeout: 2_000 }), manager };
     },
     listen: (definition, onEvent) => {
-      void connecting.then((connection) => {
-        connection.subscribe(definition.subject, {
-          callback: (error, message) => {
-            if (error === null) onEvent(definition.decode(message.data));
-          },
-        });
-      }, () => undefined);
+      const decode = ({ data }: Msg): void => {
+        const event = decodeEvent(definition, data, options.logger);
+        if (event !== undefined) onEvent(event);
+      };
+      void connecting.then((connection) => listening.listen(connection, definition.subject, decode), () => undefined);
     },
     nudge: (topic) => {
-      if (connected) established?.publish(nudgeSubject(topic));
+      if (online) established?.publish(nudgeSubject(topic));
     },
     onNudge: (topic, listener) => {
       void connecting.then((connection) => {
-        connection.subscribe(nudgeSubject(topic), { callback: listener });
+        connection.subscribe(nudgeSubject(topic), { callback: (error) => void (error === null && listener()) });
       }, () => undefined);
     },
     onReconnect: (listener) => {
@@ -129,11 +138,6 @@ export function connectBroker(options: BrokerOptions): Broker {
       await established?.close();
     },
   };
-}
-
-/** Not among the stream's subjects. */
-function nudgeSubject(topic: string): string {
-  return `scheduling-nudge.${topic}`;
 }
 
 function showConnection(metrics: Metrics, isConnected: () => boolean): void {
@@ -147,30 +151,41 @@ function showConnection(metrics: Metrics, isConnected: () => boolean): void {
   });
 }
 
-async function connectForever(options: BrokerOptions, signal: AbortSignal): Promise<NatsConnection> {
+/** Undefined if it is malformed: an error in its callback would end the connection. */
+function decodeEvent<Data>(definition: EventDefinition<Data>, bytes: Uint8Array, logger: Logger): Data | undefined {
+  try {
+    return definition.decode(bytes);
+  } catch (error) {
+    logger.warn({ err: error, event: definition.name }, 'ignored a malformed event');
+    return undefined;
+  }
+}
+
+async function connectForever(options: BrokerOptions, logTrouble: (error: unknown) => void, signal: AbortSignal): Promise<NatsConnection> {
   for (;;) {
     try {
       return await connect({
-        servers: options.url,
-        name: options.name,
+        ...connectionOptions(options.url, options.name),
         timeout: 2_000,
+        // By default, it would give up for good when it is rejected twice; the user may be created, or its password corrected, later.
+        ignoreAuthErrorAbort: true,
         maxReconnectAttempts: -1,
         reconnectTimeWait: 500,
         pingInterval: pingIntervalMs,
         maxPingOut: maxUnansweredPings,
       });
     } catch (error) {
-      options.logger.warn({ err: error }, 'NATS does not respond, retrying');
+      logTrouble(error);
       await delay(500, undefined, { signal });
     }
   }
 }
 
-/** Creates the stream if there is none, and adds missing replicas to an existing one. Other settings changed by an operator are left alone. */
-async function ensureStream(manager: JetStreamManager, replicas: number): Promise<void> {
+/** Creates the stream if there is none; its keeper adds missing replicas to an existing one. Other settings changed by an operator are left alone. */
+async function ensureStream(manager: JetStreamManager, { name, streamReplicas: replicas = 1 }: BrokerOptions): Promise<void> {
   const existing = await findStream(manager);
   if (existing === undefined) await manager.streams.add({ ...streamSettings, num_replicas: replicas });
-  else if (existing.config.num_replicas < replicas) await manager.streams.update(streamName, { num_replicas: replicas });
+  else if (name === streamKeeper && existing.config.num_replicas < replicas) await manager.streams.update(streamName, { num_replicas: replicas });
 }
 
 /** Undefined if there is none. */

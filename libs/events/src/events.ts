@@ -48,3 +48,13 @@ export const events = {
   notificationErasureConfirmed: define('notification', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),
   participationChanged: define('calendar', 'participation-changed', 'ParticipationChanged', ParticipationChanged),
 };
+
+/** The subjects of all events of a service. */
+export function subjectsOf(service: string): string {
+  return `scheduling.${service}.v1.>`;
+}
+
+/** The name of the durable consumer that all replicas of a service share. */
+export function consumerName(service: string, definition: EventDefinition<unknown>): string {
+  return `${service}-${definition.name}`;
+}

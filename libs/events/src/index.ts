@@ -1,5 +1,8 @@
-export { type Broker, connectBroker, type JetStream, retentionMs, streamName, streamSettings } from './broker.ts';
-export { type EventDefinition, events } from './events.ts';
-export { type ConsumerReport, inspectStream, type StreamReport } from './inspect-stream.ts';
+export { type Broker, connectBroker, type JetStream, retentionMs, streamSettings } from './broker.ts';
+export { isDenied, isRejectedUser } from './connection-trouble.ts';
+export { consumerName, type EventDefinition, events } from './events.ts';
+export { type ConsumerReport, inspectNats, type NatsReport, type StreamReport } from './inspect-nats.ts';
+export { createNatsPasswords, type NatsPasswords, natsUsersConfiguration, passwordVariable } from './nats-configuration.ts';
+export { consumedEvents, natsUsers, type NatsUser, permissionsOf, replayConsumer, streamName } from './nats-users.ts';
 export { type EventAttributes, eventHeaders, isRepeated } from './publish-event.ts';
 export { readPublished } from './read-published.ts';

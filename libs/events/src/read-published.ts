@@ -1,8 +1,9 @@
-import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream';
+import { AckPolicy, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
-import { type Broker, type JetStream, streamName } from './broker.ts';
+import type { Broker, JetStream } from './broker.ts';
 import type { EventDefinition } from './events.ts';
+import { streamName } from './nats-users.ts';
 
 export interface PublishedEvents<Data> {
   events: Data[];
@@ -17,21 +18,25 @@ const inactiveMs = 10_000;
 
 /**
  * Every event of one kind that was published since then and is still in the stream, possibly with duplicates. Rejects with
- * `broker.unavailable`.
+ * `broker.unavailable`, also if it is called again before it is done.
+ *
+ * @param name of the temporary consumer that it creates; the permissions of a user contain the names of its consumers
  */
-export async function readPublished<Data>(broker: Broker, definition: EventDefinition<Data>, since: Date): Promise<PublishedEvents<Data>> {
+export async function readPublished<Data>(broker: Broker, name: string, definition: EventDefinition<Data>, since: Date): Promise<PublishedEvents<Data>> {
   try {
     const stream = await broker.jetStream(AbortSignal.timeout(connectMs));
     const { state } = await stream.manager.streams.info(streamName);
-    const events = (await readMessages(stream, definition.subject, since)).map((bytes) => definition.decode(bytes));
+    const events = (await readMessages(stream, name, definition.subject, since)).map((bytes) => definition.decode(bytes));
     return { events, reachBackTo: state.messages > 0 ? new Date(state.first_ts) : undefined };
   } catch (error) {
     throw new DomainError('broker.unavailable', { cause: error });
   }
 }
 
-async function readMessages({ client, manager }: JetStream, subject: string, since: Date): Promise<Uint8Array[]> {
-  const { name, num_pending: count } = await manager.consumers.add(streamName, {
+async function readMessages({ client, manager }: JetStream, name: string, subject: string, since: Date): Promise<Uint8Array[]> {
+  await deleteLeftover(manager, name);
+  const { num_pending: count } = await manager.consumers.add(streamName, {
+    name,
     filter_subject: subject,
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartTime,
@@ -48,5 +53,14 @@ async function readMessages({ client, manager }: JetStream, subject: string, sin
     return bodies;
   } finally {
     await manager.consumers.delete(streamName, name);
+  }
+}
+
+/** A process that was killed could not delete it. */
+async function deleteLeftover(manager: JetStreamManager, name: string): Promise<void> {
+  try {
+    await manager.consumers.delete(streamName, name);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== JetStreamApiCodes.ConsumerNotFound) throw error;
   }
 }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectBroker, inspectStream } from '../src/index.ts';
+import { connectBroker, inspectNats } from '../src/index.ts';
 
 const logger = testLogger('events-test');
 const resources = new AsyncDisposableStack();
@@ -22,17 +22,19 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync());
 
 /** Connects like a service that is configured to keep the stream on this many servers. */
-async function serve(streamReplicas: number): Promise<void> {
-  await using broker = connectBroker({ url, name: 'test', logger, streamReplicas });
+async function serve(streamReplicas: number, name = 'identity'): Promise<void> {
+  await using broker = connectBroker({ url, name, logger, streamReplicas });
   // The servers of a cluster elect a leader for streams, and do not answer until then.
   await eventually(() => broker.jetStream(AbortSignal.timeout(5_000)));
 }
 
-it('a service adds missing replicas to the stream, and removes none', async () => {
+it('identity adds missing replicas to the stream, and removes none', async () => {
   await serve(1);
-  await eventually(async () => expect(await inspectStream(url)).toMatchObject({ clustered: true, config: { num_replicas: 1 } }));
+  await eventually(async () => expect(await inspectNats(url)).toMatchObject({ stream: { clustered: true, config: { num_replicas: 1 } } }));
+  await serve(3, 'calendar');
+  expect(await inspectNats(url)).toMatchObject({ stream: { config: { num_replicas: 1 } } });
   await serve(3);
-  await eventually(async () => expect(await inspectStream(url)).toMatchObject({ config: { num_replicas: 3 }, laggingReplicas: [] }));
+  await eventually(async () => expect(await inspectNats(url)).toMatchObject({ stream: { config: { num_replicas: 3 }, laggingReplicas: [] } }));
   await serve(1);
-  await eventually(async () => expect(await inspectStream(url)).toMatchObject({ config: { num_replicas: 3 } }));
+  await eventually(async () => expect(await inspectNats(url)).toMatchObject({ stream: { config: { num_replicas: 3 } } }));
 });

@@ -1,43 +1,14 @@
 import { AckPolicy, type Consumer, type ConsumerConfig, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
-import { type Broker, type EventDefinition, isRepeated, streamName } from '@scheduling/events';
+import { type Broker, consumerName, isRepeated, streamName } from '@scheduling/events';
 import { type Database, translatePostgresError } from '@scheduling/postgres';
-import { describeError, inSpan, isUuid, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
-import type { Kysely, Transaction } from 'kysely';
+import { inSpan, isUuid, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
+import type { Kysely } from 'kysely';
+import { applyOnce, asMessaging, describeFailure, type ReceivedEvent } from './apply-event.ts';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
 import type { MessagingSchema } from './schema.ts';
-
-/** What a handler knows about an event besides its data. */
-export interface EventContext {
-  eventId: string;
-}
-
-/** The effect of an event, in the transaction that also records the event as processed. */
-export type Effect<Schema> = (tx: Transaction<Schema>) => Promise<void>;
-
-/** One kind of event and how a service handles it. */
-export interface Subscription<Schema> {
-  definition: EventDefinition<unknown>;
-  /**
-   * Fetches what the effect needs, over the network if necessary, and returns the effect. Events arrive at least once and in any order: the
-   * inbox ensures that the effect happens once, and an effect must not overwrite newer data with an older version.
-   */
-  handle(data: unknown, context: EventContext): Promise<Effect<Schema>>;
-  /**
-   * What the event is about, such as a customer. Events of a batch about the same subject are processed sequentially, in stream order; when
-   * one has to be retried, those after it are not delayed. By default all events are processed concurrently.
-   */
-  subjectOf?(data: unknown): string;
-}
-
-export function subscription<Schema, Data>(
-  definition: EventDefinition<Data>,
-  handle: (data: Data, context: EventContext) => Promise<Effect<Schema>>,
-  subjectOf?: (data: Data) => string,
-): Subscription<Schema> {
-  return { definition, handle, subjectOf };
-}
+import type { Subscription } from './subscription.ts';
 
 export interface ConsumersOptions<Schema extends MessagingSchema> {
   /** Prefix of the durable consumers' names; all replicas of a service share them. */
@@ -85,11 +56,6 @@ function counterOf<Schema extends MessagingSchema>(options: ConsumersOptions<Sch
   if (metrics === undefined) return () => undefined;
   const consumers = subscriptions.map(({ definition }) => consumerName(service, definition));
   return measureConsumers({ consumers, db: database.kysely as unknown as Kysely<MessagingSchema>, broker, metrics });
-}
-
-/** The name of the durable consumer that all replicas of a service share. */
-export function consumerName(service: string, definition: EventDefinition<unknown>): string {
-  return `${service}-${definition.name}`;
 }
 
 /** A deleted stream or consumer, or a lost connection, makes a round fail; the next round looks them up again. */
@@ -216,7 +182,7 @@ async function processMessage<Schema extends MessagingSchema>(
   await runWithContext({ requestId }, () =>
     inSpan(`process ${each.definition.name}`, span, async ({ fail: failSpan }) => {
       try {
-        const applied = await applyOnce(options, each, consumer, message);
+        const applied = await applyOnce(options.database, each, consumer, eventOf(message));
         message.ack();
         options.count(consumer, applied ? 'processed' : 'repeated');
       } catch (error) {
@@ -225,38 +191,6 @@ async function processMessage<Schema extends MessagingSchema>(
       }
     }),
   );
-}
-
-/** False if the event has already been processed. */
-async function applyOnce<Schema extends MessagingSchema>(
-  options: ConsumersOptions<Schema>,
-  each: Subscription<Schema>,
-  consumer: string,
-  message: JsMsg,
-): Promise<boolean> {
-  const eventId = eventIdOf(message);
-  if (mayBeRepeated(message) && (await isProcessed(options.database, consumer, eventId))) return false;
-  const effect = await each.handle(each.definition.decode(message.data), { eventId });
-  return options.database.transaction(async (tx) => {
-    const { numInsertedOrUpdatedRows } = await asMessaging(tx)
-      .insertInto('inbox')
-      .values({ consumer, eventId })
-      .onConflict((conflict) => conflict.doNothing())
-      .executeTakeFirstOrThrow();
-    if (numInsertedOrUpdatedRows !== 1n) return false;
-    await effect(tx);
-    return true;
-  });
-}
-
-function mayBeRepeated({ headers, info }: JsMsg): boolean {
-  return info.deliveryCount > 1 || isRepeated(headers);
-}
-
-async function isProcessed<Schema extends MessagingSchema>(database: Database<Schema>, consumer: string, eventId: string): Promise<boolean> {
-  const db = database.kysely as unknown as Kysely<MessagingSchema>;
-  const row = await db.selectFrom('inbox').select('eventId').where('consumer', '=', consumer).where('eventId', '=', eventId).executeTakeFirst();
-  return row !== undefined;
 }
 
 /** An unavailable dependency, even the own database, is waited for indefinitely; after any other error the event is retried a few times, then put aside. */
@@ -286,7 +220,7 @@ async function fail<Schema extends MessagingSchema>(
           subject: message.subject,
           payload: message.data,
           requestId,
-          error: textOf(error),
+          error: describeFailure(error),
           attempts,
         })
         .onConflict((conflict) =>
@@ -308,18 +242,12 @@ async function fail<Schema extends MessagingSchema>(
   }
 }
 
-/** Without the values that database errors quote. */
-function textOf(error: unknown): string {
-  const { type, message } = describeError(error);
-  return `${type}: ${message}`;
+function eventOf(message: JsMsg): ReceivedEvent {
+  return { id: eventIdOf(message), payload: message.data, mayBeRepeated: message.info.deliveryCount > 1 || isRepeated(message.headers) };
 }
 
 /** Events have the id of the outbox row; a message that something else published on the subject gets one derived from its sequence number. */
 function eventIdOf(message: JsMsg): string {
   const id = message.headers?.get('ce-id') ?? '';
   return isUuid(id) ? id : `00000000-0000-0000-0000-${message.seq.toString(16).padStart(12, '0')}`;
-}
-
-function asMessaging<Schema extends MessagingSchema>(tx: Transaction<Schema>): Transaction<MessagingSchema> {
-  return tx as unknown as Transaction<MessagingSchema>;
 }

@@ -1,10 +1,12 @@
 import type { DeadLetter } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
-import { type Broker, eventHeaders, events } from '@scheduling/events';
-import { isUuid } from '@scheduling/runtime';
+import { consumerName, events } from '@scheduling/events';
+import type { Database } from '@scheduling/postgres';
+import { isUuid, runWithContext } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { randomUUID } from 'node:crypto';
+import { applyOnce, describeFailure } from './apply-event.ts';
 import type { DeadLetterTable, MessagingSchema } from './schema.ts';
+import type { Subscription } from './subscription.ts';
 
 type DeadLetterRow = Selectable<DeadLetterTable>;
 
@@ -14,7 +16,6 @@ export interface DeadLetterKey {
 }
 
 const maxListed = 500;
-const publishMs = 1_500;
 
 /** The newest 500, newest first. */
 export async function listDeadLetters(db: Kysely<MessagingSchema>): Promise<DeadLetter[]> {
@@ -27,11 +28,32 @@ export async function getDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetter
   return { deadLetter: row, data: readData(row) };
 }
 
-/** Publishes the event again and removes the dead letter. Rejects with `dead_letter.not_found` or `broker.unavailable`. */
-export async function retryDeadLetter(db: Kysely<MessagingSchema>, broker: Broker, key: DeadLetterKey): Promise<void> {
+export interface RetryOptions<Schema extends MessagingSchema> {
+  service: string;
+  subscriptions: Subscription<Schema>[];
+  database: Database<Schema>;
+}
+
+/**
+ * Processes the event again in this process: only its owner may publish it. Removes the dead letter, or, if the event fails again, records why
+ * and returns it. Rejects with `dead_letter.not_found`.
+ */
+export async function retryDeadLetter<Schema extends MessagingSchema>(options: RetryOptions<Schema>, key: DeadLetterKey): Promise<string | undefined> {
+  const { service, subscriptions, database } = options;
+  const db = database.kysely as unknown as Kysely<MessagingSchema>;
   const row = await requireDeadLetter(db, key);
-  await publishAgain(broker, row);
+  const subscription = subscriptions.find(({ definition }) => consumerName(service, definition) === row.consumer);
+  if (subscription === undefined) return `This version has no consumer ${row.consumer}.`;
+  try {
+    const event = { id: row.eventId, payload: row.payload, mayBeRepeated: true };
+    await runWithContext({ requestId: row.requestId }, () => applyOnce(database, subscription, row.consumer, event));
+  } catch (error) {
+    const failure = describeFailure(error);
+    await recordFailure(db, row, failure);
+    return failure;
+  }
   await deleteDeadLetter(db, row);
+  return undefined;
 }
 
 /** Rejects with `dead_letter.not_found`. */
@@ -60,25 +82,13 @@ async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow)
     .execute();
 }
 
-/**
- * The same event with its own id, which every inbox knows, and a message id that is new to JetStream's deduplication. If this
- * process ends before the dead letter is deleted, the event exists twice, and the inbox ignores the second one.
- */
-async function publishAgain(broker: Broker, row: DeadLetterRow): Promise<void> {
-  const headers = eventHeaders({
-    id: row.eventId,
-    service: row.subject.split('.')[1] ?? '',
-    type: definitionOf(row)?.type ?? '',
-    time: row.failedAt,
-    requestId: row.requestId,
-    repeated: true,
-  });
-  try {
-    const { client } = await broker.jetStream(AbortSignal.timeout(publishMs));
-    await client.publish(row.subject, row.payload, { msgID: randomUUID(), headers, timeout: publishMs });
-  } catch (error) {
-    throw new DomainError('broker.unavailable', { cause: error });
-  }
+async function recordFailure(db: Kysely<MessagingSchema>, { consumer, eventId, attempts }: DeadLetterRow, error: string): Promise<void> {
+  await db
+    .updateTable('deadLetter')
+    .set({ error, attempts: attempts + 1, failedAt: sql<Date>`clock_timestamp()` })
+    .where('consumer', '=', consumer)
+    .where('eventId', '=', eventId)
+    .execute();
 }
 
 function definitionOf(row: DeadLetterRow) {

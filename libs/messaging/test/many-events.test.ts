@@ -2,7 +2,7 @@ import { AckPolicy, type JetStreamManager } from '@nats-io/jetstream';
 import type { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { connectBroker, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
-import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { type Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startCleanUp, startConsumers, startRelay, subscription } from '../src/index.ts';
@@ -14,13 +14,13 @@ const many = 2_000;
 
 describe('more events than one statement can process', () => {
   let stack: AsyncDisposableStack;
-  let natsUrl: string;
+  let nats: TestNats;
   let database: Database<MessagingSchema>;
   let stream: JetStreamManager;
 
   beforeEach(async () => {
     stack = new AsyncDisposableStack();
-    natsUrl = stack.use(await startTestNats()).url;
+    nats = stack.use(await startTestNats());
     const url = await createTestDatabase();
     await migrateDatabase({ url, sets: [messagingMigrations], logger });
     database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger }));
@@ -29,8 +29,8 @@ describe('more events than one statement can process', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const broker = () => stack.use(connectBroker({ url: natsUrl, name: 'test', logger }));
-  const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker(), logger }));
+  const broker = (user: 'customer' | 'calendar' | 'test' = 'test') => stack.use(connectBroker({ url: nats.url(user), name: user, logger }));
+  const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger }));
   const append = (version: number) =>
     database.transaction((tx) => appendEvent(tx, events.customerChanged, { crmId: 'crm', customerId: 'customer', version }));
   const published = async () => (await stream.streams.info('scheduling')).state.messages;
@@ -52,7 +52,7 @@ describe('more events than one statement can process', () => {
       };
     };
     const subscriptions = [subscription<MessagingSchema, CustomerChanged>(events.customerChanged, handle)];
-    stack.use(startConsumers<MessagingSchema>({ service: 'test', database, broker: broker(), logger, subscriptions }));
+    stack.use(startConsumers<MessagingSchema>({ service: 'calendar', database, broker: broker('calendar'), logger, subscriptions }));
     return versions;
   }
 
@@ -81,7 +81,7 @@ describe('more events than one statement can process', () => {
     await loseStreamWith(many);
     const { subject } = events.customerChanged;
     await stream.consumers.add('scheduling', { durable_name: 'away', filter_subject: subject, ack_policy: AckPolicy.Explicit });
-    const first = startRelay({ service: 'customer', database, broker: broker(), logger });
+    const first = startRelay({ service: 'customer', database, broker: broker('customer'), logger });
     await eventually(async () => expect(await published()).toBeGreaterThan(400));
     await first[Symbol.asyncDispose]();
     expect(await published()).toBeLessThan(many);

@@ -3,7 +3,7 @@ import { DomainError } from '@scheduling/errors';
 import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { runWithContext } from '@scheduling/runtime';
-import { createTestDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const event = (version: number) => ({ crmId: 'crm', customerId: 'customer', vers
 
 describe('an event', () => {
   let stack: AsyncDisposableStack;
-  let nats: Awaited<ReturnType<typeof startTestNats>>;
+  let nats: TestNats;
   let database: Database<MessagingSchema>;
   let databaseUrl: string;
 
@@ -27,8 +27,9 @@ describe('an event', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const broker = (url = nats.url) => stack.use(connectBroker({ url, name: 'test', logger }));
-  const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker(), logger }));
+  /** A connection with the permissions of a service, or of a test. */
+  const broker = (user: 'customer' | 'calendar' | 'test' = 'test', url = nats.url(user)) => stack.use(connectBroker({ url, name: user, logger }));
+  const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger }));
   const append = (...versions: number[]) =>
     database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map(event)));
 
@@ -36,13 +37,13 @@ describe('an event', () => {
   const deadLetters = () => database.kysely.selectFrom('deadLetter').selectAll().execute();
 
   /** Consumes with the given handler and returns the versions whose effect was committed. */
-  function consume(handle: (version: number) => void = () => undefined, url = nats.url, fetchMs = 1_000): number[] {
+  function consume(handle: (version: number) => void = () => undefined, url = nats.url('calendar'), fetchMs = 1_000): number[] {
     const committed: number[] = [];
     stack.use(
       startConsumers<MessagingSchema>({
-        service: 'test',
+        service: 'calendar',
         database,
-        broker: broker(url),
+        broker: broker('calendar', url),
         logger,
         maxAttempts: 3,
         fetchMs,
@@ -152,7 +153,7 @@ describe('an event', () => {
     await eventually(() => expect(committed).toEqual([1]));
     await eventually(async () => expect(await deadLetters()).toHaveLength(1));
     expect((await deadLetters())[0]).toMatchObject({
-      consumer: 'test-customer-customer-changed',
+      consumer: 'calendar-customer-customer-changed',
       subject: 'scheduling.customer.v1.customer-changed',
       payload: Buffer.from('not protobuf'),
       attempts: 3,
@@ -183,14 +184,14 @@ describe('an event', () => {
     relay();
     await eventually(async () => expect(await unsent()).toEqual([]));
     const subscriptions = [subscription<MessagingSchema, CustomerChanged>(events.customerChanged, handle, about)];
-    stack.use(startConsumers<MessagingSchema>({ service: 'test', database, broker: broker(), logger, subscriptions }));
+    stack.use(startConsumers<MessagingSchema>({ service: 'calendar', database, broker: broker('calendar'), logger, subscriptions }));
     await eventually(() => expect(order).toHaveLength(3));
     expect(order).toEqual(['b1', 'a1', 'a2']);
   });
 
   it('that arrives between an empty fetch and the check of the consumer does not cause the consumer to be replaced', async () => {
     let whenChecked: (() => Promise<unknown>) | undefined;
-    const proxyUrl = await startProxy(stack, nats.url, async (request, { forward }) => {
+    const proxyUrl = await startProxy(stack, nats.url('calendar'), async (request, { forward }) => {
       if (request.includes('$JS.API.CONSUMER.INFO')) {
         const publish = whenChecked;
         whenChecked = undefined;
@@ -200,7 +201,7 @@ describe('an event', () => {
     });
     const committed = consume(undefined, proxyUrl);
     const { client, manager } = await broker().jetStream(AbortSignal.timeout(5_000));
-    const consumer = () => manager.consumers.info('scheduling', 'test-customer-customer-changed');
+    const consumer = () => manager.consumers.info('scheduling', 'calendar-customer-customer-changed');
     await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
     const { created } = await consumer();
     // From here on, the next request for the consumer's state is the check after an empty fetch.
@@ -212,7 +213,7 @@ describe('an event', () => {
   it('is delivered by a new consumer if the old one stopped delivering, and earlier ones are not redelivered', async () => {
     let isSilent = false;
     const subscriptions = new Map<string, string>();
-    const proxyUrl = await startProxy(stack, nats.url, async (request, { forward, answer }) => {
+    const proxyUrl = await startProxy(stack, nats.url('calendar'), async (request, { forward, answer }) => {
       if (request.includes('$JS.API.CONSUMER.DELETE')) isSilent = false;
       const [, subject, subscribed] = /^SUB (\S+) (\S+)/.exec(request) ?? [];
       if (subject !== undefined) subscriptions.set(subject, subscribed!);
@@ -228,7 +229,7 @@ describe('an event', () => {
     await append(1);
     await eventually(() => expect(committed).toEqual([1]));
     const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
-    const consumer = () => manager.consumers.info('scheduling', 'test-customer-customer-changed');
+    const consumer = () => manager.consumers.info('scheduling', 'calendar-customer-customer-changed');
     isSilent = true;
     await eventually(async () => expect(await consumer()).toMatchObject({ num_waiting: 0, ack_floor: { stream_seq: 1 } }));
     await append(2);
@@ -240,7 +241,7 @@ describe('an event', () => {
     const anHour = 3_600_000;
     let disconnect: (() => void) | undefined;
     let swallowed = 0;
-    const proxyUrl = await startProxy(stack, nats.url, async (request, { forward, close }) => {
+    const proxyUrl = await startProxy(stack, nats.url('calendar'), async (request, { forward, close }) => {
       const isReconnected = disconnect !== undefined && disconnect !== close;
       disconnect = close;
       if (isReconnected) swallowed = 1;
@@ -249,7 +250,7 @@ describe('an event', () => {
     });
     const committed = consume(undefined, proxyUrl, anHour);
     const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
-    const consumer = () => manager.consumers.info('scheduling', 'test-customer-customer-changed');
+    const consumer = () => manager.consumers.info('scheduling', 'calendar-customer-customer-changed');
     await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
     disconnect!();
     relay();
@@ -275,11 +276,11 @@ describe('an event', () => {
 
   it('is published at once even if another process than the one with the active relay committed it', async () => {
     const pollMs = 3_600_000;
-    stack.use(startRelay({ service: 'customer', database, broker: broker(), logger, pollMs }));
+    stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger, pollMs }));
     await append(1);
     await eventually(async () => expect(await unsent()).toEqual([]));
     const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
-    const connection = broker();
+    const connection = broker('customer');
     stack.use(startRelay({ service: 'customer', database: other, broker: connection, logger, pollMs }));
     await connection.jetStream(AbortSignal.timeout(5_000));
     await other.transaction((tx) => appendEvent(tx, events.customerChanged, event(2)));
@@ -287,7 +288,7 @@ describe('an event', () => {
   });
 
   it('is published by the next relay when the first one stops', async () => {
-    const first = startRelay({ service: 'customer', database, broker: broker(), logger });
+    const first = startRelay({ service: 'customer', database, broker: broker('customer'), logger });
     const committed = consume();
     await append(1);
     await eventually(() => expect(committed).toEqual([1]));
@@ -313,9 +314,9 @@ async function startProxy(
   url: string,
   onRequest: (request: string, connection: ProxiedConnection) => Promise<void>,
 ): Promise<string> {
-  const { hostname, port } = new URL(url);
+  const address = new URL(url);
   const proxy = createServer((client) => {
-    const server = connect(Number(port), hostname);
+    const server = connect(Number(address.port), address.hostname);
     const close = (): void => void client.destroy();
     const handleRequests = async (): Promise<void> => {
       for await (const request of readRequests(client)) {
@@ -329,7 +330,7 @@ async function startProxy(
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
   stack.defer(() => void proxy.close());
-  return `nats://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  return `nats://${address.username}:${address.password}@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
 }
 
 /** The operations of the NATS protocol, one by one: several may arrive in one piece. */

@@ -36,6 +36,9 @@ describe('the environment', () => {
     expect(faulty).toThrow(/PORT .*\n.*LEVEL .*\n.*DATABASE_URL .*\n.*DAYS /);
     expect(faulty).not.toThrow(/secret/);
     expect(() => read({})).toThrow('DATABASE_URL is required');
+    const unencoded = () => read({ DATABASE_URL: 'postgres://user:100%secret@host/db' });
+    expect(unencoded).toThrow('DATABASE_URL must have its user and password percent-encoded');
+    expect(unencoded).not.toThrow(/secret/);
   });
 
   it('is described by the configuration that reads it', () => {

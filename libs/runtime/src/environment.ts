@@ -87,11 +87,23 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
       const allowed = `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
       const parse = (raw: string): string => {
         // The value is not repeated: it may contain a password.
-        if (!protocols.includes(URL.parse(raw)?.protocol ?? '')) faults.push(`${name} must be ${allowed}`);
+        const url = URL.parse(raw);
+        if (!protocols.includes(url?.protocol ?? '')) faults.push(`${name} must be ${allowed}`);
+        else if (!isEncoded(url!.username) || !isEncoded(url!.password)) faults.push(`${name} must have its user and password percent-encoded`);
         return raw;
       };
       return read(name, fallback, '', parse, allowed);
     },
   };
   return reader;
+}
+
+/** Whether every percent sign belongs to an encoded character. */
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -83,7 +83,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
   const operatorServices = [...operators, hostDatabaseService({ url: settings.databaseUrl, migrations, database })];
   if (subscriptions) {
     starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
-    operatorServices.push(hostDeadLetterService({ database, broker }), hostConsumerService({ service: name, subscriptions }));
+    operatorServices.push(hostDeadLetterService({ service: name, subscriptions, database }), hostConsumerService({ service: name, subscriptions }));
   }
   const common = { credentials, logger, translateError: translatePostgresError, metrics };
   const { grpcPort, adminPort } = starting.use(await startRpcServers({ settings, services: hosted, operatorServices, turns: new FairQueue(callLimits), ...common }));

@@ -1,5 +1,6 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
-import { consumerName, type Subscription } from '@scheduling/messaging';
+import { consumerName } from '@scheduling/events';
+import type { Subscription } from '@scheduling/messaging';
 import { type HostedService, hostOperatorService } from '@scheduling/rpc';
 
 /** Reports to operators which durable consumers this service needs, from the table of its subscriptions. */

@@ -30,16 +30,22 @@ export const nowhere = '127.0.0.1:1';
 const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 10_000;
 
+interface ServiceProcessOptions {
+  environment?: Record<string, string>;
+  /** For a global setup, to which nothing is injected. */
+  postgresUrl?: string;
+}
+
 /**
  * Starts other teams' services in separate processes, as in production, each with a database of its own, for tests that call them.
  * They call each other; services that are not among them do not respond.
  *
- * @param postgresUrl for a global setup, to which nothing is injected
+ * @param natsUrl the address of NATS for each of them
  */
 export async function startServiceProcesses<Name extends ServiceName>(
   names: readonly Name[],
-  environment: Record<string, string>,
-  postgresUrl?: string,
+  natsUrl: (service: ServiceName) => string,
+  { environment, postgresUrl }: ServiceProcessOptions = {},
 ): Promise<ServiceProcesses<Name>> {
   await using starting = new AsyncDisposableStack();
   const ports = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await freePort()] as const)));
@@ -47,7 +53,7 @@ export async function startServiceProcesses<Name extends ServiceName>(
   const addresses = Object.fromEntries(serviceNames.map((name) => [`${name.toUpperCase()}_ADDRESS`, addressOf(name)]));
   const start = async (name: Name): Promise<[Name, ServiceProcess]> => {
     const adminPort = await freePort();
-    const given = { ...addresses, GRPC_PORT: String(ports[name]), ADMIN_PORT: String(adminPort), ...environment };
+    const given = { ...addresses, GRPC_PORT: String(ports[name]), ADMIN_PORT: String(adminPort), NATS_URL: natsUrl(name), ...environment };
     const process = await startServiceProcess(name, given, postgresUrl);
     return [name, starting.use({ ...process, address: addressOf(name), adminAddress: `127.0.0.1:${adminPort}` })];
   };

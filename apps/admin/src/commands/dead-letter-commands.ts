@@ -31,11 +31,12 @@ export function addDeadLetterCommands(deadLetters: Command): void {
     );
   deadLetters
     .command('retry <consumer> <event>')
-    .description('publish the event again; consumers that have processed it skip it')
+    .description('process the event again')
     .action((consumer: string, eventId: string) =>
       withDeadLetters(serviceOf(consumer), async (client) => {
-        await client.retryDeadLetter({ consumer, eventId });
-        print(`${style('green', '✔')} Published the event again. If it fails again, it is listed again.`);
+        const { failure } = await client.retryDeadLetter({ consumer, eventId });
+        if (failure !== undefined) throw new UsageError(`It failed again, and remains a dead letter: ${failure}`);
+        print(`${style('green', '✔')} Processed the event.`);
       }),
     );
   deadLetters

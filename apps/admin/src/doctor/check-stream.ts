@@ -1,5 +1,5 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
-import { type ConsumerReport, inspectStream, type StreamReport, streamSettings } from '@scheduling/events';
+import { type ConsumerReport, inspectNats, isDenied, isRejectedUser, type NatsReport, type StreamReport, streamSettings } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
 import { reasonOf } from '@scheduling/runtime';
 import { addressVariable, type ConsumingService, consumingServices, type System } from '../config.ts';
@@ -16,24 +16,38 @@ export async function checkStream(system: System): Promise<Finding[]> {
     return ['stream', ...consumingServices.map((service) => `consumers of ${service}`)].map((check) => notChecked(check, 'NATS_URL'));
   }
   const askedMs = Date.now();
-  let report: StreamReport | undefined;
+  let nats: NatsReport;
   try {
-    report = await inspectStream(system.nats);
+    nats = await inspectNats(system.nats);
   } catch (error) {
-    const remedy = 'start NATS or correct NATS_URL; meanwhile events wait in the outboxes and nothing is lost';
-    return [fault('stream', `NATS does not answer: ${reasonOf(error)}`, remedy)];
+    return [describeFailure(error)];
   }
+  const { stream: report } = nats;
   if (report === undefined) {
-    return [fault('stream', 'does not exist', 'check whether any service is running and reaches NATS: the first one creates the stream and refills it')];
+    const remedy = 'check whether any service is running and reaches NATS: the first one creates the stream and refills it';
+    return [checkUsers(nats), fault('stream', 'does not exist', remedy)];
   }
   const answeredMs = Date.now();
   const consumers = consumingServices.map((service) => checkConsumers(service, system.services[service], report.consumers));
   return [
+    checkUsers(nats),
     checkSettings(report),
     checkReplicas(report),
     ...(report.serverTime ? [checkClock('NATS', { time: report.serverTime, askedMs, answeredMs })] : []),
     ...(await Promise.all(consumers)).flat(),
   ];
+}
+
+function describeFailure(error: unknown): Finding {
+  if (isRejectedUser(error)) return fault('stream', 'NATS rejects the user', 'correct the user and the password in NATS_URL: those of "doctor"');
+  if (isDenied(error)) return fault('stream', 'NATS does not let the user read it', 'use the user "doctor" in NATS_URL, with the generated permissions');
+  const remedy = 'start NATS or correct NATS_URL; meanwhile events wait in the outboxes and nothing is lost';
+  return fault('stream', `NATS does not answer: ${reasonOf(error)}`, remedy);
+}
+
+function checkUsers({ requiresUser }: NatsReport): Finding {
+  if (requiresUser) return ok('users of NATS', 'every client needs one');
+  return warning('users of NATS', 'whoever reaches NATS can read and publish all events', 'give each service its own user: deploy/README.md, "Users of NATS"');
 }
 
 function checkSettings({ config, messages }: StreamReport): Finding {

@@ -1,5 +1,5 @@
 import type { ReplayErasuresResponse } from '@scheduling/contracts/customer/v1';
-import { type Broker, events, readPublished } from '@scheduling/events';
+import { type Broker, events, readPublished, replayConsumer } from '@scheduling/events';
 import { type Database, forgetKeys } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
@@ -17,7 +17,7 @@ interface Erased {
  * within a second, and the other services confirm again. Rejects with `broker.unavailable`.
  */
 export async function replayErasures(database: Database<CustomerSchema>, broker: Broker, since: Date): Promise<ReplayErasuresResponse> {
-  const published = await readPublished(broker, events.customerErasureRequested, since);
+  const published = await readPublished(broker, replayConsumer, events.customerErasureRequested, since);
   const told = published.events.map(({ crmId, customerId, erasureId }) => ({ crmId, customerId, id: erasureId }));
   return database.transaction(async (tx) => {
     const recovered = await recordUnknown(tx, told);

@@ -130,9 +130,9 @@ function describe(statuses: Statuses): string {
 /** The most memory that the processes hold until the returned function is called, in MiB. */
 function watchMemory(): () => Promise<{ gateway: number; calendar: number }> {
   const peaks = { gateway: 0, calendar: 0 };
-  let watching = true;
+  const ended = new AbortController();
   const watched = (async () => {
-    while (watching) {
+    while (!ended.signal.aborted) {
       const { pids } = await stack.currentInfo();
       for (const service of ['gateway', 'calendar'] as const) {
         const status = await readFile(`/proc/${pids[service]}/status`, 'utf8').catch(() => '');
@@ -142,7 +142,7 @@ function watchMemory(): () => Promise<{ gateway: number; calendar: number }> {
     }
   })();
   return async () => {
-    watching = false;
+    ended.abort();
     await watched;
     return peaks;
   };

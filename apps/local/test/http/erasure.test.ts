@@ -1,5 +1,7 @@
 import { waitUntil } from '@scheduling/embedded';
 import { startTestSmtp, type TestSmtp } from '@scheduling/testing';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { databaseServices, type Service } from '../../src/service-table.ts';
@@ -310,7 +312,10 @@ async function backUpDatabases(): Promise<() => Promise<void>> {
 /** Runs some work on every database while no service can use any. */
 async function closeDatabases(work: (execute: (statement: string) => Promise<unknown>, name: string) => Promise<unknown>): Promise<void> {
   const names = databaseServices.map((service) => new URL(stack.info.databases[service]).pathname.slice(1));
-  const administrator = new Client({ connectionString: new URL('/postgres', stack.info.databases.customer).href });
+  const address = new URL('/postgres', stack.info.databases.customer);
+  address.username = 'scheduling';
+  address.password = (await readFile(join(stack.dataDir, 'postgres-password'), 'utf8')).trim();
+  const administrator = new Client({ connectionString: address.href });
   await administrator.connect();
   try {
     for (const name of names) await administrator.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);

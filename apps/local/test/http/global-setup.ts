@@ -29,7 +29,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 /** The addresses of servers that the stack does not have to start itself. */
 async function startContainers(starting: AsyncDisposableStack): Promise<NodeJS.ProcessEnv> {
   const postgres = starting.use(await startTestPostgres('containers'));
-  const nats = starting.use(await startTestNats('containers'));
+  const nats = starting.use(await startTestNats({ servers: 'containers', users: false }));
   const databases = databaseServices.map(async (service) => [databaseVariable(service), await createTestDatabase(postgres.url('postgres'))] as const);
-  return { NATS_URL: nats.url, ...Object.fromEntries(await Promise.all(databases)) };
+  return { NATS_URL: nats.url('test'), ...Object.fromEntries(await Promise.all(databases)) };
 }

@@ -7,6 +7,7 @@
 import { ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { connectBroker, events } from '@scheduling/events';
 import { createLogger } from '@scheduling/runtime';
+import { startTestNats } from '@scheduling/testing';
 import { setTimeout as delay } from 'node:timers/promises';
 import { playDemo } from '../../src/play-demo.ts';
 import { query } from '../http/databases.ts';
@@ -19,7 +20,9 @@ const perStatement = 50_000;
 const pauseMs = 5_000;
 const connectMs = 5_000;
 
-await using stack = await startTestStack();
+// Without users, because no user of the system may delete the stream.
+await using nats = await startTestNats({ servers: 'embedded', users: false });
+await using stack = await startTestStack({ NATS_URL: nats.url('test') });
 const { info } = stack;
 await playDemo(info, 'before', () => {});
 console.log(`inserting ${count} events`);
@@ -50,7 +53,7 @@ async function insertSentEvents(rows: number): Promise<void> {
 }
 
 async function deleteStream(): Promise<void> {
-  await using broker = connectBroker({ url: info.nats, name: 'measure', logger: createLogger({ service: 'measure', level: 'warn' }) });
+  await using broker = connectBroker({ url: nats.url('test'), name: 'measure', logger: createLogger({ service: 'measure', level: 'warn' }) });
   const { manager } = await broker.jetStream(AbortSignal.timeout(connectMs));
   await manager.streams.delete('scheduling');
 }

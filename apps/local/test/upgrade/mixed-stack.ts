@@ -40,12 +40,14 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
   await using starting = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'scheduling-upgrade-stack-'));
   starting.defer(() => rm(folder, { recursive: true, force: true }));
-  const nats = starting.use(await startTestNats());
+  // A version from before there were users gives none: an installation first rolls out its successor, then turns users on.
+  const nats = starting.use(await startTestNats({ users: false }));
   const inbox = starting.use(await startInbox({ dataDir: folder }));
   const databases = Object.fromEntries(
     await Promise.all(databaseServices.map(async (service) => [service, await createTestDatabase()] as const)),
   ) as Record<DatabaseService, string>;
-  const around: Surroundings = { ...(await choosePorts(0)), databaseUrls: databases, natsUrl: nats.url, smtpUrl: inbox.smtpUrl, logLevel: 'warn' };
+  const natsUrls = Object.fromEntries(services.map((service) => [service, nats.url(service)])) as Record<Service, string>;
+  const around: Surroundings = { ...(await choosePorts(0)), databaseUrls: databases, natsUrls, smtpUrl: inbox.smtpUrl, logLevel: 'warn' };
   const runner = createRunner(folder, around);
   starting.defer(() => runner.stop());
   await runner.migrate(root);

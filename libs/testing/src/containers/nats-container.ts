@@ -1,17 +1,19 @@
 import { freePort } from '@scheduling/embedded';
 import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer, Wait } from 'testcontainers';
 import type { TestNats } from '../test-nats.ts';
+import type { TestUsers } from '../test-users.ts';
 
 const clientPort = 4222;
+const configuration = '/etc/nats/users.conf';
 const stopTimeoutMs = 5_000;
 
 /** NATS from the image used in production. A stopped container keeps its data, and a new one starts without any. */
-export async function startNatsContainer(): Promise<TestNats> {
+export async function startNatsContainer({ settings, urlFor }: TestUsers): Promise<TestNats> {
   // Not a port picked by the engine: it would pick a different one at the next start.
   const port = await freePort();
-  let container = await runContainer(port);
+  let container = await runContainer(port, settings);
   return {
-    url: `nats://${container.getHost()}:${port}`,
+    url: (user) => urlFor(user, `nats://${container.getHost()}:${port}`),
     // The container's own stop() may be called only once.
     stop: async () => {
       const { container: engine } = await getContainerRuntimeClient();
@@ -20,7 +22,7 @@ export async function startNatsContainer(): Promise<TestNats> {
     start: () => container.restart(),
     startEmpty: async () => {
       await container.stop();
-      container = await runContainer(port);
+      container = await runContainer(port, settings);
     },
     [Symbol.asyncDispose]: async () => {
       await container.stop();
@@ -28,9 +30,11 @@ export async function startNatsContainer(): Promise<TestNats> {
   };
 }
 
-function runContainer(port: number): Promise<StartedTestContainer> {
+function runContainer(port: number, settings: TestUsers['settings']): Promise<StartedTestContainer> {
   return new GenericContainer('nats:2.12-alpine')
-    .withCommand(['--jetstream', '--store_dir', '/data'])
+    .withEnvironment(settings?.environment ?? {})
+    .withCopyContentToContainer([{ content: settings?.configuration ?? '', target: configuration }])
+    .withCommand(['--config', configuration, '--jetstream', '--store_dir', '/data'])
     .withExposedPorts({ container: clientPort, host: port })
     .withWaitStrategy(Wait.forLogMessage(/Server is ready/))
     .start();

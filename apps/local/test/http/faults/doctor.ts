@@ -144,6 +144,15 @@ describe('the doctor', { timeout: 240_000 }, () => {
     expectFault(await runAdmin({ SMTP_URL: smtp.url }, 'doctor'), /mail server +FAULT +127\.0\.0\.1:\d+ cannot be used/, /mails wait for 24 hours/);
   });
 
+  it('reports that NATS rejects its user, and warns of a NATS that needs none', async () => {
+    await using nats = await startTestNats();
+    const wrong = nats.url('doctor').replace(/:[^:@]+@/, ':wrong@');
+    expectFault(await runAdmin({ NATS_URL: wrong }, 'doctor'), /stream +FAULT +NATS rejects the user/, /correct the user and the password in NATS_URL/);
+    await using open = await startTestNats({ users: false });
+    const { output } = await runAdmin({ NATS_URL: open.url('doctor') }, 'doctor');
+    expect(output).toMatch(/^users of NATS +warning +whoever reaches NATS can read and publish all events$/m);
+  });
+
   it('checks the certificates of the gateway and of mutual TLS', async () => {
     await using resources = new AsyncDisposableStack();
     const folder = await mkdtemp(join(tmpdir(), 'doctor-test-'));
@@ -154,8 +163,8 @@ describe('the doctor', { timeout: 240_000 }, () => {
       return { GRPC_TLS_CERT_FILE: files.certificate, GRPC_TLS_KEY_FILE: files.key, GRPC_TLS_CA_FILE: files.authorities };
     };
     const nats = resources.use(await startTestNats());
-    const environment = { NATS_URL: nats.url, ...(await store('identity')) };
-    const { identity } = resources.use(await startServiceProcesses(['identity'], environment));
+    const environment = await store('identity');
+    const { identity } = resources.use(await startServiceProcesses(['identity'], nats.url, { environment }));
     const gateway = createHttpsServer(await authority.issue('localhost'), (_request, response) => response.end('ok')).listen(0, '127.0.0.1');
     await once(gateway, 'listening');
     resources.defer(() => void gateway.close());

@@ -55,6 +55,8 @@ export interface RetryDeadLetterRequest {
 }
 
 export interface RetryDeadLetterResponse {
+  /** Why the event failed again; the dead letter remains. Absent when it was processed. */
+  failure?: string | undefined;
 }
 
 export interface DropDeadLetterRequest {
@@ -534,11 +536,14 @@ export const RetryDeadLetterRequest: MessageFns<RetryDeadLetterRequest> = {
 };
 
 function createBaseRetryDeadLetterResponse(): RetryDeadLetterResponse {
-  return {};
+  return { failure: undefined };
 }
 
 export const RetryDeadLetterResponse: MessageFns<RetryDeadLetterResponse> = {
-  encode(_: RetryDeadLetterResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: RetryDeadLetterResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.failure !== undefined) {
+      writer.uint32(10).string(message.failure);
+    }
     return writer;
   },
 
@@ -555,6 +560,14 @@ export const RetryDeadLetterResponse: MessageFns<RetryDeadLetterResponse> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.failure = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -570,8 +583,9 @@ export const RetryDeadLetterResponse: MessageFns<RetryDeadLetterResponse> = {
   create(base?: DeepPartial<RetryDeadLetterResponse>): RetryDeadLetterResponse {
     return RetryDeadLetterResponse.fromPartial(base ?? {});
   },
-  fromPartial(_: DeepPartial<RetryDeadLetterResponse>): RetryDeadLetterResponse {
+  fromPartial(object: DeepPartial<RetryDeadLetterResponse>): RetryDeadLetterResponse {
     const message = createBaseRetryDeadLetterResponse();
+    message.failure = object.failure ?? undefined;
     return message;
   },
 };
@@ -1107,10 +1121,7 @@ export const DeadLetterServiceService = {
       Buffer.from(GetDeadLetterResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetDeadLetterResponse => GetDeadLetterResponse.decode(value),
   },
-  /**
-   * Publishes the event again and removes the dead letter. Consumers that have processed it skip it. NOT_FOUND (dead_letter.not_found),
-   * UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
-   */
+  /** Processes the event again, and removes the dead letter if that succeeds. NOT_FOUND (dead_letter.not_found). */
   retryDeadLetter: {
     path: "/scheduling.operations.v1.DeadLetterService/RetryDeadLetter" as const,
     requestStream: false as const,
@@ -1141,10 +1152,7 @@ export interface DeadLetterServiceServer extends UntypedServiceImplementation {
   listDeadLetters: handleUnaryCall<ListDeadLettersRequest, ListDeadLettersResponse>;
   /** One with its data. NOT_FOUND (dead_letter.not_found). */
   getDeadLetter: handleUnaryCall<GetDeadLetterRequest, GetDeadLetterResponse>;
-  /**
-   * Publishes the event again and removes the dead letter. Consumers that have processed it skip it. NOT_FOUND (dead_letter.not_found),
-   * UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
-   */
+  /** Processes the event again, and removes the dead letter if that succeeds. NOT_FOUND (dead_letter.not_found). */
   retryDeadLetter: handleUnaryCall<RetryDeadLetterRequest, RetryDeadLetterResponse>;
   /** Removes the dead letter for good: its effect never happens. NOT_FOUND (dead_letter.not_found). */
   dropDeadLetter: handleUnaryCall<DropDeadLetterRequest, DropDeadLetterResponse>;
@@ -1183,10 +1191,7 @@ export interface DeadLetterServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetDeadLetterResponse) => void,
   ): ClientUnaryCall;
-  /**
-   * Publishes the event again and removes the dead letter. Consumers that have processed it skip it. NOT_FOUND (dead_letter.not_found),
-   * UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
-   */
+  /** Processes the event again, and removes the dead letter if that succeeds. NOT_FOUND (dead_letter.not_found). */
   retryDeadLetter(
     request: RetryDeadLetterRequest,
     callback: (error: ServiceError | null, response: RetryDeadLetterResponse) => void,

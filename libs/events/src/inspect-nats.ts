@@ -1,8 +1,18 @@
 import { JetStreamApiError, jetstreamManager, type ConsumerInfo, type JetStreamManager, type StreamConfig } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { findStream, streamName } from './broker.ts';
+import { findStream } from './broker.ts';
+import { connectionOptions } from './connection-options.ts';
+import { type NatsUser, streamName } from './nats-users.ts';
 
-/** The stream of all events as an operator sees it. */
+/** NATS as an operator sees it. */
+export interface NatsReport {
+  /** Whether NATS refuses clients that give no user. */
+  requiresUser: boolean;
+  /** Undefined if it does not exist. */
+  stream: StreamReport | undefined;
+}
+
+/** The stream of all events. */
 export interface StreamReport {
   config: StreamConfig;
   messages: number;
@@ -27,27 +37,33 @@ export interface ConsumerReport {
 
 const timeoutMs = 3_000;
 
-/** Reads the state of the stream and its consumers. Changes nothing. Undefined if there is no stream; rejects if NATS does not answer. */
-export async function inspectStream(url: string): Promise<StreamReport | undefined> {
-  const connection = await connect({ servers: url, name: 'doctor', timeout: timeoutMs, reconnect: false });
+const user: NatsUser = 'doctor';
+
+/** Reads the state of the stream and its consumers. Changes nothing. Rejects if NATS does not answer, or rejects the user. */
+export async function inspectNats(url: string): Promise<NatsReport> {
+  const connection = await connect({ ...connectionOptions(url, user), timeout: timeoutMs, reconnect: false });
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: timeoutMs });
-    const info = await findStream(manager);
-    if (info === undefined) return undefined;
-    const consumers: ConsumerReport[] = [];
-    for await (const consumer of manager.consumers.list(streamName)) consumers.push(await describe(manager, consumer));
-    const { ts } = info as { ts?: string };
-    return {
-      config: info.config,
-      messages: info.state.messages,
-      clustered: info.cluster?.name !== undefined,
-      laggingReplicas: (info.cluster?.replicas ?? []).filter(({ offline, current }) => offline || !current).map(({ name }) => name),
-      consumers,
-      serverTime: ts === undefined ? undefined : new Date(ts),
-    };
+    return { requiresUser: connection.info?.auth_required === true, stream: await inspectStream(manager) };
   } finally {
     await connection.close();
   }
+}
+
+async function inspectStream(manager: JetStreamManager): Promise<StreamReport | undefined> {
+  const info = await findStream(manager);
+  if (info === undefined) return undefined;
+  const consumers: ConsumerReport[] = [];
+  for await (const consumer of manager.consumers.list(streamName)) consumers.push(await describe(manager, consumer));
+  const { ts } = info as { ts?: string };
+  return {
+    config: info.config,
+    messages: info.state.messages,
+    clustered: info.cluster?.name !== undefined,
+    laggingReplicas: (info.cluster?.replicas ?? []).filter(({ offline, current }) => offline || !current).map(({ name }) => name),
+    consumers,
+    serverTime: ts === undefined ? undefined : new Date(ts),
+  };
 }
 
 async function describe(manager: JetStreamManager, info: ConsumerInfo): Promise<ConsumerReport> {

@@ -1,0 +1,12 @@
+import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
+import { consumedEvents, consumerName } from '@scheduling/events';
+import { createClient } from '@scheduling/rpc';
+import { expect, inject, it } from 'vitest';
+import { consumingServices } from '../../src/service-table.ts';
+
+it.each(consumingServices)('%s consumes exactly the events that its NATS user may', async (service) => {
+  using client = createClient(ConsumerServiceService, service, inject('stack').services[service]);
+  const { consumers } = await client.listConsumers({});
+  const permitted = consumedEvents[service].map((definition) => ({ name: consumerName(service, definition), subject: definition.subject }));
+  expect(consumers).toEqual(permitted);
+});

@@ -1,0 +1,149 @@
+import { connect } from '@nats-io/transport-node';
+import { freePort, type NatsServer, startNats } from '@scheduling/embedded';
+import { createMetrics, type Logger } from '@scheduling/runtime';
+import { createCertificateAuthority, eventually, startTestNats, storeCertificate, sumSamples } from '@scheduling/testing';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectionOptions } from '../src/connection-options.ts';
+import { type Broker, connectBroker, events, inspectNats, isRejectedUser } from '../src/index.ts';
+
+let resources: AsyncDisposableStack;
+let folder: string;
+let port: number;
+/** Everything that was logged, as JSON. */
+let logged: string[];
+
+beforeEach(async () => {
+  resources = new AsyncDisposableStack();
+  folder = await mkdtemp(join(tmpdir(), 'connection-test-'));
+  resources.defer(() => rm(folder, { recursive: true, force: true }));
+  port = await freePort();
+  logged = [];
+});
+afterEach(() => resources.disposeAsync());
+
+/** Starts nats-server on the same port and data each time. */
+async function serve(configuration: string): Promise<NatsServer> {
+  return resources.use(await startNats({ dataDir: folder, port, users: { configuration, environment: {} } }));
+}
+
+const users = (password: string) => `authorization { users = [ { user: calendar, password: "${password}" } ] }`;
+const urlFor = (password: string, protocol = 'nats') => `${protocol}://calendar:${encodeURIComponent(password)}@localhost:${port}`;
+
+function open(url: string, name = 'calendar'): { broker: Broker; isConnected: () => Promise<number | undefined> } {
+  const metrics = createMetrics('test');
+  const log = (fields: unknown, message?: string): void => void logged.push(JSON.stringify([fields, message, String((fields as { err?: unknown }).err)]));
+  const logger = { warn: log, info: log } as unknown as Logger;
+  const broker = resources.use(connectBroker({ url, name, logger, metrics }));
+  return { broker, isConnected: async () => sumSamples(await metrics.metrics(), 'scheduling_nats_connected') };
+}
+
+const rejections = () => logged.filter((line) => line.includes('NATS rejects the user in NATS_URL'));
+
+describe('a connection to NATS', () => {
+  it('uses the user and the password of the URL, decoded', async () => {
+    await serve(users('p@ss:w/rd% ä'));
+    const { isConnected } = open(urlFor('p@ss:w/rd% ä'));
+    await eventually(async () => expect(await isConnected()).toBe(1));
+  });
+
+  it('that is rejected is retried until the password is valid, and logged without the password', async () => {
+    const server = await serve(users('new'));
+    const { isConnected } = open(urlFor('old-s3cret'));
+    await eventually(() => expect(rejections()).toHaveLength(1));
+    expect(await isConnected()).toBe(0);
+    await expect(inspectNats(urlFor('old-s3cret'))).rejects.toSatisfy(isRejectedUser);
+    await server.stop();
+    await serve(users('old-s3cret'));
+    await eventually(async () => expect(await isConnected()).toBe(1));
+    expect(rejections()).toHaveLength(1);
+    expect(logged.join()).not.toContain('s3cret');
+  });
+
+  it('whose password changes is lost, and re-established when it is valid again, however often it was rejected', async () => {
+    const server = await serve(users('first'));
+    const { broker, isConnected } = open(urlFor('first'));
+    await eventually(async () => expect(await isConnected()).toBe(1));
+    let reconnects = 0;
+    broker.onReconnect(() => (reconnects += 1));
+    await server.stop();
+    const other = await serve(users('second'));
+    await eventually(async () => expect(rejections()).toHaveLength(1));
+    expect(await isConnected()).toBe(0);
+    // The client gives up at the second rejection unless it is told not to.
+    await eventually(async () => expect((await readFile(join(folder, 'logs/nats.log'), 'utf8')).match(/authentication error/g)?.length).toBeGreaterThan(3));
+    await other.stop();
+    await serve(users('first'));
+    await eventually(async () => expect(await isConnected()).toBe(1));
+    expect({ reconnects, rejections: rejections().length }).toEqual({ reconnects: 1, rejections: 1 });
+    expect(logged.filter((line) => line.includes('lost the connection'))).toHaveLength(1);
+  });
+
+  it('with tls:// is never established in plain text', async () => {
+    await serve(users('secret'));
+    await expect(inspectNats(urlFor('secret', 'tls'))).rejects.toThrow(/tls/);
+    const { isConnected } = open(urlFor('secret', 'tls'));
+    await eventually(() => expect(logged.join()).toMatch(/server does not support 'tls'/));
+    expect(await isConnected()).toBe(0);
+  });
+
+  it('with tls:// is established if the authority of the certificate is trusted', async () => {
+    const authority = await createCertificateAuthority();
+    const files = await storeCertificate(folder, await authority.issue('localhost'), authority);
+    await serve(`tls { cert_file: "${files.certificate}", key_file: "${files.key}" }`);
+    await expect(inspectNats(urlFor('secret', 'tls'))).rejects.toThrow(/certificate/);
+    const trusted = getCACertificates();
+    setDefaultCACertificates([...trusted, authority.cert]);
+    try {
+      expect(await inspectNats(urlFor('secret', 'tls'))).toMatchObject({ requiresUser: false });
+    } finally {
+      setDefaultCACertificates(trusted);
+    }
+  });
+});
+
+describe('listening to events', () => {
+  it('survives a malformed one', async () => {
+    await using nats = await startTestNats();
+    const { broker } = open(nats.url('gateway'), 'gateway');
+    const heard: string[] = [];
+    let reconnects = 0;
+    broker.onReconnect(() => (reconnects += 1));
+    broker.listen(events.apiKeyRevoked, ({ keyHash }) => heard.push(Buffer.from(keyHash).toString()));
+    const publisher = await connect(connectionOptions(nats.url('identity'), 'identity'));
+    resources.defer(() => publisher.close());
+    await eventually(() => {
+      publisher.publish(events.apiKeyRevoked.subject, 'not protobuf');
+      publisher.publish(events.apiKeyRevoked.subject, events.apiKeyRevoked.encode({ crmId: 'crm', keyHash: Buffer.from('hash') }));
+      expect(heard.length).toBeGreaterThan(2);
+    });
+    expect(logged.filter((line) => line.includes('ignored a malformed event')).length).toBeGreaterThan(2);
+    expect({ connected: broker.connected, reconnects }).toEqual({ connected: true, reconnects: 0 });
+  });
+
+  it('counts as not connected while the permissions do not include it, until they do', async () => {
+    const permitting = (subject: string) =>
+      `authorization { users = [ { user: calendar, password: secret, permissions { subscribe { allow: [ "_INBOX.>", "${subject}" ] } } } ] }`;
+    const server = await serve(permitting('others'));
+    const { broker, isConnected } = open(urlFor('secret'), 'gateway');
+    let reconnects = 0;
+    broker.onReconnect(() => (reconnects += 1));
+    const heard: string[] = [];
+    broker.listen(events.crmChanged, ({ crmId }) => heard.push(crmId));
+    await eventually(() => expect(logged.join()).toContain('the permissions of the NATS user do not suffice'));
+    expect({ connected: broker.connected, gauge: await isConnected() }).toEqual({ connected: false, gauge: 0 });
+    const configuration = join(folder, 'nats/nats.conf');
+    await writeFile(configuration, (await readFile(configuration, 'utf8')).replace('others', events.crmChanged.subject));
+    process.kill(server.pid, 'SIGHUP');
+    await eventually(() => expect(broker.connected).toBe(true));
+    // What was published in the meantime is lost, as without a connection.
+    expect(reconnects).toBe(1);
+    const publisher = await connect(connectionOptions(urlFor('secret'), 'calendar'));
+    resources.defer(() => publisher.close());
+    publisher.publish(events.crmChanged.subject, events.crmChanged.encode({ crmId: 'crm' }));
+    await eventually(() => expect(heard).toEqual(['crm']));
+  });
+});

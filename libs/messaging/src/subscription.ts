@@ -1,0 +1,33 @@
+import type { EventDefinition } from '@scheduling/events';
+import type { Transaction } from 'kysely';
+
+/** What a handler knows about an event besides its data. */
+export interface EventContext {
+  eventId: string;
+}
+
+/** The effect of an event, in the transaction that also records the event as processed. */
+export type Effect<Schema> = (tx: Transaction<Schema>) => Promise<void>;
+
+/** One kind of event and how a service handles it. */
+export interface Subscription<Schema> {
+  definition: EventDefinition<unknown>;
+  /**
+   * Fetches what the effect needs, over the network if necessary, and returns the effect. Events arrive at least once and in any order: the
+   * inbox ensures that the effect happens once, and an effect must not overwrite newer data with an older version.
+   */
+  handle(data: unknown, context: EventContext): Promise<Effect<Schema>>;
+  /**
+   * What the event is about, such as a customer. Events of a batch about the same subject are processed sequentially, in stream order; when
+   * one has to be retried, those after it are not delayed. By default all events are processed concurrently.
+   */
+  subjectOf?(data: unknown): string;
+}
+
+export function subscription<Schema, Data>(
+  definition: EventDefinition<Data>,
+  handle: (data: Data, context: EventContext) => Promise<Effect<Schema>>,
+  subjectOf?: (data: Data) => string,
+): Subscription<Schema> {
+  return { definition, handle, subjectOf };
+}
