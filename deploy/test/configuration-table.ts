@@ -24,6 +24,7 @@ const meanings: Record<string, string> = {
   NATS_STREAM_REPLICAS: 'number of NATS servers that store the stream; 3 in a cluster. Raised on an existing stream (by identity), never lowered',
   NATS_URL: "the NATS server for events, with the service's own user: `nats://calendar:password@host:4222`; `tls://` requires TLS; a secret",
   OTEL_EXPORTER_OTLP_ENDPOINT: 'trace collector (OTLP over HTTP); if not set, there are no traces',
+  TRUSTED_PROXIES: 'addresses and networks of the proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client',
   PUBLIC_URL: 'public address of the gateway, used in the API document, in `Link` headers and in mails',
   RESERVATION_SWEEPER: '`off`: reservations still expire on time, but their rows stay for a while',
   SENDER_ADDRESS: 'sender of the mails of CRMs that have no address of their own',

@@ -28,6 +28,7 @@ import { staffRoutes } from './routes/staff.ts';
 import { timeslotRoutes } from './routes/timeslots.ts';
 import { userRoutes } from './routes/users.ts';
 import { offerStrictHandling } from './strict-handling.ts';
+import { createStrangers, type Strangers } from './strangers.ts';
 import { toRequestError, validatorCompiler } from './validation.ts';
 
 export interface AppDependencies {
@@ -36,6 +37,8 @@ export interface AppDependencies {
   logger: Logger;
   recordRequest: RecordRequest;
   publicUrl: string;
+  /** Addresses and networks, separated by commas, whose `X-Forwarded-For` is believed. */
+  trustedProxies: string;
   /** True from the moment the stop begins: no new work should be sent here. */
   isDraining: () => boolean;
 }
@@ -53,17 +56,18 @@ const maxParamLength = 255 * 12;
 
 /** The whole HTTP surface as a plugin tree, without listening on a port: tests inject requests. */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
-  const app = createInstance(dependencies.logger);
+  const app = createInstance(dependencies);
   handleConnectionsInTurn(app);
   addRequestHooks(app, dependencies.recordRequest);
   const admission = createAdmission();
   addJsonParser(app, admission);
+  const strangers = createStrangers(Date.now);
   const collected = collectRoutes(app);
   await serveDocumentation(app, dependencies.publicUrl);
   await app.register(cookie);
   await app.register(probeRoutes(dependencies.isDraining));
-  await app.register(emailVerificationRoutes(dependencies.clients));
-  await app.register(crmRoutes(dependencies, admission), { prefix: '/crms/:crmId' });
+  await app.register(emailVerificationRoutes(dependencies.clients, strangers));
+  await app.register(crmRoutes(dependencies, { admission, strangers }), { prefix: '/crms/:crmId' });
   const routes = [...collected];
   refuseOtherMethods(app, routes);
   refuseUnknownRoutes(app, createBrowserPages(dependencies.publicUrl));
@@ -71,12 +75,13 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   return { http: app, routes };
 }
 
-function createInstance(logger: FastifyBaseLogger): FastifyInstance {
+function createInstance({ logger, trustedProxies }: { logger: FastifyBaseLogger; trustedProxies: string }): FastifyInstance {
   const app = fastify({
     loggerInstance: logger,
     // Requests are logged in request-hooks.ts; their id comes from the request context.
     logController: new LogController({ disableRequestLogging: true }),
     childLoggerFactory: (parent) => parent,
+    ...(trustedProxies !== '' && { trustProxy: trustedProxies }),
     bodyLimit: bodyLimitBytes,
     routerOptions: { maxParamLength },
     requestTimeout: 10_000,
@@ -104,10 +109,10 @@ function toOriginForm(url: string): string {
   return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-function crmRoutes(dependencies: AppDependencies, admission: ReturnType<typeof createAdmission>) {
+function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { admission: ReturnType<typeof createAdmission>; strangers: Strangers }) {
   const { clients } = dependencies;
   return async (scope: FastifyInstance): Promise<void> => {
-    requireKey(scope, dependencies.keyRing, createRateLimiter());
+    requireKey(scope, dependencies.keyRing, createRateLimiter(), strangers);
     admission.guard(scope);
     offerStrictHandling(scope);
     passOnIdempotencyKeys(scope);

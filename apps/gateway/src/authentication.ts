@@ -1,24 +1,36 @@
 import { DomainError } from '@scheduling/errors';
 import { describeSpan } from '@scheduling/runtime';
-import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { KeyRing } from './key-ring.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Credentials, KeyRing } from './key-ring.ts';
 import { RequestError } from './problem.ts';
 import { type RateLimiter, windowSeconds } from './rate-limit.ts';
+import { slowDown, type Strangers } from './strangers.ts';
 
 /**
  * Admits only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It runs before the body
  * is read, so that an unauthorised caller learns nothing, not even what a valid request looks like.
  */
-export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter): void {
+export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter, strangers: Strangers): void {
   scope.addHook('onRequest', async (request, reply) => {
-    const header = request.headers['x-service-client-id'];
-    const { keyHash, crm } = await keyRing.authenticate(typeof header === 'string' ? header : undefined);
+    const { keyHash, crm } = await authenticate(request, reply, keyRing, strangers);
     if (crm.requestsPerMinute !== undefined) countRequest(reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
     // The response is the same whether or not that CRM exists.
     if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
     describeSpan({ 'scheduling.crm': crmId });
   });
+}
+
+async function authenticate(request: FastifyRequest, reply: FastifyReply, keyRing: KeyRing, strangers: Strangers): Promise<Credentials> {
+  const header = request.headers['x-service-client-id'];
+  const key = typeof header === 'string' ? header : undefined;
+  if (!keyRing.hasKnown(key)) await slowDown(strangers, request, reply);
+  try {
+    return await keyRing.authenticate(key);
+  } catch (error) {
+    if (error instanceof DomainError && error.category === 'unauthenticated') strangers.noteFailure(request.ip);
+    throw error;
+  }
 }
 
 /** Headers of draft-ietf-httpapi-ratelimit-headers. */

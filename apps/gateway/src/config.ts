@@ -19,6 +19,8 @@ export interface Config {
   customerAddress: string;
   /** The public base URL, without a trailing slash: used in the API document and in `Link` headers. */
   publicUrl: string;
+  /** Addresses and networks of proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client. */
+  trustedProxies: string;
 }
 
 /** The only reader of the environment. Throws an EnvironmentError that names every fault. */
@@ -35,5 +37,6 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     calendarAddress: read.text('CALENDAR_ADDRESS'),
     customerAddress: read.text('CUSTOMER_ADDRESS'),
     publicUrl: read.url('PUBLIC_URL', ['http:', 'https:']).replace(/\/+$/, ''),
+    trustedProxies: read.text('TRUSTED_PROXIES', ''),
   }));
 }

@@ -14,6 +14,8 @@ export interface Credentials {
 export interface KeyRing {
   /** Returns the owner of this key. Rejects with `key.missing`, `key.invalid`, or `service.unavailable` when identity does not answer. */
   authenticate(key: string | undefined): Promise<Credentials>;
+  /** Whether identity has known this key, even if it is not cached any more. */
+  hasKnown(key: string | undefined): boolean;
   /** Evicts a key that was revoked. */
   forgetKey(hash: Uint8Array): void;
   /** Evicts the keys of a CRM whose settings changed. */
@@ -94,12 +96,13 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
     authenticate: async (key) => {
       if (key === undefined || key === '') throw new DomainError('key.missing');
       if (key.length > maxKeyLength) throw new DomainError('key.invalid');
-      const hash = createHash('sha256').update(key).digest();
+      const hash = hashOf(key);
       const keyHash = hash.toString('base64');
       const { crm } = remembered(keyHash) ?? (await ask(keyHash, hash));
       if (crm === undefined) throw new DomainError('key.invalid');
       return { keyHash, crm };
     },
+    hasKnown: (key = '') => key !== '' && key.length <= maxKeyLength && answers.get(hashOf(key).toString('base64'))?.crm !== undefined,
     forgetKey: (hash) => {
       const keyHash = Buffer.from(hash).toString('base64');
       underWay.delete(keyHash);
@@ -116,3 +119,6 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
   };
 }
 
+function hashOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}

@@ -45,6 +45,7 @@ export async function createGatewayService(config: Config, overrides: { logger?:
     logger,
     recordRequest: createRequestMetrics(metrics),
     publicUrl: config.publicUrl,
+    trustedProxies: config.trustedProxies,
     isDraining: () => draining,
   });
   starting.defer(() => stopServing(http));

@@ -1,13 +1,12 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { CustomerErasureConfirmed } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
-import { appendEvent } from '@scheduling/messaging';
 import { eventually } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MailContent } from '../src/db/schema.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
-import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
+import { crmId, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
 
 let stack: TestStack;
 let names = 0;
@@ -63,8 +62,10 @@ async function book({ reference }: Person, appointmentReference: string): Promis
 const remove = ({ reference }: Person) =>
   stack.customers.deleteCustomer({ crmId, providerReference, customerReference: reference, ignoreFutureAppointments: true });
 
-const request = ({ customerId }: Person, erasureId: string) =>
-  stack.database.transaction((tx) => appendEvent(tx, events.customerErasureRequested, { crmId, customerId, erasureId, notify: false }));
+const request = ({ customerId }: Person, erasureId: string) => {
+  const payload = events.customerErasureRequested.encode({ crmId, customerId, erasureId, notify: false });
+  return publishEvent(stack, randomUUID(), events.customerErasureRequested, payload);
+};
 
 const mailsTo = ({ email }: Person) => stack.smtp.mails.filter(({ recipients }) => recipients.includes(email));
 const rowsOf = ({ customerId }: Person) => stack.database.kysely.selectFrom('mail').selectAll().where('customerId', '=', customerId).execute();

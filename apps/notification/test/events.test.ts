@@ -1,10 +1,10 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { MailState } from '@scheduling/contracts/notification/v1';
-import { connectBroker, type EventDefinition, eventHeaders, events, type NatsUser } from '@scheduling/events';
-import { eventually, testLogger } from '@scheduling/testing';
+import { type EventDefinition, events } from '@scheduling/events';
+import { eventually } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
+import { crmId, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
 
 const consumer = 'notification-calendar-participation-changed';
 let stack: TestStack;
@@ -49,16 +49,7 @@ const newestMail = () =>
 
 /** The stream forgets its message ids after two minutes, so this is what a late redelivery looks like. */
 async function repeat<Data>(eventId: string, definition: EventDefinition<Data>, data: Data): Promise<void> {
-  await publish(eventId, definition, definition.encode(data));
-}
-
-/** Publishes an event as its service does. */
-async function publish<Data>(eventId: string, definition: EventDefinition<Data>, payload: Uint8Array): Promise<void> {
-  const service = definition.subject.split('.')[1]!;
-  const headers = eventHeaders({ id: eventId, service, type: definition.type, time: new Date(), requestId: 'repeated', repeated: true });
-  await using broker = connectBroker({ url: stack.natsUrl(service as NatsUser), name: service, logger: testLogger(service) });
-  const { client } = await broker.jetStream(AbortSignal.timeout(5_000));
-  await client.publish(definition.subject, payload, { headers });
+  await publishEvent(stack, eventId, definition, definition.encode(data));
 }
 
 const forgetInbox = () => stack.database.kysely.deleteFrom('inbox').execute();
@@ -123,7 +114,7 @@ describe('an event that arrives too late', () => {
 
 describe('a poison event', () => {
   it('becomes a dead letter that operators can see, blocks no other event, and can be retried and dropped', async () => {
-    await publish('01990000-0000-7000-8000-0000000000fd', events.participationChanged, Buffer.from('not protobuf'));
+    await publishEvent(stack, '01990000-0000-7000-8000-0000000000fd', events.participationChanged, Buffer.from('not protobuf'));
     await book('behind-poison');
     await arrival('about behind-poison');
 

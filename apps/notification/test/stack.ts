@@ -3,6 +3,7 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { MailServiceService } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
+import { connectBroker, type EventDefinition, eventHeaders, type NatsUser } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
 import { createMigratedDatabase, startServiceProcesses, startTestNats, startTestSmtp, testLogger, type TestNats, type TestSmtp } from '@scheduling/testing';
@@ -82,4 +83,13 @@ async function setUpProvider({ admin, identity }: Pick<TestStack, 'admin' | 'ide
     phone: '+49 30 1',
     impressum: 'Yoga & Co GmbH\nBerlin',
   });
+}
+
+/** Publishes an event as its service does, as one that was published before. */
+export async function publishEvent<Data>({ natsUrl }: TestStack, eventId: string, definition: EventDefinition<Data>, payload: Uint8Array): Promise<void> {
+  const service = definition.subject.split('.')[1] as NatsUser;
+  const headers = eventHeaders({ id: eventId, service, type: definition.type, time: new Date(), requestId: 'repeated', repeated: true });
+  await using broker = connectBroker({ url: natsUrl(service), name: service, logger: testLogger(service) });
+  const { client } = await broker.jetStream(AbortSignal.timeout(5_000));
+  await client.publish(definition.subject, payload, { headers });
 }

@@ -6,8 +6,11 @@ import { natsUsers, type NatsUser, permissionsOf } from './nats-users.ts';
  * from its environment ({@link passwordVariable}). There is no user for clients that give none, so these are refused.
  */
 export function natsUsersConfiguration(): string {
-  return `authorization {\n  users = [\n${natsUsers.map(describeUser).join('')}  ]\n}\n`;
+  return `authorization {\n  timeout: ${authenticationSeconds}\n  users = [\n${natsUsers.map(describeUser).join('')}  ]\n}\n`;
 }
+
+/** How long a client may take to log in: one that has just started may be busy loading its code for longer than the default of 2 s. */
+const authenticationSeconds = 10;
 
 /** The environment variable of nats-server that holds a user's password. */
 export function passwordVariable(user: NatsUser): string {

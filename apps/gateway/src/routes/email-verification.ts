@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { sendPage } from '../html-page.ts';
 import { toRefusal } from '../problem.ts';
+import { slowDown, type Strangers } from '../strangers.ts';
 import { closedPage, confirmPage, failurePage, type LinkOutcome, type VerificationFacts } from './email-verification-page.ts';
 
 /** Only a form with a token is ever posted here. */
@@ -15,12 +16,16 @@ const maxTokenLength = 512;
  * The page that a verification mail links to. Opening it changes nothing, because mail scanners open links: only the button, which
  * posts a form, confirms the address. People open it in a browser, so failures are pages, too.
  */
-export function emailVerificationRoutes({ identity }: Clients) {
+export function emailVerificationRoutes({ identity }: Clients, strangers: Strangers) {
   return async (app: FastifyInstance): Promise<void> => {
     app.addContentTypeParser<string>('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formLimitBytes }, (_request, body, done) => {
       done(null, { token: new URLSearchParams(body).get('token') });
     });
-    app.setErrorHandler(sendFailure);
+    app.addHook('onRequest', (request, reply) => slowDown(strangers, request, reply));
+    app.setErrorHandler((error, request, reply) => {
+      if (error instanceof DomainError && error.category === 'not_found') strangers.noteFailure(request.ip);
+      return sendFailure(error, request, reply);
+    });
 
     app.get('/verify-email', { schema: { hide: true } }, async (request, reply) => {
       const token = tokenOf(request.query);

@@ -5,7 +5,7 @@ import { expect, inject, it } from 'vitest';
 import { consumingServices } from '../../src/service-table.ts';
 
 it.each(consumingServices)('%s consumes exactly the events that its NATS user may', async (service) => {
-  using client = createClient(ConsumerServiceService, service, inject('stack').services[service]);
+  using client = createClient(ConsumerServiceService, service, inject('stack').admin[service]);
   const { consumers } = await client.listConsumers({});
   const permitted = consumedEvents[service].map((definition) => ({ name: consumerName(service, definition), subject: definition.subject }));
   expect(consumers).toEqual(permitted);

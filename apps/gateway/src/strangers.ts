@@ -1,0 +1,68 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RequestError } from './problem.ts';
+
+/** Slows down addresses from which many unknown keys or tokens come. */
+export interface Strangers {
+  /** Waits, if the address has failed too often. Rejects with `rate.strangers` if too many of its requests wait, or with the reason of the signal. */
+  delay(address: string, signal: AbortSignal): Promise<void>;
+  /** The address has sent no key, or an unknown one. */
+  noteFailure(address: string): void;
+}
+
+interface Failures {
+  count: number;
+  endsAtMs: number;
+  waiting: number;
+}
+
+const windowMs = 60_000;
+const maxAddresses = 10_000;
+/** Failures in a minute, as after a mistake in a client's configuration, that have no consequences. */
+export const freeFailures = 300;
+/** Each waiting request of an address prolongs the wait of the next, so that it gets at most 50 responses a second. */
+const waitMsPerRequest = 20;
+const shortestWaitMs = 1_000;
+const longestWaitMs = 10_000;
+
+/**
+ * A stranger's request costs this process about as much as any other, and identity a query. Waiting costs nothing, so past the limit strangers wait.
+ * Keys that are known to this gateway never do; others from the same address do, because it may be that of a proxy.
+ */
+export function createStrangers(now: () => number): Strangers {
+  const addresses = new LRUCache<string, Failures>({ max: maxAddresses });
+
+  function failuresOf(address: string): Failures {
+    const known = addresses.get(address);
+    if (known !== undefined && (now() < known.endsAtMs || known.waiting > 0)) return known;
+    const failures = { count: 0, endsAtMs: now() + windowMs, waiting: 0 };
+    addresses.set(address, failures);
+    return failures;
+  }
+
+  return {
+    delay: async (address, signal) => {
+      const failures = failuresOf(address);
+      if (failures.count < freeFailures) return;
+      const waitMs = Math.max(shortestWaitMs, failures.waiting * waitMsPerRequest);
+      if (waitMs > longestWaitMs) throw new RequestError('rate.strangers', { headers: { 'retry-after': String(windowMs / 1_000), connection: 'close' } });
+      failures.waiting += 1;
+      try {
+        await delay(waitMs, undefined, { signal });
+      } finally {
+        failures.waiting -= 1;
+      }
+    },
+    noteFailure: (address) => {
+      failuresOf(address).count += 1;
+    },
+  };
+}
+
+/** Waits until a request without a known key may be handled; ends with its connection. */
+export async function slowDown(strangers: Strangers, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const closed = new AbortController();
+  reply.raw.once('close', () => closed.abort());
+  await strangers.delay(request.ip, closed.signal);
+}
