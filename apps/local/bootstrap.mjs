@@ -19,6 +19,7 @@ const commands = {
   start: ['apps/local/src/main.ts'],
   demo: ['apps/local/src/demo.ts'],
   admin: ['apps/local/src/admin.ts'],
+  attack: ['apps/local/test/attack/main.ts'],
   mails: ['apps/local/src/mails.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run', '--root', root],
 };

@@ -73,7 +73,7 @@ export function createAdmission(): Admission & { guard(scope: FastifyInstance): 
     scope.addHook('onRequest', async (request, reply) => {
       const closed = new AbortController();
       gone.set(request, closed.signal);
-      reply.raw.once('close', () => closed.abort());
+      reply.raw.once('close', () => closed.abort(connectionClosed()));
       const bytes = announcedBytes(request);
       if (bytes > smallBytes) releaseAtEnd(reply, holdBytes(request, bytes));
     });
@@ -112,6 +112,11 @@ function announcedBytes({ headers }: FastifyRequest): number {
 function releaseAtEnd(reply: FastifyReply, held: Disposable): void {
   if (reply.raw.closed) held[Symbol.dispose]();
   else reply.raw.once('close', () => held[Symbol.dispose]());
+}
+
+/** Ends what a request waits for; nobody receives it. */
+export function connectionClosed(): RequestError {
+  return new RequestError('request.malformed', { detail: 'The connection was closed.' });
 }
 
 function tooBusy(): RequestError {

@@ -57,7 +57,6 @@ const maxParamLength = 255 * 12;
 /** The whole HTTP surface as a plugin tree, without listening on a port: tests inject requests. */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
   const app = createInstance(dependencies);
-  handleConnectionsInTurn(app);
   addRequestHooks(app, dependencies.recordRequest);
   const admission = createAdmission();
   addJsonParser(app, admission);
@@ -100,6 +99,7 @@ function createInstance({ logger, trustedProxies }: { logger: FastifyBaseLogger;
   app.setSchemaErrorFormatter(toRequestError);
   app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
   refuseUnknownExpectations(app.server);
+  handleConnectionsInTurn(app.server);
   return app;
 }
 

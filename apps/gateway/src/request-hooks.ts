@@ -8,6 +8,8 @@ import type { RecordRequest } from './request-metrics.ts';
 const clientClosedRequest = 499;
 /** How long a request may take once it has arrived completely, in milliseconds. */
 const requestBudgetMs = 2_000;
+/** A body of this size is read even if the request is rejected before, so that the connection can be used again. */
+const discardedBytes = 65_536;
 
 /** The client's own request id if it is valid, else a new one. */
 export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
@@ -45,6 +47,12 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest): vo
       return done(new RequestError('request.malformed', { detail: 'The Host header is missing.' }));
     }
     proceed(request, done);
+  });
+
+  // The rest of a large body would be read only to be discarded.
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (!request.raw.complete && !(Number(request.headers['content-length']) <= discardedBytes)) void reply.header('connection', 'close');
+    done();
   });
 
   // A body arrives in events of the connection, which do not know the request's context; the time it takes to arrive does not count.

@@ -28,6 +28,12 @@ export interface WaitOptions {
   patient?: boolean;
 }
 
+/** Work that weighs more than this part of a share is heavy. */
+const heavy = 0.5;
+const longestRestMs = 1_000;
+/** An owner has company for this long after another one has entered. */
+const companyMs = 1_000;
+
 interface Waiting {
   weight: number;
   admit: () => void;
@@ -42,7 +48,8 @@ interface Owner {
 /**
  * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than half of the capacity, and
  * owners with waiting work take turns. So an owner that sends more than it can be served waits for itself, whatever its work weighs. Work that had
- * to wait begins in a later turn of the event loop, so that a row of it does not block the process.
+ * to wait begins in a later turn of the event loop, so that a row of it does not block the process. While others work, too, an owner rests after heavy
+ * work for as long as it took, so that it leaves at least half of the time to them.
  */
 export class FairQueue {
   readonly #capacity: number;
@@ -51,6 +58,9 @@ export class FairQueue {
   /** Those with work in progress or waiting, whose turn it is first. */
   readonly #owners = new Map<string, Owner>();
   #taken = 0;
+  /** The last two owners that entered, and when. */
+  #latest = { name: '', ms: Number.NEGATIVE_INFINITY };
+  #latestOther = this.#latest;
 
   constructor(options: FairQueueOptions) {
     this.#options = options;
@@ -66,15 +76,32 @@ export class FairQueue {
     waiting.signal?.throwIfAborted();
     const owner = this.#ownerOf(name);
     const bounded = Math.min(weight, this.#share);
+    this.#noteActive(name);
     if (this.#fits(owner, bounded)) this.#take(owner, bounded);
     else await this.#wait(name, owner, bounded, waiting);
+    const beganMs = performance.now();
     let working = true;
     return {
       [Symbol.dispose]: () => {
-        if (working) this.#leave(name, owner, bounded);
+        if (!working) return;
         working = false;
+        const leave = (): void => this.#leave(name, owner, bounded);
+        if (bounded > heavy * this.#share && this.#hasCompany(name)) setTimeout(leave, Math.min(performance.now() - beganMs, longestRestMs));
+        else leave();
       },
     };
+  }
+
+  #noteActive(name: string): void {
+    const nowMs = performance.now();
+    if (this.#latest.name !== name) this.#latestOther = this.#latest;
+    this.#latest = { name, ms: nowMs };
+  }
+
+  /** Whether another owner has worked lately. */
+  #hasCompany(name: string): boolean {
+    const other = this.#latest.name === name ? this.#latestOther : this.#latest;
+    return performance.now() - other.ms < companyMs;
   }
 
   #ownerOf(name: string): Owner {

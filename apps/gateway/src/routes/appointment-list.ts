@@ -15,7 +15,7 @@ const firstMessageMs = 2_000;
 /** What a list that is being sent holds: messages that have arrived, and text that the client has not read. */
 const streamBytes = 2 * 1_048_576;
 /** How much work one message is, compared with a booking. */
-const partWeight = 4;
+const partWeight = 5;
 
 /** A single object, because Fastify compiles each schema once per route. */
 const appointmentSchema: Record<string, unknown> = { ...appointment };

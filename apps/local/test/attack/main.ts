@@ -20,32 +20,48 @@ const noisyMs = 12_000;
 /** How long a noise lasts before the measurement. */
 const warmUpMs = 2_000;
 const requestsPerSecond = 25;
+/** What the gateway and calendar may hold. */
+const maxMebibytes = 400;
 
 const chosen = process.argv.slice(2);
-await using stack = await startTestStack({ LOG_LEVEL: 'error', ...(process.env['NODE_OPTIONS'] && { NODE_OPTIONS: process.env['NODE_OPTIONS'] }) });
+await using stack = await startTestStack({ LOG_LEVEL: 'error' });
 const [noisy, neighbour] = [await tenant(), await tenant()];
 await fill(noisy);
 await book(500);
 
-console.log('| noise | quiet p50 / p99 | noisy p50 / p99 | failures | gateway | calendar | answers to the noise |');
-console.log('|---|---|---|---|---|---|---|');
-const quietAll: number[] = [];
+const columns = ['noise', 'quiet p50 / p99', 'noisy p50 / p99', 'failures', 'gateway', 'calendar', 'responses to the noise', 'within bounds'];
+console.log(`| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`);
 for (const { name } of noises.filter((each) => chosen.length === 0 || chosen.some((part) => each.name.includes(part)))) {
   const quiet = await book((quietMs / 1_000) * requestsPerSecond);
-  quietAll.push(...quiet.times);
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.resolve('./noise-process.ts')), name, JSON.stringify(noisy.target)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const output = text(child.stdout);
-  await delay(warmUpMs);
-  const memory = watchMemory();
+  const stopNoise = await startNoise(name);
+  const stopWatching = watchMemory();
   const loud = await book((noisyMs / 1_000) * requestsPerSecond);
-  const { gateway, calendar } = await memory();
-  child.kill('SIGTERM');
-  const statuses = JSON.parse((await output) || '{}') as Statuses;
-  const cells = [name, latencies(quiet.times), latencies(loud.times), `${loud.failures} of ${loud.times.length + loud.failures}`, `${gateway} MiB`, `${calendar} MiB`, describe(statuses)];
-  console.log(`| ${cells.join(' | ')} |`);
+  const memory = await stopWatching();
+  const statuses = await stopNoise();
+  const isGood = isWithinBounds(quiet, loud, memory);
+  if (!isGood) process.exitCode = 1;
+  const latencies = [quiet, loud].map(({ times }) => `${percentile(times, 0.5).toFixed(1)} / ${percentile(times, 0.99).toFixed(1)} ms`);
+  const failures = `${loud.failures} of ${loud.times.length + loud.failures}`;
+  console.log(`| ${[name, ...latencies, failures, `${memory.gateway} MiB`, `${memory.calendar} MiB`, describe(statuses), isGood ? 'yes' : 'NO'].join(' | ')} |`);
   await settle();
 }
-console.log(`quiet in all: ${latencies(quietAll)}`);
+
+/** Resolves when the noise has lasted for a while; the result stops it. */
+async function startNoise(name: string): Promise<() => Promise<Statuses>> {
+  const program = fileURLToPath(import.meta.resolve('./noise-process.ts'));
+  const child = spawn(process.execPath, [program, name, JSON.stringify(noisy.target)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const output = text(child.stdout);
+  await delay(warmUpMs);
+  return async () => {
+    child.kill('SIGTERM');
+    return JSON.parse(await output) as Statuses;
+  };
+}
+
+function isWithinBounds(quiet: Measured, loud: Measured, memory: Memory): boolean {
+  const [before, after] = [percentile(quiet.times, 0.99), percentile(loud.times, 0.99)];
+  return loud.failures === 0 && after <= 3 * before && after <= before + 100 && Math.max(memory.gateway, memory.calendar) < maxMebibytes;
+}
 
 interface Tenant {
   crm: TestCrm;
@@ -79,6 +95,12 @@ async function fill({ crm, practice, target }: Tenant): Promise<void> {
     [crm.crmId, reference],
     stack.info,
   );
+}
+
+/** In MiB. */
+interface Memory {
+  gateway: number;
+  calendar: number;
 }
 
 interface Measured {
@@ -117,19 +139,17 @@ async function bookOne({ url, crmId, key, provider, appointment, customer }: Tar
   }
 }
 
-function latencies(times: number[]): string {
-  const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN).toFixed(1);
-  return `${at(0.5)} / ${at(0.99)} ms`;
+function percentile(times: number[], share: number): number {
+  return times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
 }
 
 function describe(statuses: Statuses): string {
   return Object.entries(statuses).map(([status, count]) => `${count} × ${status}`).join(', ');
 }
 
-/** The most memory that the processes hold until the returned function is called, in MiB. */
-function watchMemory(): () => Promise<{ gateway: number; calendar: number }> {
-  const peaks = { gateway: 0, calendar: 0 };
+/** The most memory that the processes hold until the returned function is called. */
+function watchMemory(): () => Promise<Memory> {
+  const peaks: Memory = { gateway: 0, calendar: 0 };
   const ended = new AbortController();
   const watched = (async () => {
     while (!ended.signal.aborted) {

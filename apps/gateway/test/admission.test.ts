@@ -1,0 +1,84 @@
+import { eventually } from '@scheduling/testing';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fullShare } from '../src/admission.ts';
+import { freeFailures } from '../src/strangers.ts';
+import { type GatewayWithKeys, startGatewayWithKeys } from './gateway-under-test.ts';
+
+let gateway: GatewayWithKeys<'calendar'>;
+let otherKey: string;
+
+beforeAll(async () => {
+  gateway = await startGatewayWithKeys('calendar');
+  ({ key: otherKey } = await gateway.admin.createKey({ crmId: 'two' }));
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+function ask(path: string, key = gateway.key): Promise<Response> {
+  return fetch(gateway.url + path, { headers: { 'x-service-client-id': key } });
+}
+
+async function answerOf(response: Promise<Response>) {
+  const { status, headers } = await response;
+  const { code } = (await (await response).json()) as { code: string };
+  return { status, code, retryAfter: headers.get('retry-after') };
+}
+
+const tooBusy = { status: 429, code: 'rate.concurrent', retryAfter: '1' };
+
+describe('a CRM whose requests hang', () => {
+  it('has to wait for its own, and others do not wait for them', async () => {
+    process.kill(gateway.services.calendar.pid, 'SIGSTOP');
+    const hanging = Array.from({ length: fullShare }, () => ask('/crms/one/provider/p/appointments?limit=1'));
+    try {
+      // They have been admitted as soon as another one has to wait.
+      await eventually(async () => expect(await answerOf(ask('/crms/one/user/nobody'))).toEqual(tooBusy));
+      const startedMs = performance.now();
+      expect(await answerOf(ask('/crms/two/user/nobody', otherKey))).toMatchObject({ status: 404 });
+      expect(performance.now() - startedMs).toBeLessThan(900);
+    } finally {
+      process.kill(gateway.services.calendar.pid, 'SIGCONT');
+    }
+    await Promise.all(hanging);
+    await eventually(async () => expect((await ask('/crms/one/user/nobody')).status).toBe(404));
+  });
+});
+
+describe('bodies that do not end', () => {
+  const megabyte = 1_048_576;
+
+  async function sendHalf(key: string, crmId: string): Promise<Socket> {
+    const socket = connect(gateway.port, '127.0.0.1').on('error', () => undefined);
+    const head = `POST /crms/${crmId}/user HTTP/1.1\r\nHost: x\r\nX-Service-Client-Id: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${megabyte}\r\n\r\n`;
+    await new Promise((resolve) => socket.write(`${head}"`, resolve));
+    return socket;
+  }
+
+  function post(crmId: string, key: string): Promise<Response> {
+    const body = JSON.stringify({ lastName: 'x'.repeat(100_000) });
+    return fetch(`${gateway.url}/crms/${crmId}/user`, { method: 'POST', body, headers: { 'x-service-client-id': key, 'content-type': 'application/json' } });
+  }
+
+  it('are limited per CRM in their bytes, and released with their connections', async () => {
+    const sockets = await Promise.all(Array.from({ length: 16 }, () => sendHalf(gateway.key, 'one')));
+    await eventually(async () => expect(await answerOf(post('one', gateway.key))).toEqual(tooBusy));
+    // A small body is always admitted, and so are those of other CRMs.
+    expect((await gateway.send('POST', '/crms/one/user', {})).status).toBe(400);
+    expect(await answerOf(post('two', otherKey))).toMatchObject({ status: 400 });
+    for (const socket of sockets) socket.destroy();
+    await eventually(async () => expect(await answerOf(post('one', gateway.key))).toMatchObject({ status: 400 }));
+  });
+});
+
+describe('unknown keys', () => {
+  it('make their address wait, but not the keys that the gateway knows', async () => {
+    expect((await ask('/crms/one/user/nobody')).status).toBe(404);
+    for (let number = 0; number < freeFailures; number += 50) await Promise.all(Array.from({ length: 50 }, (_, index) => ask('/crms/one/user/x', `wrong-${number + index}`)));
+    const startedMs = performance.now();
+    const stranger = ask('/crms/one/user/x', 'wrong');
+    const known = await Promise.race([stranger, ask('/crms/one/user/nobody')]);
+    expect(known.status).toBe(404);
+    expect((await stranger).status).toBe(401);
+    expect(performance.now() - startedMs).toBeGreaterThan(900);
+  });
+});
