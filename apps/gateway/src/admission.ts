@@ -3,6 +3,7 @@ import { FairQueue, QueueFull } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createByteBudget } from './byte-budget.ts';
 import { RequestError } from './problem.ts';
+import { announcedBytes } from './request-hooks.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -74,7 +75,7 @@ export function createAdmission(): Admission & { guard(scope: FastifyInstance): 
       const closed = new AbortController();
       gone.set(request, closed.signal);
       reply.raw.once('close', () => closed.abort(connectionClosed()));
-      const bytes = announcedBytes(request);
+      const bytes = Math.min(announcedBytes(request), longestBodyBytes);
       if (bytes > smallBytes) releaseAtEnd(reply, holdBytes(request, bytes));
     });
     scope.addHook('preValidation', (request) => admit(request, 1));
@@ -102,11 +103,6 @@ export function weightOfMany(count: number): number {
 
 function crmOf({ params }: FastifyRequest): string {
   return (params as { crmId: string }).crmId;
-}
-
-function announcedBytes({ headers }: FastifyRequest): number {
-  if (headers['transfer-encoding'] !== undefined) return longestBodyBytes;
-  return Math.min(Number(headers['content-length'] ?? 0), longestBodyBytes);
 }
 
 function releaseAtEnd(reply: FastifyReply, held: Disposable): void {

@@ -51,12 +51,17 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest): vo
 
   // The rest of a large body would be read only to be discarded.
   app.addHook('onSend', (request, reply, _payload, done) => {
-    if (!request.raw.complete && !(Number(request.headers['content-length']) <= discardedBytes)) void reply.header('connection', 'close');
+    if (!request.raw.complete && announcedBytes(request) > discardedBytes) void reply.header('connection', 'close');
     done();
   });
 
   // A body arrives in events of the connection, which do not know the request's context; the time it takes to arrive does not count.
   app.addHook('preValidation', (request, _reply, done) => proceed(request, done));
+}
+
+/** The length of the body; any length if it is sent in chunks. */
+export function announcedBytes({ headers }: FastifyRequest): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Number.POSITIVE_INFINITY;
 }
 
 /** A client that traces its own calls finds our spans in the same trace (W3C Trace Context). */
