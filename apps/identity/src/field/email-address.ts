@@ -1,7 +1,7 @@
-/** The given address with 1, 2, … up to `count` after its local part (interface 4.5, rule 2). */
-export function derivedAddresses(email: string, count: number): string[] {
+/** The given address with a number after its local part (interface 4.5, rule 2). */
+export function derivedAddress(email: string, number: number): string {
   const { local, domain } = parts(email);
-  return Array.from({ length: count }, (_, index) => `${local}${index + 1}@${domain}`);
+  return `${local}${number}@${domain}`;
 }
 
 /** The address without digits at the end of its local part: the same for an address and all addresses derived from it. */

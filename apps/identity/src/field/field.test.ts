@@ -1,18 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { caseInsensitiveKey } from './case-insensitive-key.ts';
-import { addressFamily, derivedAddresses } from './email-address.ts';
+import { addressFamily, derivedAddress } from './email-address.ts';
 import { parseTimeZone } from './time-zone.ts';
 
 describe('an e-mail address', () => {
   it('gets a number after its local part', () => {
-    expect(derivedAddresses('ann@b.example', 3)).toEqual(['ann1@b.example', 'ann2@b.example', 'ann3@b.example']);
+    expect([1, 2, 10].map((number) => derivedAddress('ann@b.example', number))).toEqual(['ann1@b.example', 'ann2@b.example', 'ann10@b.example']);
   });
 
   it('belongs to one family with every address derived from it, directly or indirectly', () => {
     const family = addressFamily('ann@b.example');
-    for (const derived of derivedAddresses('ann@b.example', 12)) {
+    for (const number of [1, 2, 12, 999_999_999]) {
+      const derived = derivedAddress('ann@b.example', number);
       expect(addressFamily(derived)).toBe(family);
-      for (const again of derivedAddresses(derived, 12)) expect(addressFamily(again)).toBe(family);
+      expect(addressFamily(derivedAddress(derived, number))).toBe(family);
     }
     expect(addressFamily('anne@b.example')).not.toBe(family);
     expect(addressFamily('ann@c.example')).not.toBe(family);
