@@ -1,4 +1,5 @@
 import { events } from '@scheduling/events';
+import { isEmailAddress } from '@scheduling/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
 import { createProvider, createUser, insertDerived, insertUsers, invite } from './scenario.ts';
@@ -15,6 +16,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const usernameTaken = { category: 'conflict', code: 'user.username_taken', message: 'User with given username already exists.' };
 const emailTaken = { category: 'conflict', code: 'user.email_taken', message: 'User with given email already exists.' };
+
+const longDomain = [62, 62, 62, 61].map((length) => 'd'.repeat(length)).join('.');
 
 const storedUser = (id: string) =>
   service.database.kysely.selectFrom('appUser').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
@@ -121,6 +124,23 @@ describe('rule 2: the e-mail belongs to another user', () => {
     await insertUsers(service, 'one', { local: 'numbered', domain: 'two.example', first: 1, count: 1_100 });
     const { user } = await service.identity.createUser(request('two', 'numbered-a', 'numbered@two.example'));
     expect(user?.email).toBe('numbered1101@two.example');
+  });
+
+  it.each([
+    ['local part', `${'l'.repeat(64)}@long.example`, `${'l'.repeat(63)}1@long.example`, `${'l'.repeat(63)}2@long.example`],
+    ['address', `dom@${longDomain}`, `do1@${longDomain}`, `do2@${longDomain}`],
+  ])('shortens the local part when the %s has the maximum length', async (what, email, first, second) => {
+    expect([email.length, isEmailAddress(email)]).toEqual([what === 'address' ? 254 : 77, true]);
+    const emails: (string | undefined)[] = [];
+    for (const index of [0, 1, 2]) emails.push((await service.identity.createUser(request('one', `${what}-${index}`, email))).user?.email);
+    expect(emails).toEqual([email, first, second]);
+    expect(emails.map((address) => isEmailAddress(address!))).toEqual([true, true, true]);
+  });
+
+  it('ends in user.email_taken when the domain leaves no room for a number', async () => {
+    const email = `d@x${longDomain}x`;
+    await service.identity.createUser(request('one', 'no-room', email));
+    expect(await refusal(service.identity.createUser(request('one', 'no-room-a', email)))).toMatchObject(emailTaken);
   });
 
   it('is not kept from users of its own with numbered addresses by their number', async () => {

@@ -3,7 +3,7 @@ import { sql, type Transaction } from 'kysely';
 import { randomInt } from 'node:crypto';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
-import { derivedAddress } from '../field/email-address.ts';
+import { derivedAddress, maxNumberDigits } from '../field/email-address.ts';
 
 /** How many addresses one CRM may derive from the same one (interface 8). */
 const maxDerivedPerCrm = 1_000;
@@ -11,7 +11,6 @@ const maxDerivedPerCrm = 1_000;
 /** Numbers with so many digits are tried in their order, so that a derived address is short and easy to predict. */
 const digitsInOrder = 4;
 
-const randomDigits = 9;
 const randomNumbers = 20;
 
 /**
@@ -21,7 +20,7 @@ const randomNumbers = 20;
  * may have users whose own addresses look like derived ones: student1@ to student20000@ may be real people, so these are not limited. If all
  * numbers that are tried in order are taken, a random one follows. So the search is short, whatever has been taken: at most five queries.
  *
- * Rejects with `user.email_taken` when the CRM has reached its limit.
+ * Rejects with `user.email_taken` when the CRM has reached its limit, or the domain is so long that there is no room for a number.
  */
 export async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, { crmId, email }: { crmId: string; email: string }): Promise<string> {
   if ((await countDerived(tx, crmId, email)) >= maxDerivedPerCrm) throw new DomainError('user.email_taken');
@@ -29,7 +28,7 @@ export async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, { 
     const free = await findFirstFree(tx, email, numbersWith(digits));
     if (free !== undefined) return free;
   }
-  const free = await findFirstFree(tx, email, randomNumbersWith(randomDigits));
+  const free = await findFirstFree(tx, email, randomNumbersWith(maxNumberDigits));
   if (free === undefined) throw new DomainError('user.email_taken');
   return free;
 }
@@ -45,7 +44,7 @@ async function countDerived(tx: Transaction<IdentitySchema>, crmId: string, emai
 }
 
 async function findFirstFree(tx: Transaction<IdentitySchema>, email: string, numbers: number[]): Promise<string | undefined> {
-  const candidates = numbers.map((number) => derivedAddress(email, number));
+  const candidates = numbers.map((number) => derivedAddress(email, number)).filter((address) => address !== undefined);
   const rows = await tx
     .selectFrom('appUser')
     .select('emailKey')
