@@ -1,21 +1,25 @@
 // Plain JavaScript for the machine's own Node: a fresh clone has no node_modules, and so neither the project's Node nor anything else.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { constants as osConstants, tmpdir, userInfo } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { inspectInstall } from './lockfile.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const modules = join(root, 'node_modules');
 const projectNode = join(modules, '.bin', 'node');
 const lockFile = join(root, 'package-lock.json');
+/** npm's record of what it has installed. */
+const installedFile = join(modules, '.package-lock.json');
 const stampFile = join(modules, '.scheduling-install-stamp');
 /** What Node makes of the code, types stripped and compiled, is kept for all processes: those after the first start faster. */
 const compileCache = join(modules, '.cache', 'node');
 
 const commands = {
+  install: [],
   start: ['apps/local/src/main.ts'],
   demo: ['apps/local/src/demo.ts'],
   admin: ['apps/local/src/admin.ts'],
@@ -39,7 +43,7 @@ async function main(command, args) {
   const entry = Object.hasOwn(commands, command ?? '') ? commands[command] : undefined;
   if (!entry) return fail(`usage: node apps/local/bootstrap.mjs <${Object.keys(commands).join('|')}> [arguments]`, 2);
   if (!isInstalled()) await install();
-  run([join(root, entry[0]), ...entry.slice(1), ...args]);
+  if (command !== 'install') run([join(root, entry[0]), ...entry.slice(1), ...args]);
 }
 
 /** Runs the project's own Node in a session of its own, passes signals on, and ends as it ends. */
@@ -104,7 +108,7 @@ function isInstalled() {
     // No stamp: installed by hand.
   }
   try {
-    return statSync(join(modules, '.package-lock.json')).mtimeMs >= statSync(lockFile).mtimeMs;
+    return statSync(installedFile).mtimeMs >= statSync(lockFile).mtimeMs;
   } catch {
     return false;
   }
@@ -120,6 +124,7 @@ async function install() {
   if (!npm) return fail('npm is missing: it comes with Node from nodejs.org, or as the package "npm" of your system.');
   const lock = await takeLock();
   process.on('exit', lock.release);
+  linkNode();
   // Another command may have done it while this one waited for its turn.
   if (!isInstalled()) await runInstall(npm, lock);
   process.off('exit', lock.release);
@@ -139,11 +144,37 @@ async function runInstall(npm, lock) {
     process.stderr.write(output);
     return fail(`npm ci failed with exit code ${code} after ${seconds()} s; its output is above.`);
   }
+  linkNode();
+  const { missing, unverified } = inspectInstall(root);
+  if (missing.length > 0) {
+    // The next command must not take this for a complete installation.
+    rmSync(installedFile, { force: true });
+    return fail(`npm ci did not install ${list(missing)}: the checksum in package-lock.json does not match, or the package could not be downloaded.`);
+  }
+  if (unverified.length > 0) {
+    process.stderr.write(`warning: package-lock.json has no checksum for ${list(unverified)} on this platform: the download was not verified against it\n`);
+  }
   if (spawnSync(projectNode, ['--version']).status !== 0) {
-    return fail("npm installed the packages, but not the project's Node: allow its install script (npm config set ignore-scripts false) and try again.");
+    return fail("The project's Node does not run on this machine: package.json has one for Linux (with glibc) and macOS, on x64 and arm64.");
   }
   writeFileSync(stampFile, stamp());
   process.stderr.write(`installed the packages in ${seconds()} s\n`);
+}
+
+/** npm 10 links the program of only the first of several packages that have one of the same name, even if it belongs to another platform. */
+function linkNode() {
+  if (existsSync(projectNode)) return;
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const name = Object.keys(optionalDependencies).find((name) => existsSync(join(modules, name, 'bin', 'node')));
+  if (name === undefined) return;
+  mkdirSync(dirname(projectNode), { recursive: true });
+  rmSync(projectNode, { force: true });
+  symlinkSync(join('..', name, 'bin', 'node'), projectNode);
+}
+
+/** The names of packages, from their folders. */
+function list(paths) {
+  return paths.map((path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)).join(', ');
 }
 
 /** Runs npm to its end. A signal ends npm first and then this process, so that no half of an install goes on alone. */

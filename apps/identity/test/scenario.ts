@@ -39,3 +39,42 @@ export async function invite({ identity }: Service, crmId: string, name: string,
     },
   });
 }
+
+interface NumberedAddresses {
+  local: string;
+  domain: string;
+  first: number;
+  count: number;
+}
+
+/** Users with addresses of their own that end in consecutive numbers, for scenarios that need too many to create them one by one. */
+export function insertUsers(service: Pick<IdentityUnderTest, 'database'>, crmId: string, addresses: NumberedAddresses) {
+  return insertNumbered(service, crmId, addresses, { emailGenerated: false, emailDerivedFrom: null });
+}
+
+/** What create user makes of as many requests with the address without a number. */
+export function insertDerived(service: Pick<IdentityUnderTest, 'database'>, crmId: string, addresses: NumberedAddresses) {
+  const { local, domain } = addresses;
+  return insertNumbered(service, crmId, addresses, { emailGenerated: true, emailDerivedFrom: `${local}@${domain}` });
+}
+
+async function insertNumbered(
+  { database }: Pick<IdentityUnderTest, 'database'>,
+  crmId: string,
+  { local, domain, first, count }: NumberedAddresses,
+  columns: { emailGenerated: boolean; emailDerivedFrom: string | null },
+): Promise<void> {
+  const addresses = Array.from({ length: count }, (_, index) => `${local}${first + index}@${domain}`);
+  const rows = addresses.map((email) => ({
+    crmId,
+    reference: email,
+    email,
+    emailKey: email,
+    username: email,
+    usernameKey: email,
+    lastName: email,
+    language: 'en',
+    ...columns,
+  }));
+  await database.kysely.insertInto('appUser').values(rows).execute();
+}

@@ -6,6 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { UserRow } from '../src/user/user.ts';
 import { type IdentityUnderTest, recordedEvents, startIdentity } from './identity-under-test.ts';
+import { insertDerived } from './scenario.ts';
 
 const rounds = Number(process.env['RACE_ROUNDS'] ?? 15);
 const seed = Number(process.env['RACE_SEED'] ?? randomInt(2 ** 31));
@@ -21,7 +22,7 @@ class TooSlow extends Error {}
 
 type Answer = { request: Request } & ({ response: CreateUserResponse } | { refused: string });
 
-// Six kinds of race, 15 times each: 90 rounds, in an order and with pauses determined by the seed.
+// Seven kinds of race, 15 times each: 105 rounds, in an order and with pauses determined by the seed.
 describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   let service: IdentityUnderTest;
   let round = 0;
@@ -60,6 +61,21 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
       expect(responses.filter(({ created }) => created)).toHaveLength(requestsPerRound);
       const suffixes = responses.map(({ user }) => Number(/x(\d*)@/i.exec(user!.email)![1]));
       expect(suffixes.sort((a, b) => a - b)).toEqual(Array.from({ length: requestsPerRound }, (_, index) => index));
+    });
+  }, 60_000);
+
+  it('for the last derived addresses of a CRM: it gets no more than these, and another CRM all that it asks for', async () => {
+    await eachRound(async (name) => {
+      const email = `${name}x@x.example`;
+      await service.identity.createUser({ crmId: 'two', reference: `${name}-own@crm`, email, username: `${name}-own`, lastName: 'Own' });
+      await insertDerived(service, 'one', { local: `${name}x`, domain: 'x.example', first: 1, count: 995 });
+      const answers = await race(
+        requests((index) => ({ crmId: index % 2 === 0 ? 'one' : 'two', reference: `${name}-${index}@crm`, email, username: `${name}-${index}` })),
+      );
+      const created = successes(answers).map(({ user }) => Number(/x(\d*)@/.exec(user!.email)![1]));
+      expect(created.sort((a, b) => a - b)).toEqual(Array.from({ length: 15 }, (_, index) => 996 + index));
+      expect(answers.filter((answer) => 'refused' in answer).map(({ request }) => request.crmId)).toEqual(Array.from({ length: 5 }, () => 'one'));
+      expect(new Set(refusals(answers))).toEqual(new Set(['user.email_taken']));
     });
   }, 60_000);
 

@@ -1,7 +1,8 @@
 import { events } from '@scheduling/events';
+import { isEmailAddress } from '@scheduling/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
-import { createProvider, createUser, invite } from './scenario.ts';
+import { createProvider, createUser, insertDerived, insertUsers, invite } from './scenario.ts';
 
 let service: IdentityUnderTest;
 beforeAll(async () => {
@@ -15,6 +16,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const usernameTaken = { category: 'conflict', code: 'user.username_taken', message: 'User with given username already exists.' };
 const emailTaken = { category: 'conflict', code: 'user.email_taken', message: 'User with given email already exists.' };
+
+const longDomain = [62, 62, 62, 61].map((length) => 'd'.repeat(length)).join('.');
 
 const storedUser = (id: string) =>
   service.database.kysely.selectFrom('appUser').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
@@ -93,27 +96,58 @@ describe('rule 2: the e-mail belongs to another user', () => {
     expect({ email: other?.email, created }).toEqual({ email: 'invited-abroad1@one.example', created: true });
   });
 
-  it('ends in user.email_taken when no derived address is free', async () => {
+  it('ends in user.email_taken for a CRM that has derived 1,000 addresses from the given one, and for no other CRM', async () => {
     await createUser(service, 'one', 'full');
-    const { crmId, language } = await storedUser((await service.identity.getUser({ crmId: 'one', reference: 'full@crm' })).user!.id);
-    const names = Array.from({ length: 1_000 }, (_, index) => `full${index + 1}@one.example`);
-    await service.database.kysely
-      .insertInto('appUser')
-      .values(
-        names.map((name) => ({
-          crmId,
-          reference: name,
-          email: name,
-          emailKey: name,
-          emailGenerated: true,
-          username: name,
-          usernameKey: name,
-          lastName: name,
-          language,
-        })),
-      )
-      .execute();
-    expect(await refusal(service.identity.createUser(request('one', 'too-many', 'full@one.example')))).toMatchObject(emailTaken);
+    await insertDerived(service, 'one', { local: 'full', domain: 'one.example', first: 1, count: 1_000 });
+    expect(await refusal(service.identity.createUser(request('one', 'full-a', 'Full@one.example')))).toMatchObject(emailTaken);
+    const { user: known } = await service.identity.createUser(request('one', 'full', 'full@one.example'));
+    const { user: own } = await service.identity.createUser(request('one', 'full-b', 'full7@one.example'));
+    const { user: other } = await service.identity.createUser(request('two', 'full', 'full@one.example'));
+    expect([known, own, other].map((user) => user?.email)).toEqual(['full@one.example', 'full7100@one.example', 'full1001@one.example']);
+  });
+
+  it('finds a free address, with a random number, when twelve CRMs have derived all that they may', async () => {
+    await createUser(service, 'one', 'crowd');
+    for (let index = 0; index < 12; index += 1) {
+      await service.admin.createCrm({ crmId: `crowd-${index}` });
+      await insertDerived(service, `crowd-${index}`, { local: 'crowd', domain: 'one.example', first: index * 1_000 + 1, count: 1_000 });
+    }
+    const { user: first } = await service.identity.createUser(request('two', 'crowd-a', 'crowd@one.example'));
+    const { user: second } = await service.identity.createUser(request('two', 'crowd-b', 'crowd@one.example'));
+    const random: unknown = expect.stringMatching(/^crowd\d{9}@one\.example$/);
+    expect([first?.email, second?.email]).toEqual([random, random]);
+    expect(second?.email).not.toBe(first?.email);
+  });
+
+  it('finds a free address when another CRM has users with the addresses that would be derived', async () => {
+    await createUser(service, 'two', 'numbered');
+    await insertUsers(service, 'one', { local: 'numbered', domain: 'two.example', first: 1, count: 1_100 });
+    const { user } = await service.identity.createUser(request('two', 'numbered-a', 'numbered@two.example'));
+    expect(user?.email).toBe('numbered1101@two.example');
+  });
+
+  it.each([
+    ['local part', `${'l'.repeat(64)}@long.example`, `${'l'.repeat(63)}1@long.example`, `${'l'.repeat(63)}2@long.example`],
+    ['address', `dom@${longDomain}`, `do1@${longDomain}`, `do2@${longDomain}`],
+  ])('shortens the local part when the %s has the maximum length', async (what, email, first, second) => {
+    expect([email.length, isEmailAddress(email)]).toEqual([what === 'address' ? 254 : 77, true]);
+    const emails: (string | undefined)[] = [];
+    for (const index of [0, 1, 2]) emails.push((await service.identity.createUser(request('one', `${what}-${index}`, email))).user?.email);
+    expect(emails).toEqual([email, first, second]);
+    expect(emails.map((address) => isEmailAddress(address!))).toEqual([true, true, true]);
+  });
+
+  it('ends in user.email_taken when the domain leaves no room for a number', async () => {
+    const email = `d@x${longDomain}x`;
+    await service.identity.createUser(request('one', 'no-room', email));
+    expect(await refusal(service.identity.createUser(request('one', 'no-room-a', email)))).toMatchObject(emailTaken);
+  });
+
+  it('is not kept from users of its own with numbered addresses by their number', async () => {
+    await insertUsers(service, 'one', { local: 'student', domain: 'one.example', first: 1_000, count: 1_100 });
+    const { user: own } = await service.identity.createUser(request('one', 'student', 'student999@one.example'));
+    const { user: derived } = await service.identity.createUser(request('one', 'student-a', 'student1000@one.example'));
+    expect([own?.email, derived?.email]).toEqual(['student999@one.example', 'student10001@one.example']);
   });
 
   it('rejects a username that is taken', async () => {

@@ -2,8 +2,9 @@ import { messagingMigrations } from '@scheduling/messaging';
 import { idempotencyMigrations, type MigrationSet, migrateDatabase } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as identity from './migrations/2026-11-21-identity.ts';
+import * as derivedAddresses from './migrations/2026-11-22-derived-addresses.ts';
 
-const migrations = { '2026-11-21-identity': identity };
+const migrations = { '2026-11-21-identity': identity, '2026-11-22-derived-addresses': derivedAddresses };
 
 /** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, { name: 'identity', migrations }];

@@ -47,12 +47,14 @@ CREATE TABLE app_user (
   language text NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  email_derived_from text,
   CONSTRAINT app_user_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT app_user_crm_id_fkey FOREIGN KEY (crm_id) REFERENCES crm(crm_id),
   CONSTRAINT app_user_email_key UNIQUE (email_key),
   CONSTRAINT app_user_reference_key UNIQUE (crm_id, reference),
   CONSTRAINT app_user_username_key UNIQUE (username_key)
 );
+CREATE INDEX app_user_email_derived_from ON public.app_user USING btree (crm_id, email_derived_from) WHERE (email_derived_from IS NOT NULL);
 
 CREATE TABLE crm (
   crm_id text NOT NULL,

@@ -54,6 +54,8 @@ export interface UserTable {
   emailKey: string;
   /** The address was derived because the given one belongs to another user; no mail is ever sent to it. */
   emailGenerated: boolean;
+  /** The folded address from which this one was derived, for the limit per CRM. Null if it was not, or before 2026-11-22. */
+  emailDerivedFrom: string | null;
   emailVerifiedAt: Date | null;
   username: string;
   usernameKey: string;

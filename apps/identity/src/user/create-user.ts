@@ -1,11 +1,9 @@
-import { DomainError } from '@scheduling/errors';
 import { emptyToNull, transactOnce } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
-import { derivedAddresses } from '../field/email-address.ts';
 import { startVerification } from '../verification/start-verification.ts';
+import { findFreeDerivedAddress } from './find-free-derived-address.ts';
 import { findUserByEmail, findUserByReference, requireUser } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
@@ -16,9 +14,6 @@ export interface CreateUser extends PersonData {
   reference: string;
 }
 
-/** How many users may share an address before `user.email_taken`. */
-const maxDerivedAddresses = 1_000;
-
 /**
  * Creates a user or finds the existing one, by the rules of interface 4.5 in their order:
  *
@@ -28,7 +23,8 @@ const maxDerivedAddresses = 1_000;
  *    person may already know it. The address has to be confirmed again.
  * 4. Otherwise a new user, in the given language or the CRM's.
  *
- * Rejects with `user.username_taken` (rules 2 and 4), `user.email_taken` (no derived address is free) or `crm.not_found`.
+ * Rejects with `user.username_taken` (rules 2 and 4), `user.email_taken` (the CRM has derived too many addresses from the given one) or
+ * `crm.not_found`.
  */
 export async function createUser(
   { database }: IdentityDependencies,
@@ -49,7 +45,7 @@ async function createOrFindUser(tx: Transaction<IdentitySchema>, request: Create
   if (known !== undefined) return { user: await updateUser(tx, known, request), created: false };
   const holder = await findUserByEmail(tx, email);
   if (holder?.crmId === crmId && holder.reference === null) return { user: await adoptInvited(tx, holder, request), created: false };
-  const derivedEmail = holder === undefined ? undefined : await findFreeDerivedAddress(tx, email);
+  const derivedEmail = holder === undefined ? undefined : await findFreeDerivedAddress(tx, request);
   return { user: await insertUser(tx, { crmId, reference, person: request, derivedEmail }), created: true };
 }
 
@@ -75,18 +71,4 @@ async function adoptInvited(tx: Transaction<IdentitySchema>, invited: UserRow, r
 async function invalidateVerification(tx: Transaction<IdentitySchema>, { crmId, id }: UserRow): Promise<void> {
   await tx.deleteFrom('emailVerification').where('crmId', '=', crmId).where('userId', '=', id).execute();
   await tx.updateTable('appUser').set({ emailVerifiedAt: null }).where('crmId', '=', crmId).where('id', '=', id).execute();
-}
-
-/** local1@, local2@, …: the first one that is free. */
-async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, email: string): Promise<string> {
-  const candidates = derivedAddresses(email, maxDerivedAddresses);
-  const rows = await tx
-    .selectFrom('appUser')
-    .select('emailKey')
-    .where('emailKey', '=', sql<string>`ANY(${candidates.map(caseInsensitiveKey)})`)
-    .execute();
-  const taken = new Set(rows.map((row) => row.emailKey));
-  const free = candidates.find((candidate) => !taken.has(caseInsensitiveKey(candidate)));
-  if (free === undefined) throw new DomainError('user.email_taken');
-  return free;
 }

@@ -29,6 +29,7 @@ export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, refer
       email,
       emailKey: caseInsensitiveKey(email),
       emailGenerated: derivedEmail !== undefined,
+      emailDerivedFrom: derivedEmail === undefined ? null : caseInsensitiveKey(person.email),
       username,
       usernameKey: caseInsensitiveKey(username),
       lastName,

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
-import { addressFamily } from '../field/email-address.ts';
+import { addressFamilies } from '../field/email-address.ts';
 
 /** This service's advisory locks have two-part keys; the outbox relay's has a single one, so they never collide. */
 const loginNameLocks = 1;
@@ -12,7 +12,7 @@ const loginNameLocks = 1;
  * violation, and of twenty requests with one address nineteen would try up to nineteen derived ones. With the locks the rule is chosen once, and
  * the indexes remain as the guarantee.
  *
- * An address shares its lock with all addresses derived from it. All locks are taken in the order of their keys, which prevents deadlocks; names
+ * An address shares its locks with all addresses derived from it. All locks are taken in the order of their keys, which prevents deadlocks; names
  * whose hashes collide merely wait longer than necessary.
  */
 export async function lockLoginNames(
@@ -21,7 +21,7 @@ export async function lockLoginNames(
 ): Promise<void> {
   const names = [
     ...(reference === undefined ? [] : [`reference ${crmId} ${reference}`]),
-    `email ${addressFamily(caseInsensitiveKey(email))}`,
+    ...addressFamilies(email).map((family) => `email ${caseInsensitiveKey(family)}`),
     `username ${caseInsensitiveKey(username)}`,
   ];
   await sql`
