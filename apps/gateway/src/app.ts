@@ -120,7 +120,7 @@ function crmRoutes(dependencies: AppDependencies, admission: ReturnType<typeof c
       accountRoutes(clients),
       providerRoutes(clients),
       staffRoutes(clients),
-      timeslotRoutes(clients, dependencies.publicUrl),
+      timeslotRoutes(clients, dependencies.publicUrl, admission),
       appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients),
       customerRoutes(clients),
