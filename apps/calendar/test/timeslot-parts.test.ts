@@ -252,3 +252,20 @@ describe('the answer of an operation, in parts,', () => {
     expect(joined).toEqual((await calendar.timeslots.updateTimeslot(update)).timeslot);
   });
 });
+
+describe('a timeslot with 2,500 appointments', () => {
+  it('cannot be changed or deleted while the last of them would be orphaned', async () => {
+    const resourceReference = freshReference('resource');
+    const [timeslot] = (await create([newTimeslot(resourceReference, { raster: 1 })])).timeslots;
+    await createAppointments(resourceReference, 2_500);
+    const last = await createAppointment(calendar, { resourceReference, start: '2099-06-01T18:00', end: '2099-06-01T19:00' });
+    const key = { ...owned, timeslotReference: timeslot!.reference };
+    const refused = await refusal(calendar.timeslots.updateTimeslot({ ...key, end: '2099-06-01T18:30' }));
+    expect(refused).toMatchObject({ code: 'timeslot.has_appointments' });
+    expect(refused.message).toContain(`: ${last}.`);
+    const many = await refusal(calendar.timeslots.deleteTimeslot(key));
+    expect(many).toMatchObject({ code: 'timeslot.has_appointments' });
+    expect(many.message).toContain(' and more');
+    expect((await calendar.timeslots.updateTimeslot({ ...key, end: '2099-06-01T19:00', inParts: true })).timeslot).toMatchObject({ reference: timeslot!.reference });
+  });
+});

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type AppointmentRecord, selectAppointments, withParticipations } from '../appointment/appointment.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import { appointmentLength, maxCharacters, timeslotLength } from '../message-length.ts';
-import type { PagePosition } from '../page-cursor.ts';
+import { lowestId, type PagePosition } from '../page-cursor.ts';
 import { maxRows } from './continuation.ts';
 import type { TimeslotRecord, TimeslotRow } from './timeslot.ts';
 
@@ -102,8 +102,6 @@ export function selectKeys({ crmId, providerId }: PartScope, timeslots: Timeslot
      ORDER BY pair.number, pair.starts_at, pair.id
      LIMIT ${rows + 1}`;
 }
-
-const lowestId = '00000000-0000-0000-0000-000000000000';
 
 /** A timeslot and one of its appointments, or a timeslot without any. */
 interface Pair {

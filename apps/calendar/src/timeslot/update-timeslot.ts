@@ -5,7 +5,7 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { readAnswer } from './list-timeslots-part.ts';
-import { findLiveAppointments, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
+import { findObstacles, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
 import { timeslotHasAppointments, type TimeslotRecord, type TimeslotRow, type TimeslotState } from './timeslot.ts';
 import { checkWindow, isOrphaned, type Window } from './window.ts';
 
@@ -69,7 +69,6 @@ function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: st
 }
 
 async function refuseToOrphan(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after: Window): Promise<void> {
-  const appointments = await findLiveAppointments(tx, timeslot);
-  const orphaned = appointments.filter((appointment) => isOrphaned(appointment, timeslot, after));
-  if (orphaned.length > 0) throw timeslotHasAppointments(orphaned.map((appointment) => appointment.reference));
+  const orphaned = await findObstacles(tx, timeslot, (appointment) => isOrphaned(appointment, timeslot, after));
+  if (orphaned.length > 0) throw timeslotHasAppointments(orphaned);
 }
