@@ -10,7 +10,7 @@ export type Continuation = (RestOfPage | RestOfTimeslots) & {
 };
 
 interface RestOfPage {
-  /** The timeslot with which the previous part or page ended; absent: there was none. It counts again if it has more appointments. */
+  /** The timeslot with which the previous part or page ended, and with which this one begins if it is in the middle of its appointments. */
   timeslot?: PagePosition | undefined;
   /** The last one of the page; absent: all. */
   until?: PagePosition | undefined;
