@@ -32,6 +32,7 @@ import { splitForMessages } from './split-messages.ts';
 import { createTimeslots } from './timeslot/create-timeslots.ts';
 import { deleteTimeslot } from './timeslot/delete-timeslot.ts';
 import { listTimeslots } from './timeslot/list-timeslots.ts';
+import { listTimeslotsPart } from './timeslot/list-timeslots-part.ts';
 import { updateTimeslot } from './timeslot/update-timeslot.ts';
 
 /** Maps protobuf messages to the use cases and back. */
@@ -53,15 +54,17 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
         state: fromEnumMessage(TimeslotState, timeslot.state, { code: 'timeslot.invalid', pointer: `/timeslots/${index}/state` }),
       }));
       const stored = await createTimeslots(dependencies, { ...request, timeslots });
-      return { timeslots: stored.timeslots.map(toTimeslotMessage), created: stored.created };
+      return { ...stored, timeslots: stored.timeslots.map(toTimeslotMessage) };
     },
     listTimeslots: async (request) => {
-      const { timeslots, nextCursor } = await listTimeslots(dependencies, request);
-      return { timeslots: timeslots.map(toTimeslotMessage), nextCursor };
+      const { continuation } = request;
+      const part = continuation === undefined ? await listTimeslots(dependencies, request) : await listTimeslotsPart(dependencies, { ...request, continuation });
+      return { ...part, timeslots: part.timeslots.map(toTimeslotMessage) };
     },
     updateTimeslot: async (request) => {
       const state = request.state && fromEnumMessage(TimeslotState, request.state, { code: 'timeslot.invalid', pointer: '/state' });
-      return { timeslot: toTimeslotMessage(await updateTimeslot(dependencies, { ...request, state })) };
+      const { timeslot, continuation } = await updateTimeslot(dependencies, { ...request, state });
+      return { timeslot: toTimeslotMessage(timeslot), continuation };
     },
     deleteTimeslot: async (request) => {
       await deleteTimeslot(dependencies, request);

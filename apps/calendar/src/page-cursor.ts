@@ -6,6 +6,9 @@ export interface PagePosition {
   id: string;
 }
 
+/** Before every id, so that a position with it is before everything that starts then. */
+export const lowestId = '00000000-0000-0000-0000-000000000000';
+
 /** Opaque to the caller. */
 export function encodeCursor({ startsAt, id }: PagePosition): string {
   return Buffer.from(`${startsAt.toISOString()} ${id}`).toString('base64url');

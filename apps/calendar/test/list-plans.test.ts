@@ -7,7 +7,9 @@ import { selectAppointmentsPart } from '../src/appointment/list-appointments.ts'
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
 import { selectParticipationsOfAppointments } from '../src/participation/participation.ts';
+import { selectPageEnd, selectRestOfPage, selectTimeslots } from '../src/timeslot/list-timeslots-part.ts';
 import { selectTimeslotsPart } from '../src/timeslot/list-timeslots.ts';
+import { selectKeys } from '../src/timeslot/read-part.ts';
 import { selectAppointmentsIn } from '../src/timeslot/timeslot.ts';
 
 let database: Database<CalendarSchema>;
@@ -72,12 +74,15 @@ interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
   'Index Cond'?: string;
+  'Actual Rows'?: number;
+  'Actual Loops'?: number;
+  'Rows Removed by Filter'?: number;
   Plans?: PlanNode[];
 }
 
-async function explain(query: Compilable): Promise<PlanNode[]> {
+async function explain(query: Compilable, options = ''): Promise<PlanNode[]> {
   const { sql: text, parameters } = query.compile();
-  const { rows } = await database.pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`EXPLAIN (FORMAT JSON) ${text}`, [...parameters]);
+  const { rows } = await database.pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`EXPLAIN (${options}FORMAT JSON) ${text}`, [...parameters]);
   const nodes = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodes)];
   return nodes(rows[0]!['QUERY PLAN'][0].Plan);
 }
@@ -85,6 +90,13 @@ async function explain(query: Compilable): Promise<PlanNode[]> {
 /** The tables that the query scans sequentially. */
 async function scannedTables(query: Compilable): Promise<string[]> {
   return (await explain(query)).filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'] ?? '');
+}
+
+/** How many entries of tables and indexes the executed query read. */
+function rowsRead(nodes: PlanNode[]): number {
+  return nodes
+    .filter((node) => node['Relation Name'] !== undefined)
+    .reduce((sum, node) => sum + (node['Actual Rows']! + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']!, 0);
 }
 
 /** How the query accesses its rows: an index returns them in list order, so reading a part of the list costs no more than that part. */
@@ -142,6 +154,30 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     const rows = await selectTimeslotsPart(database.kysely, period, undefined, 50).execute();
     expect(rows.length).toBeGreaterThan(0);
     expect(await scannedTables(selectAppointmentsIn(database.kysely, crmId, rows.map((row) => row.id), 365))).toEqual([]);
+  });
+
+  it('for a part of the list of timeslots, which reads hardly more keys than it has rows', async () => {
+    const period = { crmId, providerId, resourceReference: 'resource-5', from, to };
+    const scope = { crmId, providerId, archiveAfterDays: 365 };
+    for (const limits of [{}, { until: position }, { until: position, appointment: position }]) {
+      const query = selectRestOfPage(database.kysely, period, { timeslot: position, rows: 500, ...limits });
+      expect(await scannedTables(query)).toEqual([]);
+    }
+    expect(await scannedTables(selectPageEnd(database.kysely, period, position, 500))).toEqual([]);
+
+    const rows = await selectTimeslotsPart(database.kysely, period, undefined, 500).execute();
+    expect(await scannedTables(selectTimeslots(database.kysely, scope, rows.map(({ id }) => id)))).toEqual([]);
+    // Each contains all appointments of the resource: more than twice as many as a part may have rows.
+    const long = rows.map((row) => ({ ...row, startsAt: new Date('2024-01-01T00:00:00Z'), endsAt: new Date('2026-01-01T00:00:00Z') }));
+    expect(long.length).toBeGreaterThan(5);
+    for (const after of [undefined, { startsAt: from, id: position.id }]) {
+      const query = { compile: () => selectKeys(scope, long, { after, rows: 500 }).compile(database.kysely) };
+      const { rows: keys } = await selectKeys(scope, long, { after, rows: 500 }).execute(database.kysely);
+      expect(keys).toHaveLength(501);
+      const nodes = await explain(query, 'ANALYZE, ');
+      expect(new Set(nodes.filter((node) => node['Relation Name'] !== undefined).map((node) => node['Node Type']))).toEqual(new Set(['Index Only Scan']));
+      expect(rowsRead(nodes)).toBeLessThan(4 * 501);
+    }
   });
 
   it('for the appointments of a series, without reading others of the provider', async () => {

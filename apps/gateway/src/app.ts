@@ -125,7 +125,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       accountRoutes(clients),
       providerRoutes(clients),
       staffRoutes(clients),
-      timeslotRoutes(clients, dependencies.publicUrl),
+      timeslotRoutes(clients, dependencies.publicUrl, admission),
       appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients),
       customerRoutes(clients),

@@ -185,9 +185,13 @@ interface ServedCall {
   getDeadline(): Date | number;
 }
 
-/** The fields are in the order of the definition, so the same content has the same bytes. */
+/**
+ * The fields are in the order of the definition, so the same content has the same bytes. How the answer is wanted (`in_parts`) is not content: a
+ * repetition may come from a caller of another version.
+ */
 function fingerprintOf(request: unknown, { path, requestSerialize }: MethodDefinition): Buffer {
-  return createHash('sha256').update(path).update('\0').update(requestSerialize(request as never)).digest();
+  const content = { ...(request as object), inParts: undefined };
+  return createHash('sha256').update(path).update('\0').update(requestSerialize(content as never)).digest();
 }
 
 function statusFor(error: unknown, method: MethodDefinition, { logger, translateError }: RpcServerOptions): StatusObject {

@@ -8,7 +8,9 @@ import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
-import { type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
+import { readAnswer, selectTimeslots } from './list-timeslots-part.ts';
+import type { PartScope } from './read-part.ts';
+import type { TimeslotRecord, TimeslotRow, TimeslotState } from './timeslot.ts';
 import { checkWindow } from './window.ts';
 
 export interface NewTimeslot {
@@ -30,6 +32,15 @@ export interface NewTimeslots {
   crmId: string;
   providerReference: string;
   timeslots: NewTimeslot[];
+  /** Whether the caller can take the result in parts. */
+  inParts?: boolean | undefined;
+}
+
+export interface CreatedTimeslots {
+  timeslots: TimeslotRecord[];
+  created: boolean;
+  /** Set if these are only the first part: `listTimeslotsPart` returns the others. */
+  continuation?: string | undefined;
 }
 
 /**
@@ -37,26 +48,30 @@ export interface NewTimeslots {
  * the existing timeslot is returned; `created` is false when all existed. Rejects with `timeslot.invalid`, `timeslot.reference_taken` or
  * `provider.not_found`.
  */
-export async function createTimeslots(
-  dependencies: CalendarDependencies,
-  request: NewTimeslots,
-): Promise<{ timeslots: TimeslotRecord[]; created: boolean }> {
+export async function createTimeslots(dependencies: CalendarDependencies, request: NewTimeslots): Promise<CreatedTimeslots> {
   const { database, archiveAfterDays } = dependencies;
-  const { crmId } = request;
+  const { crmId, inParts = false } = request;
   const provider = await requireProvider(dependencies, request);
+  const scope = { crmId, providerId: provider.id, archiveAfterDays };
+  const answer = async (tx: Transaction<CalendarSchema>, rows: TimeslotRow[], created: boolean): Promise<Answer> => {
+    const part = await readAnswer(tx, scope, rows, inParts);
+    return { ...part, created, ids: rows.map(({ id }) => id) };
+  };
   return transactOnce(database, crmId, {
     work: async (tx) => {
       const rows = readTimeslots(request, provider, await currentMinute(tx));
-      if (rows.length === 0) return { timeslots: [], created: false };
+      if (rows.length === 0) return answer(tx, [], false);
       const created = await insertTimeslots(tx, rows);
-      return { timeslots: await withAppointments(tx, crmId, await requireStored(tx, rows), archiveAfterDays), created };
+      return answer(tx, await requireStored(tx, rows), created);
     },
-    keep: ({ timeslots, created }) => ({ resourceIds: timeslots.map(({ row }) => row.id), created }),
-    replay: async (tx, { resourceIds, created }) => {
-      const rows = await requireRemaining(tx, crmId, resourceIds);
-      return { timeslots: await withAppointments(tx, crmId, rows, archiveAfterDays), created };
-    },
+    keep: ({ ids, created }) => ({ resourceIds: ids, created }),
+    replay: async (tx, { resourceIds, created }) => answer(tx, await requireRemaining(tx, scope, resourceIds), created),
   });
+}
+
+/** With the ids of all timeslots, those of later parts, too. */
+interface Answer extends CreatedTimeslots {
+  ids: string[];
 }
 
 async function currentMinute(db: Kysely<CalendarSchema>): Promise<Date> {
@@ -127,14 +142,8 @@ async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): P
 }
 
 /** The timeslots that have not been deleted since, in the order of the ids. Rejects with `timeslot.not_found` when none is left. */
-async function requireRemaining(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<TimeslotRow[]> {
-  const left = await tx
-    .selectFrom('timeslot')
-    .selectAll()
-    .where('crmId', '=', crmId)
-    .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
-    .orderBy(sql`array_position(${ids}::uuid[], id)`)
-    .execute();
+async function requireRemaining(tx: Transaction<CalendarSchema>, scope: PartScope, ids: string[]): Promise<TimeslotRow[]> {
+  const left = await selectTimeslots(tx, scope, ids).execute();
   if (left.length === 0) throw new DomainError('timeslot.not_found');
   return left;
 }

@@ -1,6 +1,6 @@
 import type { CalendarDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import { findLiveAppointments, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
+import { findObstacles, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
 import { timeslotHasAppointments } from './timeslot.ts';
 
 /**
@@ -11,8 +11,8 @@ export async function deleteTimeslot(dependencies: CalendarDependencies, request
   const provider = await requireProvider(dependencies, request);
   await dependencies.database.transaction(async (tx) => {
     const timeslot = await lockTimeslot(tx, provider.id, request);
-    const appointments = await findLiveAppointments(tx, timeslot);
-    if (appointments.length > 0) throw timeslotHasAppointments(appointments.map((appointment) => appointment.reference));
+    const obstacles = await findObstacles(tx, timeslot);
+    if (obstacles.length > 0) throw timeslotHasAppointments(obstacles);
     await tx.deleteFrom('timeslot').where('crmId', '=', request.crmId).where('id', '=', timeslot.id).execute();
   });
 }

@@ -27,7 +27,10 @@ export interface TimeslotsFilter {
   to: Date;
 }
 
-/** The timeslots of a resource that overlap a period, by start (interface 4.1). Rejects with `timeslot.invalid` or `provider.not_found`. */
+/**
+ * The timeslots of a resource that overlap a period, by start (interface 4.1), all at once: for a gateway of the previous version, which does not ask
+ * for parts. Rejects with `timeslot.invalid` or `provider.not_found`.
+ */
 export async function listTimeslots(
   dependencies: CalendarDependencies,
   query: TimeslotsQuery,
@@ -64,7 +67,7 @@ export function selectTimeslotsPart(
   return limit === undefined ? query : query.limit(limit);
 }
 
-function readQuery(query: TimeslotsQuery, providerId: string, timeZone: string): { filter: TimeslotsFilter; after: PagePosition | undefined } {
+export function readQuery(query: TimeslotsQuery, providerId: string, timeZone: string): { filter: TimeslotsFilter; after: PagePosition | undefined } {
   const errors = collectFieldErrors();
   const from = parseDateTime(query.from, timeZone);
   const to = parseDateTime(query.to, timeZone);

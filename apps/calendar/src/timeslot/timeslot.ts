@@ -45,4 +45,5 @@ export function timeslotHasAppointments(references: string[]): DomainError {
   return new DomainError('timeslot.has_appointments', { text: `The timeslot has appointments that are not cancelled: ${named}.` });
 }
 
-const maxNamed = 10;
+/** How many appointments an error names. */
+export const maxNamed = 10;

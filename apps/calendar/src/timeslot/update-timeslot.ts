@@ -4,8 +4,9 @@ import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import { findLiveAppointments, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
-import { timeslotHasAppointments, type TimeslotRecord, type TimeslotRow, type TimeslotState, withAppointments } from './timeslot.ts';
+import { readAnswer } from './list-timeslots-part.ts';
+import { findObstacles, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
+import { timeslotHasAppointments, type TimeslotRecord, type TimeslotRow, type TimeslotState } from './timeslot.ts';
 import { checkWindow, isOrphaned, type Window } from './window.ts';
 
 export interface TimeslotUpdate extends TimeslotKey {
@@ -17,13 +18,21 @@ export interface TimeslotUpdate extends TimeslotKey {
   defaultCapacity?: number | undefined;
   defaultAcceptBookings?: boolean | undefined;
   state?: TimeslotState | undefined;
+  /** Whether the caller can take the result in parts. */
+  inParts?: boolean | undefined;
+}
+
+export interface UpdatedTimeslot {
+  timeslot: TimeslotRecord;
+  /** Set if it has more appointments: `listTimeslotsPart` returns them. */
+  continuation?: string | undefined;
 }
 
 /**
  * Changes the fields that are given (interface 4.1). Rejects with `timeslot.invalid`, `timeslot.not_found`, `provider.not_found`, or with
  * `timeslot.has_appointments` when the change would orphan an appointment that is not cancelled.
  */
-export async function updateTimeslot(dependencies: CalendarDependencies, request: TimeslotUpdate): Promise<TimeslotRecord> {
+export async function updateTimeslot(dependencies: CalendarDependencies, request: TimeslotUpdate): Promise<UpdatedTimeslot> {
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
     const timeslot = await lockTimeslot(tx, provider.id, request);
@@ -41,8 +50,9 @@ export async function updateTimeslot(dependencies: CalendarDependencies, request
       .where('id', '=', timeslot.id)
       .returningAll()
       .execute();
-    const [record] = await withAppointments(tx, request.crmId, updated, dependencies.archiveAfterDays);
-    return record!;
+    const scope = { crmId: request.crmId, providerId: provider.id, archiveAfterDays: dependencies.archiveAfterDays };
+    const { timeslots, continuation } = await readAnswer(tx, scope, updated, request.inParts ?? false);
+    return { timeslot: timeslots[0]!, continuation };
   });
 }
 
@@ -59,7 +69,6 @@ function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: st
 }
 
 async function refuseToOrphan(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after: Window): Promise<void> {
-  const appointments = await findLiveAppointments(tx, timeslot);
-  const orphaned = appointments.filter((appointment) => isOrphaned(appointment, timeslot, after));
-  if (orphaned.length > 0) throw timeslotHasAppointments(orphaned.map((appointment) => appointment.reference));
+  const orphaned = await findObstacles(tx, timeslot, (appointment) => isOrphaned(appointment, timeslot, after));
+  if (orphaned.length > 0) throw timeslotHasAppointments(orphaned);
 }

@@ -6,7 +6,7 @@ import { type Admission, fullShare, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
 import { linkToNextPage } from '../paging.ts';
 import { apiInfoValue } from '../schemas.ts';
-import { appointmentPage, appointmentStream } from './appointment-list.ts';
+import { appointmentPage, sendAppointments } from './appointment-list.ts';
 import { presentAppointment } from './appointment-presentation.ts';
 import { deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
 import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, listAppointmentsSchema } from './appointment-schemas.ts';
@@ -28,13 +28,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         limit: query.limit,
         cursor: query.cursor,
       };
-      if (list.limit === undefined) {
-        const stream = await appointmentStream(appointments, list, { request, reply, admission });
-        stream.once('error', (error) => {
-          if (!reply.raw.closed) request.log.warn({ err: error }, 'a list response was aborted');
-        });
-        return reply.type('application/json; charset=utf-8').send(stream);
-      }
+      if (list.limit === undefined) return sendAppointments(appointments, list, { request, reply, admission });
       const { page, nextCursor } = await appointmentPage(appointments, list, reply.raw);
       if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
       return page;

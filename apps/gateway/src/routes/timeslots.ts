@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { type ListTimeslotsRequest, type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { fullShare, weightOfMany } from '../admission.ts';
+import { type Admission, weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { capacityRange, dateTime, givenFields, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
@@ -11,44 +11,60 @@ import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
+import { holdStream, sendJson } from './json-stream.ts';
 import { address, addressInput, toLocation } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
+import { partsFrom, type TimeslotsPart, timeslotTexts, type ToJson } from './timeslot-texts.ts';
 
-/** interface 4.1. */
-export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
+/** interface 4.1. The timeslots come from calendar in parts, because nobody knows how many appointments they contain. */
+export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/provider/:providerRef/timeslots', { schema: createTimeslotsSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
       const { crmId, providerRef } = request.params;
-      const { timeslots: stored, created } = await timeslots.createTimeslots({
+      const exchange = { request, reply, admission };
+      holdStream(exchange);
+      const { created, ...first } = await timeslots.createTimeslots({
         crmId,
         providerReference: providerRef,
         timeslots: request.body.timeslots.map(toNewTimeslot),
+        inParts: true,
       });
-      return reply.code(created ? 201 : 200).send(stored.map(presentTimeslot));
+      const parts = partsFrom(timeslots, restOfAnswer(crmId, providerRef), first);
+      return sendJson({ ...exchange, reply: reply.code(created ? 201 : 200) }, timeslotTexts(parts, toJson(reply), array), { admitted: true });
     });
 
-    app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema, config: { weigh: () => fullShare } }, async (request, reply) => {
+    app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema }, async (request, reply) => {
       const { params, query } = request;
-      const { timeslots: found, nextCursor } = await timeslots.listTimeslots({
+      const exchange = { request, reply, admission };
+      holdStream(exchange);
+      const list = {
         crmId: params.crmId,
         providerReference: params.providerRef,
         resourceReference: params.resourceRef,
         ...givenFields(listTimeslotsSchema.querystring, query),
-      });
-      if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
-      return found.map(presentTimeslot);
+      };
+      async function* listed(): AsyncGenerator<TimeslotsPart> {
+        const first = await timeslots.listTimeslots({ ...list, continuation: '' });
+        if (first.nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, first.nextCursor));
+        yield* partsFrom(timeslots, list, first);
+      }
+      return sendJson(exchange, timeslotTexts(listed(), toJson(reply), array));
     });
 
-    app.put('/provider/:providerRef/timeslots/:timeslotRef', { schema: updateTimeslotSchema }, async (request) => {
+    app.put('/provider/:providerRef/timeslots/:timeslotRef', { schema: updateTimeslotSchema, config: { weigh: () => weightOfUpdate } }, async (request, reply) => {
       const { params, body } = request;
-      const { timeslot } = await timeslots.updateTimeslot({
+      const exchange = { request, reply, admission };
+      holdStream(exchange);
+      const { timeslot, continuation } = await timeslots.updateTimeslot({
         crmId: params.crmId,
         providerReference: params.providerRef,
         timeslotReference: params.timeslotRef,
         ...givenFields(updateTimeslotSchema.body, body),
         state: body.state && TimeslotState[body.state],
+        inParts: true,
       });
-      return { 'api-info': apiInfoValue, timeslot: presentTimeslot(timeslot!) };
+      const parts = partsFrom(timeslots, restOfAnswer(params.crmId, params.providerRef), { timeslots: [timeslot!], continuation });
+      return sendJson(exchange, timeslotTexts(parts, toJson(reply), wrapper), { admitted: true });
     });
 
     app.delete('/provider/:providerRef/timeslots/:timeslotRef', { schema: deleteTimeslotSchema }, async (request, reply) => {
@@ -59,6 +75,12 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string): Fasti
   };
 }
 
+const array = { before: '[', after: ']' };
+const wrapper = { before: `{"api-info":${JSON.stringify(apiInfoValue)},"timeslot":`, after: '}' };
+
+/** A CRM's updates cannot take all of the memory that it may hold for responses. */
+const weightOfUpdate = 2;
+
 function weightOfCreation({ body }: FastifyRequest): number {
   return weightOfMany((body as { timeslots: unknown[] }).timeslots.length);
 }
@@ -68,6 +90,21 @@ function toNewTimeslot(body: Static<typeof newTimeslot>): NewTimeslot {
     ...givenFields(newTimeslot, body),
     address: toLocation(body.address),
     state: TimeslotState[body.state],
+  };
+}
+
+/** The list for which only the continuation counts. */
+function restOfAnswer(crmId: string, providerReference: string): ListTimeslotsRequest {
+  return { crmId, providerReference, resourceReference: '', from: '', to: '' };
+}
+
+/** As the schemas of the responses say. */
+function toJson(reply: FastifyReply): ToJson {
+  const timeslotJson = reply.compileSerializationSchema(timeslotSchema);
+  const appointmentJson = reply.compileSerializationSchema(appointmentSchema);
+  return {
+    timeslot: (each) => timeslotJson(presentTimeslot(each)),
+    appointment: (each) => appointmentJson(presentAppointment(each)),
   };
 }
 
@@ -133,6 +170,10 @@ const timeslot = Type.Object(
   },
   { title: 'Timeslot', examples: [timeslotExample] },
 );
+
+/** Single objects, because Fastify compiles each schema once per route. */
+const timeslotSchema: Record<string, unknown> = { ...timeslot };
+const appointmentSchema: Record<string, unknown> = { ...appointment };
 
 const timeslotParams = Type.Object({
   ...providerParams.properties,

@@ -4,6 +4,7 @@ import { stopStackForFaults } from './faults/stack.ts';
 // Run one after the other on one stack: these tests stop its processes, or measure them. The doctor runs first, because it must find no faults.
 await import('./faults/doctor.ts');
 await import('./faults/long-list.ts');
+await import('./faults/shared-appointments.ts');
 await import('./faults/contention.ts');
 await import('./faults/outages.ts');
 

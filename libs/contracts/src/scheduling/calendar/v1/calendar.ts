@@ -273,6 +273,8 @@ export interface CreateTimeslotsRequest {
   crmId: string;
   providerReference: string;
   timeslots: NewTimeslot[];
+  /** The caller can take the answer in parts. How an answer is wanted is not content: the same request with and without it is the same. */
+  inParts?: boolean | undefined;
 }
 
 export interface CreateTimeslotsResponse {
@@ -280,6 +282,11 @@ export interface CreateTimeslotsResponse {
   timeslots: Timeslot[];
   /** False when all of them existed. */
   created: boolean;
+  /**
+   * This is only the first part of the answer. ListTimeslots answers the others, given this and no period; one that is deleted before its
+   * part is read is left out.
+   */
+  continuation?: string | undefined;
 }
 
 export interface ListTimeslotsRequest {
@@ -290,12 +297,28 @@ export interface ListTimeslotsRequest {
   to: string;
   /** Absent: all. */
   limit?: number | undefined;
-  cursor?: string | undefined;
+  cursor?:
+    | string
+    | undefined;
+  /** Present: the caller can take the answer in parts. Empty for the first, then as the previous part named it. */
+  continuation?: string | undefined;
 }
 
 export interface ListTimeslotsResponse {
   timeslots: Timeslot[];
-  nextCursor?: string | undefined;
+  /** Of an answer in parts: in the first. */
+  nextCursor?:
+    | string
+    | undefined;
+  /**
+   * The first timeslot is the one with which the previous part ended; these are further appointments of it. Present in every part, so that
+   * its caller can tell it from the whole answer of a calendar that does not know parts.
+   */
+  continued?:
+    | boolean
+    | undefined;
+  /** Where the next part of the answer begins; absent in the last. */
+  continuation?: string | undefined;
 }
 
 export interface UpdateTimeslotRequest {
@@ -307,11 +330,19 @@ export interface UpdateTimeslotRequest {
   raster?: number | undefined;
   defaultCapacity?: number | undefined;
   defaultAcceptBookings?: boolean | undefined;
-  state?: TimeslotState | undefined;
+  state?:
+    | TimeslotState
+    | undefined;
+  /** As in CreateTimeslotsRequest. */
+  inParts?: boolean | undefined;
 }
 
 export interface UpdateTimeslotResponse {
-  timeslot?: Timeslot | undefined;
+  timeslot?:
+    | Timeslot
+    | undefined;
+  /** The timeslot has more appointments; see CreateTimeslotsResponse. */
+  continuation?: string | undefined;
 }
 
 export interface DeleteTimeslotRequest {
@@ -1497,7 +1528,7 @@ export const NewTimeslot: MessageFns<NewTimeslot> = {
 };
 
 function createBaseCreateTimeslotsRequest(): CreateTimeslotsRequest {
-  return { crmId: "", providerReference: "", timeslots: [] };
+  return { crmId: "", providerReference: "", timeslots: [], inParts: undefined };
 }
 
 export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
@@ -1510,6 +1541,9 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
     }
     for (const v of message.timeslots) {
       NewTimeslot.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.inParts !== undefined) {
+      writer.uint32(32).bool(message.inParts);
     }
     return writer;
   },
@@ -1551,6 +1585,14 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
             message.timeslots.push(NewTimeslot.decode(reader, reader.uint32()));
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.inParts = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1571,12 +1613,13 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
     message.crmId = object.crmId ?? "";
     message.providerReference = object.providerReference ?? "";
     message.timeslots = object.timeslots?.map((e) => NewTimeslot.fromPartial(e)) || [];
+    message.inParts = object.inParts ?? undefined;
     return message;
   },
 };
 
 function createBaseCreateTimeslotsResponse(): CreateTimeslotsResponse {
-  return { timeslots: [], created: false };
+  return { timeslots: [], created: false, continuation: undefined };
 }
 
 export const CreateTimeslotsResponse: MessageFns<CreateTimeslotsResponse> = {
@@ -1586,6 +1629,9 @@ export const CreateTimeslotsResponse: MessageFns<CreateTimeslotsResponse> = {
     }
     if (message.created !== false) {
       writer.uint32(16).bool(message.created);
+    }
+    if (message.continuation !== undefined) {
+      writer.uint32(26).string(message.continuation);
     }
     return writer;
   },
@@ -1619,6 +1665,14 @@ export const CreateTimeslotsResponse: MessageFns<CreateTimeslotsResponse> = {
             message.created = reader.bool();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.continuation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1638,6 +1692,7 @@ export const CreateTimeslotsResponse: MessageFns<CreateTimeslotsResponse> = {
     const message = createBaseCreateTimeslotsResponse();
     message.timeslots = object.timeslots?.map((e) => Timeslot.fromPartial(e)) || [];
     message.created = object.created ?? false;
+    message.continuation = object.continuation ?? undefined;
     return message;
   },
 };
@@ -1651,6 +1706,7 @@ function createBaseListTimeslotsRequest(): ListTimeslotsRequest {
     to: "",
     limit: undefined,
     cursor: undefined,
+    continuation: undefined,
   };
 }
 
@@ -1676,6 +1732,9 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
     }
     if (message.cursor !== undefined) {
       writer.uint32(58).string(message.cursor);
+    }
+    if (message.continuation !== undefined) {
+      writer.uint32(66).string(message.continuation);
     }
     return writer;
   },
@@ -1749,6 +1808,14 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
             message.cursor = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.continuation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1773,12 +1840,13 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
     message.to = object.to ?? "";
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
+    message.continuation = object.continuation ?? undefined;
     return message;
   },
 };
 
 function createBaseListTimeslotsResponse(): ListTimeslotsResponse {
-  return { timeslots: [], nextCursor: undefined };
+  return { timeslots: [], nextCursor: undefined, continued: undefined, continuation: undefined };
 }
 
 export const ListTimeslotsResponse: MessageFns<ListTimeslotsResponse> = {
@@ -1788,6 +1856,12 @@ export const ListTimeslotsResponse: MessageFns<ListTimeslotsResponse> = {
     }
     if (message.nextCursor !== undefined) {
       writer.uint32(18).string(message.nextCursor);
+    }
+    if (message.continued !== undefined) {
+      writer.uint32(24).bool(message.continued);
+    }
+    if (message.continuation !== undefined) {
+      writer.uint32(34).string(message.continuation);
     }
     return writer;
   },
@@ -1821,6 +1895,22 @@ export const ListTimeslotsResponse: MessageFns<ListTimeslotsResponse> = {
             message.nextCursor = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.continued = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.continuation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1840,6 +1930,8 @@ export const ListTimeslotsResponse: MessageFns<ListTimeslotsResponse> = {
     const message = createBaseListTimeslotsResponse();
     message.timeslots = object.timeslots?.map((e) => Timeslot.fromPartial(e)) || [];
     message.nextCursor = object.nextCursor ?? undefined;
+    message.continued = object.continued ?? undefined;
+    message.continuation = object.continuation ?? undefined;
     return message;
   },
 };
@@ -1855,6 +1947,7 @@ function createBaseUpdateTimeslotRequest(): UpdateTimeslotRequest {
     defaultCapacity: undefined,
     defaultAcceptBookings: undefined,
     state: undefined,
+    inParts: undefined,
   };
 }
 
@@ -1886,6 +1979,9 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
     }
     if (message.state !== undefined) {
       writer.uint32(72).int32(timeslotStateToNumber(message.state));
+    }
+    if (message.inParts !== undefined) {
+      writer.uint32(80).bool(message.inParts);
     }
     return writer;
   },
@@ -1975,6 +2071,14 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
             message.state = timeslotStateFromJSON(reader.int32());
             continue;
           }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.inParts = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2001,18 +2105,22 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
     message.defaultCapacity = object.defaultCapacity ?? undefined;
     message.defaultAcceptBookings = object.defaultAcceptBookings ?? undefined;
     message.state = object.state ?? undefined;
+    message.inParts = object.inParts ?? undefined;
     return message;
   },
 };
 
 function createBaseUpdateTimeslotResponse(): UpdateTimeslotResponse {
-  return { timeslot: undefined };
+  return { timeslot: undefined, continuation: undefined };
 }
 
 export const UpdateTimeslotResponse: MessageFns<UpdateTimeslotResponse> = {
   encode(message: UpdateTimeslotResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.timeslot !== undefined) {
       Timeslot.encode(message.timeslot, writer.uint32(10).fork()).join();
+    }
+    if (message.continuation !== undefined) {
+      writer.uint32(18).string(message.continuation);
     }
     return writer;
   },
@@ -2038,6 +2146,14 @@ export const UpdateTimeslotResponse: MessageFns<UpdateTimeslotResponse> = {
             message.timeslot = Timeslot.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.continuation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2058,6 +2174,7 @@ export const UpdateTimeslotResponse: MessageFns<UpdateTimeslotResponse> = {
     message.timeslot = (object.timeslot !== undefined && object.timeslot !== null)
       ? Timeslot.fromPartial(object.timeslot)
       : undefined;
+    message.continuation = object.continuation ?? undefined;
     return message;
   },
 };
@@ -4417,8 +4534,9 @@ export const TimeslotServiceService = {
     responseDeserialize: (value: Buffer): CreateTimeslotsResponse => CreateTimeslotsResponse.decode(value),
   },
   /**
-   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window.
-   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. With a
+   * continuation the answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for
+   * the rest of what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
    */
   listTimeslots: {
     path: "/scheduling.calendar.v1.TimeslotService/ListTimeslots" as const,
@@ -4470,8 +4588,9 @@ export interface TimeslotServiceServer extends UntypedServiceImplementation {
    */
   createTimeslots: handleUnaryCall<CreateTimeslotsRequest, CreateTimeslotsResponse>;
   /**
-   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window.
-   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. With a
+   * continuation the answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for
+   * the rest of what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
    */
   listTimeslots: handleUnaryCall<ListTimeslotsRequest, ListTimeslotsResponse>;
   /**
@@ -4508,8 +4627,9 @@ export interface TimeslotServiceClient extends Client {
     callback: (error: ServiceError | null, response: CreateTimeslotsResponse) => void,
   ): ClientUnaryCall;
   /**
-   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window.
-   * INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. With a
+   * continuation the answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for
+   * the rest of what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
    */
   listTimeslots(
     request: ListTimeslotsRequest,

@@ -1,0 +1,69 @@
+import { runWithContext } from '@scheduling/runtime';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Readable } from 'node:stream';
+import type { Admission } from '../admission.ts';
+
+/** What a response that is being sent holds: a part that has arrived, and text that the client has not read. */
+const streamBytes = 2 * 1_048_576;
+/** How much work one part is, compared with a booking. */
+const partWeight = 5;
+
+/** The client's request and what serves it. */
+export interface Exchange {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  admission: Admission;
+}
+
+/** Texts that together are a JSON document; the last one is the result. */
+export type JsonTexts = AsyncGenerator<string, string, undefined>;
+
+/** Holds the memory of a response in parts until it has been sent. Throws if the CRM has too many of them, so call it before any work is done. */
+export function holdStream({ request, reply, admission }: Exchange): void {
+  const held = admission.holdBytes(request, streamBytes);
+  reply.raw.once('close', () => held[Symbol.dispose]());
+}
+
+/**
+ * Sends texts as they are made, each in a turn that ends before the client has read it, and no faster than the client reads. An error before the
+ * first one rejects; a later one destroys the stream, so that the client sees a broken response and not a short one.
+ *
+ * @param options `admitted`: the first text is made in the turn that the request already has
+ */
+export async function sendJson(exchange: Exchange, texts: JsonTexts, options: { admitted?: boolean } = {}): Promise<FastifyReply> {
+  const { request, reply } = exchange;
+  const chunks = inTurns(exchange, texts, options.admitted ?? false);
+  const first = await chunks.next();
+  const stream = Readable.from(beginningWith(first.value!, chunks), { objectMode: false });
+  stream.once('error', (error) => {
+    if (!reply.raw.closed) request.log.warn({ err: error }, 'a response was aborted');
+  });
+  return reply.type('application/json; charset=utf-8').send(stream);
+}
+
+/** The request's deadline is that of the first text; how long the others take depends on the client. */
+async function* inTurns({ request, admission }: Exchange, texts: JsonTexts, admitted: boolean): AsyncGenerator<string, undefined> {
+  // The later ones are asked for in events of the connection, which do not know the request's context.
+  const inContext = AsyncLocalStorage.snapshot();
+  const nextInTurn = async (first: boolean): Promise<IteratorResult<string, string>> => {
+    using _turn = first && admitted ? undefined : await admission.takeTurn(request, partWeight, { first });
+    return await (first ? texts.next() : inContext(() => runWithContext({ requestId: request.id }, () => texts.next())));
+  };
+  try {
+    let next = await nextInTurn(true);
+    while (!next.done) {
+      yield next.value;
+      next = await nextInTurn(false);
+    }
+    yield next.value;
+  } finally {
+    await texts.return('');
+  }
+  return undefined;
+}
+
+async function* beginningWith<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield first;
+  yield* rest;
+}

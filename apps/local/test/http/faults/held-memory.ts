@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { waitUntil } from '@scheduling/embedded';
+import { expect } from 'vitest';
+import { query } from '../databases.ts';
+import type { TestStack } from '../start-test-stack.ts';
+
+const services = ['gateway', 'calendar'] as const;
+
+export type Memory = Record<(typeof services)[number], number>;
+
+/** The objects in a process and the buffers outside of its heap, without garbage. */
+export async function heldMemory(stack: TestStack): Promise<Memory> {
+  return { gateway: await heldBytes(stack, 'gateway'), calendar: await heldBytes(stack, 'calendar') };
+}
+
+const maxGrowthBytes = 24 * 1_048_576;
+
+export function expectLittleGrowth(before: Memory, during: Memory): void {
+  for (const service of services) {
+    expect(during[service] - before[service], `${service}: ${JSON.stringify({ before, during })}`).toBeLessThan(maxGrowthBytes);
+  }
+}
+
+async function heldBytes(stack: TestStack, service: keyof Memory): Promise<number> {
+  const reports = async (): Promise<string[]> => (await readFile(join(stack.dataDir, 'logs', `${service}.log`), 'utf8')).match(/(?<="heldBytes":)\d+/g) ?? [];
+  const earlier = (await reports()).length;
+  process.kill((await stack.currentInfo()).pids[service]!, 'SIGUSR2');
+  const report = await waitUntil(async () => (await reports())[earlier], { what: `the memory of ${service}`, timeoutMs: 60_000 });
+  return Number(report);
+}
+
+const restMs = 500;
+
+/** Returns when calendar has run no query of a list for half a second, with the time (as of `performance.now()`) when the last one was seen. */
+export async function waitUntilListsRest(stack: TestStack): Promise<number> {
+  let lastSeen = performance.now();
+  return waitUntil(
+    async () => {
+      const [row] = await query<{ running: number }>(
+        'calendar',
+        `SELECT count(*)::int AS running FROM pg_stat_activity
+          WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ 'from "(appointment|participation)"'
+            AND (state <> 'idle' OR state_change > clock_timestamp() - interval '100 ms')`,
+        [],
+        stack.info,
+      );
+      if (row!.running > 0) lastSeen = performance.now();
+      return performance.now() - lastSeen > restMs && lastSeen;
+    },
+    { what: 'the queries of lists to stop', timeoutMs: 60_000, intervalMs: 20 },
+  );
+}

@@ -1,0 +1,84 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { path } from '../client.ts';
+import { createAppointment, newTimeslot, type Practice, type TestCrm } from '../crm.ts';
+import { query } from '../databases.ts';
+import type { TestStack } from '../start-test-stack.ts';
+import { expectLittleGrowth, heldMemory, type Memory, waitUntilListsRest } from './held-memory.ts';
+import { practiceForFaults } from './stack.ts';
+
+const timeslotCount = 40;
+const appointmentCount = 200;
+const readerCount = 5;
+const resourceReference = 'shared@test';
+
+let stack: TestStack;
+let crm: TestCrm;
+let practice: Practice;
+
+/** Every timeslot contains every appointment. */
+beforeAll(async () => {
+  ({ stack, crm, practice } = await practiceForFaults());
+  const slot = { resourceReference, start: '2031-01-01T00:00', end: '2031-01-02T00:00' };
+  await crm.post(`${practice.at}/timeslots`, { timeslots: Array.from({ length: timeslotCount }, () => newTimeslot(practice, slot)) });
+  const texts = { description: 'd'.repeat(1_000), notes: 'n'.repeat(1_000) };
+  const reference = await createAppointment(practice, { resourceReference, start: '2031-01-01T10:00', end: '2031-01-01T10:30', ...texts });
+  await query(
+    'calendar',
+    `INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, description, notes, starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
+     SELECT crm_id, provider_id, reference || number, resource_reference, product_reference, description, notes, starts_at, ends_at, capacity, taken, accept_bookings, content_digest
+       FROM appointment, generate_series(1, $3::int - 1) AS number
+      WHERE crm_id = $1 AND reference = $2`,
+    [crm.crmId, reference, appointmentCount],
+    stack.info,
+  );
+}, 60_000);
+
+describe(`${timeslotCount} timeslots that share ${appointmentCount} appointments, read by ${readerCount} at once,`, { timeout: 120_000 }, () => {
+  it('are not held in memory by the gateway or by calendar', async () => {
+    await waitUntilListsRest(stack);
+    const before = await heldMemory(stack);
+    await forgetPeaks();
+    const idle = await peaks();
+    const readers = await Promise.all(Array.from({ length: readerCount }, open));
+    await waitUntilListsRest(stack);
+    // Each of the lists takes about 20 MB as text.
+    expectLittleGrowth(before, await heldMemory(stack));
+    for (const count of await Promise.all(readers.map(countAppointments))) expect(count).toBe(timeslotCount * appointmentCount);
+    const most = await peaks();
+    for (const service of ['gateway', 'calendar'] as const) {
+      expect(most[service] - idle[service], `${service}: ${JSON.stringify({ idle, most })}`).toBeLessThan(maxPeakBytes);
+    }
+  });
+});
+
+/** Garbage included, of which a process collects little while it has few objects. */
+const maxPeakBytes = 256 * 1_048_576;
+
+function open(): Promise<IncomingMessage> {
+  const url = `${stack.info.gateway}/crms/${crm.crmId}${practice.at}${path`/resource/${resourceReference}/timeslots`}?from=2031-01-01T00:00&to=2031-01-02T00:00`;
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { 'x-service-client-id': crm.key }, agent: false }, resolve).on('error', reject);
+  });
+}
+
+async function countAppointments(response: IncomingMessage): Promise<number> {
+  expect(response.statusCode).toBe(200);
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk as string;
+  const timeslots = JSON.parse(text) as { appointments: unknown[] }[];
+  return timeslots.reduce((sum, { appointments }) => sum + appointments.length, 0);
+}
+
+async function forgetPeaks(): Promise<void> {
+  const { pids } = await stack.currentInfo();
+  for (const service of ['gateway', 'calendar'] as const) await writeFile(`/proc/${pids[service]}/clear_refs`, '5');
+}
+
+/** The most memory that the processes have had, in bytes. */
+async function peaks(): Promise<Memory> {
+  const { pids } = await stack.currentInfo();
+  const peakOf = async (pid: number): Promise<number> => 1_024 * Number(/VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]);
+  return { gateway: await peakOf(pids['gateway']!), calendar: await peakOf(pids['calendar']!) };
+}
