@@ -17,7 +17,10 @@ const shapes: Record<string, (length: number) => string> = {
   'of control characters': (length) => '\u0001'.repeat(length / 6),
   'of per cent signs': (length) => '%'.repeat(length),
 };
-const bodyLength = 1_000_000;
+/** Time that grows faster than the length of a text shows at this length already. */
+const usualLength = 100_000;
+/** Hardly more fits into a body. */
+const longestLength = 1_000_000;
 /** A request line and headers have at most 16 KiB together. */
 const addressLength = 12_000;
 
@@ -101,8 +104,8 @@ function bodiesWithPlaceholder(schema: Schema, example: unknown): { pointer: str
 
 const placeholder = 'PLACEHOLDER';
 
-function bodyProbes(textOf: (length: number) => string): Probe[] {
-  const text = JSON.stringify(textOf(bodyLength)).slice(1, -1);
+function bodyProbes(textOf: (length: number) => string, length: number): Probe[] {
+  const text = JSON.stringify(textOf(length)).slice(1, -1);
   return operations().flatMap(({ method, path, operation }) => {
     const content = operation.requestBody?.content['application/json'];
     if (content === undefined) return [];
@@ -145,11 +148,12 @@ function headerProbes(textOf: (length: number) => string): Probe[] {
 }
 
 describe('a long text', () => {
-  it.each(Object.entries(shapes))('%s is answered as fast as any invalid request, in every field of every operation', async (_name, textOf) => {
+  it.each(Object.entries(shapes))('%s is answered as fast as any invalid request, in every field of every operation', async (name, textOf) => {
+    const length = name === 'of one letter' ? longestLength : usualLength;
     const plain = await measure({ name: 'plain', method: 'POST', path: '/crms/one/user', body: '{}' }, 0);
     expect(plain.status).toBe(400);
     const limitMs = plain.ms + allowanceMs;
-    const probes = [...bodyProbes(textOf), ...addressProbes(textOf), ...headerProbes(textOf)];
+    const probes = [...bodyProbes(textOf, length), ...addressProbes(textOf), ...headerProbes(textOf)];
     expect(probes.length).toBeGreaterThan(150);
     const slow: string[] = [];
     for (const probe of probes) {

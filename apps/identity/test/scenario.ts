@@ -1,3 +1,4 @@
+import { withRows } from '@scheduling/postgres';
 import type { IdentityUnderTest } from './identity-under-test.ts';
 
 type Service = Pick<IdentityUnderTest, 'identity'>;
@@ -76,5 +77,5 @@ async function insertNumbered(
     language: 'en',
     ...columns,
   }));
-  await database.kysely.insertInto('appUser').values(rows).execute();
+  await withRows(database.kysely.insertInto('appUser'), rows).execute();
 }
