@@ -84,7 +84,9 @@ const commonCodes = [
   'key.missing',
   'key.invalid',
   'crm.forbidden',
+  'rate.concurrent',
   'rate.limited',
+  'rate.strangers',
   'internal',
   'service.unavailable',
 ] satisfies ProblemCode[];

@@ -21,6 +21,21 @@ export function isSeries(body: NewAppointment | NewSeries): body is NewSeries {
   return 'series_data' in body && body.series_data !== null;
 }
 
+/** How many appointments a series can have at most, without regard to the weekdays and to changes of the clock. */
+export function countSlots({ series_data: span, from, to }: NewSeries): number {
+  const [first, last] = [minutesOf(span.from), minutesOf(span.to)];
+  const windowMinutes = (minutesOf(given(to) ?? span.to) - minutesOf(given(from) ?? span.from)) % minutesPerDay;
+  const days = Math.floor(last / minutesPerDay) - Math.floor(first / minutesPerDay) + 1;
+  return Math.max(0, Math.ceil((days * (windowMinutes > 0 ? windowMinutes : minutesPerDay)) / span.raster));
+}
+
+const minutesPerDay = 1_440;
+
+/** Of the date and time as they are written, from the epoch. */
+function minutesOf(dateTime: string): number {
+  return Date.parse(`${dateTime.slice(0, 16)}Z`) / 60_000;
+}
+
 export function toCreateAppointment(body: NewAppointment): Omit<CreateAppointmentRequest, ProviderKey> {
   return {
     ...commonValues(body),

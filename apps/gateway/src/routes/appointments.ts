@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1';
 import type { FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
-import { type Admission, fullShare, weightOfMany } from '../admission.ts';
+import { type Admission, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
 import { linkToNextPage } from '../paging.ts';
 import { apiInfoValue } from '../schemas.ts';
 import { appointmentPage, sendAppointments } from './appointment-list.ts';
 import { presentAppointment } from './appointment-presentation.ts';
-import { deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
+import { countSlots, deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
 import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, listAppointmentsSchema } from './appointment-schemas.ts';
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
 
@@ -64,10 +64,10 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
   };
 }
 
-/** A series has up to 1,000 appointments; nobody knows how many before it is expanded. */
 function weightOfCreation({ body }: FastifyRequest): number {
   const { participations } = body as { participations?: unknown[] | null };
-  return isSeries(body as Parameters<typeof isSeries>[0]) ? fullShare : weightOfMany(participations?.length ?? 0);
+  const request = body as Parameters<typeof isSeries>[0];
+  return weightOfMany(isSeries(request) ? countSlots(request) : (participations?.length ?? 0));
 }
 
 /** A complete list takes a turn for each part of it instead. */
