@@ -15,7 +15,7 @@ declare module 'fastify' {
 /** The most that one CRM can have in progress, so that heavy requests of a CRM are handled one at a time. */
 export const fullShare = 8;
 const capacity = 2 * fullShare;
-const queueLimits = { capacity, maxWaiting: 500, maxWaitMs: 1_000 };
+const queueLimits = { capacity, maxWaiting: 500, maxWaitMs: 1_500 };
 
 /** What bodies and unsent responses may hold. The heap of the process is a multiple of it. */
 const byteLimits = { total: 64 * 1_048_576, perOwner: 16 * 1_048_576 };

@@ -61,9 +61,9 @@ function confirm(reference: string): Promise<Answer<Problem>> {
 function persist(request: () => Promise<Answer<Problem>>): Promise<Answer<Problem>> {
   const answered = async (): Promise<Answer<Problem> | false> => {
     const answer = await request();
-    return answer.status !== 503 && answer;
+    return answer.status !== 503 && answer.body?.code !== 'rate.concurrent' && answer;
   };
-  return waitUntil(answered, { what: 'an answer other than 503', timeoutMs: 60_000 });
+  return waitUntil(answered, { what: 'an answer other than to come back later', timeoutMs: 60_000 });
 }
 
 function expectOneSeat(answers: Answer<Problem>[]): void {
