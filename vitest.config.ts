@@ -112,6 +112,6 @@ export default defineConfig({
     maxWorkers: Math.max(4, availableParallelism() - 1),
     // The files that a worker runs one after the other share what they import: to load it takes longer than most of them.
     isolate: false,
-    reporters: ['default', new URL('libs/testing/src/slowest-files-reporter.ts', import.meta.url).pathname],
+    reporters: ['default', new URL('libs/testing/src/summary-reporter.ts', import.meta.url).pathname],
   },
 });
