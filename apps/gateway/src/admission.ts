@@ -3,7 +3,7 @@ import { FairQueue, QueueFull } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createByteBudget } from './byte-budget.ts';
 import { RequestError } from './problem.ts';
-import { announcedBytes } from './request-hooks.ts';
+import { announcedBytes, closedSignal } from './request-hooks.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -35,6 +35,8 @@ export interface Admission {
   takeTurn(request: FastifyRequest, weight: number, part: { first: boolean }): Promise<Disposable>;
   /** Holds memory for a response that is sent while it is made. Throws if the CRM has too much of it. */
   holdBytes(request: FastifyRequest, bytes: number): Disposable;
+  /** Admits the requests to the routes of this scope, and holds memory for their bodies and responses. */
+  guard(scope: FastifyInstance): void;
 }
 
 interface Admitted {
@@ -42,16 +44,15 @@ interface Admitted {
   turn: Disposable;
 }
 
-export function createAdmission(): Admission & { guard(scope: FastifyInstance): void } {
+export function createAdmission(): Admission {
   const queue = new FairQueue(queueLimits);
   const budget = createByteBudget(byteLimits);
   const admitted = new WeakMap<FastifyRequest, Admitted>();
-  const gone = new WeakMap<FastifyRequest, AbortSignal>();
 
   async function enter(request: FastifyRequest, weight: number, patient = false): Promise<Disposable> {
     admitted.get(request)?.turn[Symbol.dispose]();
     try {
-      return await queue.enter(crmOf(request), weight, { signal: gone.get(request), patient });
+      return await queue.enter(crmOf(request), weight, { signal: closedSignal(request), patient });
     } catch (error) {
       if (!(error instanceof QueueFull)) throw error;
       throw error.behindItself ? tooBusy() : new DomainError('service.unavailable', { cause: error });
@@ -72,9 +73,6 @@ export function createAdmission(): Admission & { guard(scope: FastifyInstance): 
 
   function guard(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request, reply) => {
-      const closed = new AbortController();
-      gone.set(request, closed.signal);
-      reply.raw.once('close', () => closed.abort(connectionClosed()));
       const bytes = Math.min(announcedBytes(request), longestBodyBytes);
       if (bytes > smallBytes) releaseAtEnd(reply, holdBytes(request, bytes));
     });
@@ -108,11 +106,6 @@ function crmOf({ params }: FastifyRequest): string {
 function releaseAtEnd(reply: FastifyReply, held: Disposable): void {
   if (reply.raw.closed) held[Symbol.dispose]();
   else reply.raw.once('close', () => held[Symbol.dispose]());
-}
-
-/** Ends what a request waits for; nobody receives it. */
-export function connectionClosed(): RequestError {
-  return new RequestError('request.malformed', { detail: 'The connection was closed.' });
 }
 
 function tooBusy(): RequestError {

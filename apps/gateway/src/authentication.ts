@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Credentials, KeyRing } from './key-ring.ts';
 import { RequestError } from './problem.ts';
 import { type RateLimiter, windowSeconds } from './rate-limit.ts';
+import { withNewDeadline } from './request-hooks.ts';
 import { slowDown, type Strangers } from './strangers.ts';
 
 /**
@@ -12,7 +13,7 @@ import { slowDown, type Strangers } from './strangers.ts';
  */
 export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter, strangers: Strangers): void {
   scope.addHook('onRequest', async (request, reply) => {
-    const { keyHash, crm } = await authenticate(request, reply, keyRing, strangers);
+    const { keyHash, crm } = await authenticate(request, keyRing, strangers);
     if (crm.requestsPerMinute !== undefined) countRequest(reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
     // The response is the same whether or not that CRM exists.
@@ -21,12 +22,12 @@ export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter
   });
 }
 
-async function authenticate(request: FastifyRequest, reply: FastifyReply, keyRing: KeyRing, strangers: Strangers): Promise<Credentials> {
+async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers: Strangers): Promise<Credentials> {
   const header = request.headers['x-service-client-id'];
   const key = typeof header === 'string' ? header : undefined;
-  if (!keyRing.hasKnown(key)) await slowDown(strangers, request, reply);
+  if (!keyRing.hasKnown(key)) await slowDown(strangers, request);
   try {
-    return await keyRing.authenticate(key);
+    return await withNewDeadline(() => keyRing.authenticate(key));
   } catch (error) {
     if (error instanceof DomainError && error.category === 'unauthenticated') strangers.noteFailure(request.ip);
     throw error;

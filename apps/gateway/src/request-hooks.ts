@@ -1,4 +1,4 @@
-import { type ActiveSpan, newRequestId, runWithContext, startSpan } from '@scheduling/runtime';
+import { type ActiveSpan, currentContext, newRequestId, runWithContext, startSpan } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage } from 'node:http';
 import { RequestError } from './problem.ts';
@@ -24,6 +24,19 @@ export function noteArrival(request: FastifyRequest): void {
   arrivals.set(request, Date.now());
 }
 
+const signals = new WeakMap<FastifyRequest, AbortSignal>();
+const connectionClosed = new RequestError('request.malformed', { detail: 'The connection was closed.' });
+
+/** Aborts when the client is gone, or has received the response: nobody waits for the request any more. */
+export function closedSignal(request: FastifyRequest): AbortSignal {
+  return signals.get(request)!;
+}
+
+/** The work has as much time as a request that has just arrived. */
+export function withNewDeadline<T>(work: () => T): T {
+  return runWithContext({ ...currentContext()!, deadlineMs: Date.now() + requestBudgetMs }, work);
+}
+
 /** What happens around every request, whatever its route. */
 export function addRequestHooks(app: FastifyInstance, record: RecordRequest): void {
   const spans = new WeakMap<FastifyRequest, ActiveSpan>();
@@ -34,7 +47,10 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest): vo
   app.addHook('onRequest', (request, reply, done) => {
     const span = startRequestSpan(request);
     spans.set(request, span);
+    const closed = new AbortController();
+    signals.set(request, closed.signal);
     reply.raw.once('close', () => {
+      closed.abort(connectionClosed);
       const status = statusOf(reply);
       span.run(() => recordOutcome(request, reply, status, record));
       span.set({ 'http.response.status_code': status });

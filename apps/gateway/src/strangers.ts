@@ -1,8 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connectionClosed } from './admission.ts';
 import { RequestError } from './problem.ts';
+import { closedSignal } from './request-hooks.ts';
 
 /** Slows down addresses from which many unknown keys or tokens come. */
 export interface Strangers {
@@ -62,8 +62,6 @@ export function createStrangers(now: () => number): Strangers {
 }
 
 /** Waits until a request without a known key may be handled; ends with its connection. */
-export async function slowDown(strangers: Strangers, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const closed = new AbortController();
-  reply.raw.once('close', () => closed.abort(connectionClosed()));
-  await strangers.delay(request.ip, closed.signal);
+export function slowDown(strangers: Strangers, request: FastifyRequest): Promise<void> {
+  return strangers.delay(request.ip, closedSignal(request));
 }

@@ -79,6 +79,7 @@ function expectComplete(timeslots: Listed[]): void {
 /** The serializer leaves out no property and changes no order. */
 async function parse<Answer>(response: Response): Promise<Answer> {
   const text = await response.text();
+  expect(response.ok, text.slice(0, 1_000)).toBe(true);
   const answer = JSON.parse(text) as Answer;
   expect(JSON.stringify(answer) === text).toBe(true);
   return answer;

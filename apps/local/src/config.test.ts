@@ -4,13 +4,14 @@ import { readSettings, repositoryRoot, UsageError, withCertificatesOf } from './
 
 describe('readSettings', () => {
   it('has defaults for everything', () => {
-    expect(readSettings({ fresh: false }, {})).toMatchObject({ port: 8080, dataDir: join(repositoryRoot, '.data'), fresh: false, logLevel: 'info', given: { databases: {} } });
+    expect(readSettings({ fresh: false }, {})).toMatchObject({ port: 8080, dataDir: join(repositoryRoot, '.data'), fresh: false, logLevel: 'info', durable: true, given: { databases: {} } });
   });
 
   it('reads the given values and passes on nothing else from the environment', () => {
     const settings = readSettings({ fresh: true }, {
       SCHEDULING_PORT: '9090',
       SCHEDULING_DATA: '/srv/data',
+      POSTGRES_FSYNC: 'off',
       DATABASE_URL_CALENDAR: 'postgres://db/calendar',
       NATS_URL: 'nats://broker:4222',
       SMTP_URL: 'smtp://mail:25',
@@ -22,6 +23,7 @@ describe('readSettings', () => {
       dataDir: '/srv/data',
       fresh: true,
       logLevel: 'info',
+      durable: false,
       given: { databases: { calendar: 'postgres://db/calendar' }, nats: 'nats://broker:4222', smtp: 'smtp://mail:25' },
       inherited: { PATH: '/bin' },
     });

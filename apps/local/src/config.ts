@@ -10,6 +10,8 @@ export interface Settings {
   /** Start with empty data. */
   fresh: boolean;
   logLevel: string;
+  /** Whether the embedded Postgres waits until the disk has stored what it commits. */
+  durable: boolean;
   /** Existing servers to use instead of starting embedded ones. */
   given: {
     databases: Partial<Record<DatabaseService, string>>;
@@ -60,6 +62,7 @@ export function readSettings({ fresh }: Pick<Settings, 'fresh'>, environment: No
       dataDir: dataDirOf(environment),
       fresh,
       logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
+      durable: read.oneOf('POSTGRES_FSYNC', ['on', 'off'], 'on') === 'on',
       given: {
         databases: readDatabases(read),
         nats: read.url('NATS_URL', ['nats:', 'tls:'], '') || undefined,

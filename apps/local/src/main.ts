@@ -13,6 +13,8 @@ Environment variables:
   DATABASE_URL_IDENTITY, DATABASE_URL_CALENDAR, DATABASE_URL_CUSTOMER,
   DATABASE_URL_NOTIFICATION, NATS_URL, SMTP_URL
                         servers to use instead of the embedded ones
+  POSTGRES_FSYNC        off: the embedded Postgres does not wait for the disk,
+                        and may lose data if the machine crashes (default: on)
   LOG_LEVEL             of the services (default: info)`;
 
 const { fresh = false } = createCommand('npm start --', 'Start the whole service on this machine. Ctrl-C stops it and keeps the data.')

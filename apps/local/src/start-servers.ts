@@ -27,7 +27,7 @@ export interface Servers {
 export async function startServers(settings: Settings, folder: DataFolder, reporter: Reporter): Promise<Servers> {
   const { given } = settings;
   const [postgres, nats, inbox] = await Promise.all([
-    databaseServices.every((service) => given.databases[service]) ? undefined : openPostgres(folder, reporter),
+    databaseServices.every((service) => given.databases[service]) ? undefined : openPostgres(folder, settings.durable, reporter),
     given.nats ? undefined : openNats(folder, reporter),
     given.smtp ? undefined : openInbox(folder, reporter),
   ]);
@@ -44,9 +44,9 @@ export async function startServers(settings: Settings, folder: DataFolder, repor
   };
 }
 
-async function openPostgres(folder: DataFolder, reporter: Reporter) {
+async function openPostgres(folder: DataFolder, durable: boolean, reporter: Reporter) {
   const launch = (port?: number) =>
-    startPostgres({ dataDir: folder.path, port, log: reporter.note, onSpawn: (pid) => folder.record('postgres', pid) });
+    startPostgres({ dataDir: folder.path, port, durable, log: reporter.note, onSpawn: (pid) => folder.record('postgres', pid) });
   const server = await reporter.step('Postgres', launch);
   const started: StartedServer = { unit: 'postgres', running: server, restart: () => launch(server.port) };
   return { started, database: server.createDatabase };

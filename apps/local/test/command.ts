@@ -5,7 +5,7 @@ import { processIsAlive, waitUntil } from '@scheduling/embedded';
 import { repositoryRoot } from '../src/config.ts';
 import { readStackFile, type StackInfo } from '../src/stack-file.ts';
 
-/** `npm start` in a separate process, without the step that installs packages. */
+/** `npm start` in a separate process, without the step that installs packages. Its Postgres does not wait for the disk: tests kill processes, but do not crash the machine. */
 export interface Command {
   process: ChildProcess;
   /** The output so far. */
@@ -20,7 +20,7 @@ const readyTimeoutMs = 300_000;
 
 export function startCommand(dataDir: string, args: string[] = [], environment: NodeJS.ProcessEnv = {}): Command {
   const child = spawn(process.execPath, [join(repositoryRoot, 'apps/local/src/main.ts'), ...args], {
-    env: { ...inherited(), HOME: process.env.HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, ...environment },
+    env: { ...inherited(), HOME: process.env.HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, POSTGRES_FSYNC: 'off', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -30,12 +30,13 @@ export interface PostgresOptions {
   dataDir: string;
   port?: number;
   log?: (message: string) => void;
-  /** False: commits are not flushed to disk. For tests, whose data may be lost if the machine crashes. */
+  /** False: commits survive the end of the process, but not a crash of the machine, because nothing waits for the disk. For tests. */
   durable?: boolean;
   onSpawn?: OnSpawn;
 }
 
 interface Installation {
+  durable: boolean;
   binaries: PostgresBinaries;
   account: PostgresAccount;
   clusterDir: string;
@@ -61,6 +62,7 @@ const isHeldByOldServer = /lock file "postmaster\.pid" already exists|pre-existi
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const dataDir = resolve(options.dataDir);
   const installation: Installation = {
+    durable: options.durable ?? true,
     binaries: await findPostgresBinaries(),
     account: await findPostgresAccount(),
     clusterDir: join(dataDir, 'postgres'),
@@ -82,7 +84,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     await withClient(url(name), (client) => adoptTables(client, name));
     return urlFor(name, secret, name);
   };
-  const serverArgs = serverArguments(installation.clusterDir, port, options.durable ?? true);
+  const serverArgs = serverArguments(installation, port);
   const child = await launch(installation, serverArgs, url('postgres'), log, options.onSpawn);
   // SIGINT is Postgres' "fast" shutdown: sessions are terminated, data is flushed, no recovery is needed.
   const stop = (): Promise<void> => child.stop('SIGINT', stopTimeoutMs);
@@ -128,7 +130,7 @@ async function ensureCluster(installation: Installation, log: (message: string) 
 }
 
 /** Created in a temporary folder and renamed at the end, so that an interrupted first start leaves nothing that looks like a cluster. */
-async function createCluster({ account, binaries, clusterDir, passwordFile }: Installation): Promise<void> {
+async function createCluster({ account, binaries, clusterDir, passwordFile, durable }: Installation): Promise<void> {
   const newDir = `${clusterDir}.new`;
   await rm(newDir, { recursive: true, force: true });
   await mkdir(newDir, { mode: 0o700 });
@@ -146,12 +148,13 @@ async function createCluster({ account, binaries, clusterDir, passwordFile }: In
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--no-instructions',
+    ...(durable ? [] : ['--no-sync']),
   ]);
   await run(program, args, { cwd: newDir, env: programEnvironment(), uid: account.uid, gid: account.gid });
   await rename(newDir, clusterDir);
 }
 
-function serverArguments(clusterDir: string, port: number, durable: boolean): string[] {
+function serverArguments({ clusterDir, durable }: Installation, port: number): string[] {
   const settings = {
     listen_addresses: '127.0.0.1',
     port: String(port),
@@ -165,7 +168,7 @@ function serverArguments(clusterDir: string, port: number, durable: boolean): st
     // The log must contain no statements and no values of rows: they are personal data.
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',
-    ...(durable ? {} : { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }),
+    ...(durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
   };
   return ['-D', clusterDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }

@@ -1,7 +1,7 @@
 import type { ListAppointmentsRequest, ListAppointmentsResponse } from '@scheduling/contracts/calendar/v1';
-import type { FastifyReply } from 'fastify';
-import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
+import { closedSignal } from '../request-hooks.ts';
 import { appointment, presentAppointment } from './appointment-presentation.ts';
 import { type Exchange, holdStream, type JsonTexts, sendJson } from './json-stream.ts';
 
@@ -15,17 +15,17 @@ const appointmentSchema: Record<string, unknown> = { ...appointment };
 
 /** All appointments, forwarded as they arrive. */
 export function sendAppointments(appointments: Appointments, list: ListAppointmentsRequest, exchange: Exchange): Promise<FastifyReply> {
-  const { reply } = exchange;
+  const { request, reply } = exchange;
   holdStream(exchange);
-  const texts = appointmentTexts(openList(appointments, list, reply.raw), reply.compileSerializationSchema(appointmentSchema));
+  const texts = appointmentTexts(openList(appointments, list, closedSignal(request)), reply.compileSerializationSchema(appointmentSchema));
   return sendJson(exchange, texts);
 }
 
 /** One page, small enough to be buffered: the address of the next page goes into a header, which is sent first. */
-export async function appointmentPage(appointments: Appointments, request: ListAppointmentsRequest, response: ServerResponse) {
+export async function appointmentPage(appointments: Appointments, list: ListAppointmentsRequest, request: FastifyRequest) {
   const page: ReturnType<typeof presentAppointment>[] = [];
   let nextCursor: string | undefined;
-  const messages = openList(appointments, request, response);
+  const messages = openList(appointments, list, closedSignal(request));
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
     page.push(...next.value.appointments.map(presentAppointment));
     nextCursor = next.value.nextCursor;
@@ -49,21 +49,18 @@ async function* appointmentTexts(
 /** Cancels the call to the calendar when the client disconnects, or when the first message does not arrive in time. */
 async function* openList(
   appointments: Appointments,
-  request: ListAppointmentsRequest,
-  response: ServerResponse,
+  list: ListAppointmentsRequest,
+  closed: AbortSignal,
 ): AsyncGenerator<ListAppointmentsResponse, undefined> {
-  const controller = new AbortController();
-  const abort = (): void => controller.abort();
-  response.once('close', abort);
-  const timer = setTimeout(abort, firstMessageMs);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), firstMessageMs);
   try {
-    for await (const message of appointments.listAppointments(request, controller.signal)) {
+    for await (const message of appointments.listAppointments(list, AbortSignal.any([closed, late.signal]))) {
       clearTimeout(timer);
       yield message;
     }
   } finally {
     clearTimeout(timer);
-    response.off('close', abort);
   }
   return undefined;
 }

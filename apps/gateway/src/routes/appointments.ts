@@ -29,7 +29,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         cursor: query.cursor,
       };
       if (list.limit === undefined) return sendAppointments(appointments, list, { request, reply, admission });
-      const { page, nextCursor } = await appointmentPage(appointments, list, reply.raw);
+      const { page, nextCursor } = await appointmentPage(appointments, list, request);
       if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
       return page;
     });

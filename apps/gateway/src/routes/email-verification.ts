@@ -21,7 +21,7 @@ export function emailVerificationRoutes({ identity }: Clients, strangers: Strang
     app.addContentTypeParser<string>('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formLimitBytes }, (_request, body, done) => {
       done(null, { token: new URLSearchParams(body).get('token') });
     });
-    app.addHook('onRequest', (request, reply) => slowDown(strangers, request, reply));
+    app.addHook('onRequest', (request) => slowDown(strangers, request));
     app.setErrorHandler((error, request, reply) => {
       if (error instanceof DomainError && error.category === 'not_found') strangers.noteFailure(request.ip);
       return sendFailure(error, request, reply);
