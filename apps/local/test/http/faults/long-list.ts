@@ -9,16 +9,17 @@ import type { TestStack } from '../start-test-stack.ts';
 import { expectLittleGrowth, heldMemory, waitUntilListsRest } from './held-memory.ts';
 import { stackForFaults } from './stack.ts';
 
-const many = 100_000;
+/** As objects, or as text, they take more than a process may grow by. */
+const many = 60_000;
 const few = 1_000;
 
 let stack: TestStack;
 let crm: TestCrm;
-/** Providers with 100,000 and with 1,000 appointments. */
+/** Providers with many and with few appointments. */
 let large: Practice;
 let small: Practice;
-/** The long list. */
-let listed: { start: string; reference: string }[];
+/** The long list, and how long it took. */
+let listed: Answer<{ start: string; reference: string }[]>;
 
 beforeAll(async () => {
   stack = await stackForFaults();
@@ -26,7 +27,7 @@ beforeAll(async () => {
   [large, small] = [await createPractice(crm), await createPractice(crm)];
   await fill(large, many);
   await fill(small, few);
-  listed = (await crm.get<typeof listed>(`${large.at}/appointments`)).body;
+  listed = await crm.get(`${large.at}/appointments`);
 }, 240_000);
 
 /** Copies one appointment, one per minute, until there are `count` of them. */
@@ -47,28 +48,26 @@ async function fill(practice: Practice, count: number): Promise<void> {
 
 describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 }, () => {
   it('is complete and in order', () => {
-    expect(listed).toHaveLength(many);
-    expect(new Set(listed.map(({ reference }) => reference)).size).toBe(many);
-    const starts = listed.map(({ start }) => start);
+    expect(listed.body).toHaveLength(many);
+    expect(new Set(listed.body.map(({ reference }) => reference)).size).toBe(many);
+    const starts = listed.body.map(({ start }) => start);
     expect(starts.every((start, index) => index === 0 || starts[index - 1]! < start)).toBe(true);
   });
 
-  it.each([0, 0.5])('is not held in memory by the gateway or by calendar while a client that has read %d of it pauses, and continues', async (share) => {
+  it('is not held in memory by the gateway or by calendar while a client pauses at the beginning, and in the middle', async () => {
     await waitUntilListsRest(stack);
     const before = await heldMemory(stack);
     const read = startCounting(await open(large));
-    await read(share * many);
-    await waitUntilListsRest(stack);
-    // The list takes about 100 MB as objects, and 45 MB as text.
-    expectLittleGrowth(before, await heldMemory(stack));
+    for (const share of [0, 0.5]) {
+      await read(share * many);
+      await waitUntilListsRest(stack);
+      // What is left of the list in the middle takes about 30 MB as objects; all of it takes 27 MB as text.
+      expectLittleGrowth(before, await heldMemory(stack));
+    }
     expect(await read()).toBe(many);
   });
 
   it('is abandoned when the client disconnects after the first chunk', async () => {
-    const startedAt = performance.now();
-    await readWhole(large);
-    const wholeMs = performance.now() - startedAt;
-
     // A list has its own connection to calendar. An end of its queries alone proves nothing: without a reader they would stop, too.
     await waitUntilListsRest(stack);
     const idle = await calendarConnections();
@@ -81,8 +80,8 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 
     await waitUntil(async () => (await calendarConnections()) <= idle, { what: 'the connection of the list to be closed', timeoutMs: 20_000 });
     const lastQueryMs = await waitUntilListsRest(stack);
     // Reading all of it would have taken as long as before.
-    expect(lastQueryMs - leftAt).toBeLessThan(wholeMs / 3);
-    expect(await readWhole(small)).toBe(few);
+    expect(lastQueryMs - leftAt).toBeLessThan(listed.durationMs / 3);
+    expect(await startCounting(await open(small))()).toBe(few);
   });
 
   it('comes in pages with the same appointments in the same order', async () => {
@@ -104,7 +103,7 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 
 
   it('returns its first and its last page equally fast', async () => {
     const first = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 500 } });
-    const last = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 500, from: '2031-03-11T00:00' } });
+    const last = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 500, from: '2031-02-11T00:00' } });
     expect([first.body.length, last.body.length]).toEqual([500, 500]);
     expect(last.durationMs).toBeLessThan(3 * first.durationMs + 100);
   });
@@ -115,11 +114,6 @@ function open({ at }: Practice): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     get(url, { headers: { 'x-service-client-id': crm.key }, agent: false }, resolve).on('error', reject);
   });
-}
-
-/** Reads a list without keeping it and returns the number of its appointments. */
-async function readWhole(practice: Practice): Promise<number> {
-  return startCounting(await open(practice))();
 }
 
 /** The function that it returns reads on, until it has counted at least so many appointments, and returns how many it has counted so far. */

@@ -7,7 +7,7 @@ import type { TestStack } from '../start-test-stack.ts';
 import { expectLittleGrowth, heldMemory, waitUntilListsRest } from './held-memory.ts';
 import { practiceForFaults } from './stack.ts';
 
-const timeslotCount = 40;
+const timeslotCount = 20;
 const appointmentCount = 200;
 const readerCount = 5;
 const resourceReference = 'shared@test';
@@ -40,7 +40,7 @@ describe(`${timeslotCount} timeslots that share ${appointmentCount} appointments
     const before = await heldMemory(stack);
     const readers = await Promise.all(Array.from({ length: readerCount }, open));
     await waitUntilListsRest(stack);
-    // Each of the lists takes about 20 MB as text.
+    // Each of the lists takes about 10 MB as text.
     expectLittleGrowth(before, await heldMemory(stack));
     for (const count of await Promise.all(readers.map(countAppointments))) expect(count).toBe(timeslotCount * appointmentCount);
   });
