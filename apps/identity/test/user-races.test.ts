@@ -8,7 +8,7 @@ import type { UserRow } from '../src/user/user.ts';
 import { type IdentityUnderTest, recordedEvents, startIdentity } from './identity-under-test.ts';
 import { insertDerived } from './scenario.ts';
 
-/** Of each kind. A missing lock shows in nearly every round; each run has other ones. */
+/** Of each kind; each run has other ones. Without the locks on the login names every kind fails within these. */
 const rounds = Number(process.env['RACE_ROUNDS'] ?? 5);
 const seed = Number(process.env['RACE_SEED'] ?? randomInt(2 ** 31));
 const requestsPerRound = 20;
