@@ -52,6 +52,17 @@ async function repeat<Data>(eventId: string, definition: EventDefinition<Data>, 
   await publishEvent(stack, eventId, definition, definition.encode(data));
 }
 
+/** What the event says about a participation that was created as booked. */
+const created = (participationId: string) => ({
+  crmId,
+  participationId,
+  version: 1,
+  cause: ParticipationChangeCause.CREATED,
+  fromState: ParticipationState.UNSPECIFIED,
+  toState: ParticipationState.BOOKED,
+  notify: true,
+});
+
 const forgetInbox = () => stack.database.kysely.deleteFrom('inbox').execute();
 
 describe('a redelivered event', () => {
@@ -59,15 +70,7 @@ describe('a redelivered event', () => {
     await book('again');
     await arrival('about again');
     const mail = await newestMail();
-    const data = {
-      crmId,
-      participationId: mail.aboutId,
-      version: 1,
-      cause: ParticipationChangeCause.CREATED,
-      fromState: ParticipationState.UNSPECIFIED,
-      toState: ParticipationState.BOOKED,
-      notify: true,
-    };
+    const data = created(mail.aboutId);
     await repeat(mail.eventId, events.participationChanged, data);
     await forgetInbox();
     await repeat(mail.eventId, events.participationChanged, data);
@@ -95,16 +98,7 @@ describe('a redelivered event', () => {
 
 describe('an event that arrives too late', () => {
   it('no longer applies to anything, and creates no mail', async () => {
-    const participationId = '01990000-0000-7000-8000-0000000000ff';
-    const data = {
-      crmId,
-      participationId,
-      version: 1,
-      cause: ParticipationChangeCause.CREATED,
-      fromState: ParticipationState.UNSPECIFIED,
-      toState: ParticipationState.BOOKED,
-      notify: true,
-    };
+    const data = created('01990000-0000-7000-8000-0000000000ff');
     const eventId = '01990000-0000-7000-8000-0000000000fe';
     await repeat(eventId, events.participationChanged, data);
     await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', eventId).execute()).toHaveLength(1));
@@ -144,15 +138,7 @@ describe('a dead letter whose cause is gone', () => {
     const mail = await newestMail();
     await stack.database.kysely.deleteFrom('mail').where('id', '=', mail.id).execute();
     await forgetInbox();
-    const data = {
-      crmId,
-      participationId: mail.aboutId,
-      version: 1,
-      cause: ParticipationChangeCause.CREATED,
-      fromState: ParticipationState.UNSPECIFIED,
-      toState: ParticipationState.BOOKED,
-      notify: true,
-    };
+    const data = created(mail.aboutId);
     const { subject, encode } = events.participationChanged;
     const letter = { consumer, eventId: mail.eventId, subject, payload: encode(data), requestId: 'first', error: 'none', attempts: 10 };
     await stack.database.kysely.insertInto('deadLetter').values(letter).execute();

@@ -1,17 +1,27 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { isReachable, type PostgresServer, processIsAlive, startPostgres, waitUntil } from '../src/index.ts';
 
 let dataDir: string;
+/** A new cluster, which each test gets a copy of: to create one takes longer than most of the tests. */
+let newCluster: string;
 const servers: PostgresServer[] = [];
+
+beforeAll(async () => {
+  newCluster = await mkdtemp(join(tmpdir(), 'embedded-postgres-new-'));
+  const server = await startPostgres({ dataDir: newCluster, durable: false });
+  await server.stop();
+});
+afterAll(() => rm(newCluster, { recursive: true, force: true }));
 
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
+  await cp(newCluster, dataDir, { recursive: true });
 });
 
 afterEach(async () => {

@@ -25,9 +25,10 @@ const zones = [
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
 
-/** Every minute of a span with its wall-clock time, read from the platform's other time zone implementation. */
-function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epochMs: number, wall: string]> {
+/** Every minute of a span with its wall-clock time as if it were UTC, read from the platform's other time zone implementation. */
+function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epochMs: number, wallMs: number]> {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' });
   const read = (epochMs: number): number => Date.parse(`${format.format(epochMs).replace(' ', 'T')}Z`);
   for (let startMs = fromMs; startMs <= toMs; startMs += hourMs) {
@@ -35,8 +36,7 @@ function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epoc
     // Formatting is slow: an hour without a clock change is read only once.
     const isRegular = read(startMs + hourMs) === wallMs + hourMs;
     for (let passed = 0; passed < hourMs && startMs + passed <= toMs; passed += minuteMs) {
-      const at = isRegular ? wallMs + passed : read(startMs + passed);
-      yield [startMs + passed, new Date(at).toISOString().slice(0, 16)];
+      yield [startMs + passed, isRegular ? wallMs + passed : read(startMs + passed)];
     }
   }
 }
@@ -47,16 +47,15 @@ function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epoc
  */
 function walkSeries(plan: SeriesPlan): string[] {
   const [fromMs, toMs] = [plan.spanFrom.epochMilliseconds, plan.spanTo.epochMilliseconds];
-  const firstMinuteOf = new Map<string, number>();
-  const dates: string[] = [];
+  const firstMinuteOf = new Map<number, number>();
+  const dates = new Set<number>();
   // A day before and after, for the part of the first and last day's window that is outside the span.
   for (const [ms, wall] of readClock(plan.timeZone, fromMs - 25 * hourMs, toMs + 25 * hourMs)) {
     if (!firstMinuteOf.has(wall)) firstMinuteOf.set(wall, ms);
-    const date = wall.slice(0, 10);
-    if (ms >= fromMs && ms <= toMs && dates.at(-1) !== date && !dates.includes(date)) dates.push(date);
+    if (ms >= fromMs && ms <= toMs) dates.add(wall - (wall % dayMs));
   }
-  return dates
-    .filter((date) => plan.weekdays === undefined || plan.weekdays.has(new Date(`${date}T12:00Z`).getUTCDay() || 7))
+  return [...dates]
+    .filter((date) => plan.weekdays === undefined || plan.weekdays.has(new Date(date).getUTCDay() || 7))
     .flatMap((date) => {
       const [open, close] = [minuteAt(firstMinuteOf, date, plan.windowFrom), minuteAt(firstMinuteOf, date, plan.windowTo)];
       const starts: number[] = [];
@@ -68,12 +67,11 @@ function walkSeries(plan: SeriesPlan): string[] {
 }
 
 /** A time that the clock skips is as long after the last time before the gap as it would have been without the gap. */
-function minuteAt(firstMinuteOf: Map<string, number>, date: string, time: Temporal.PlainTime): number {
-  const wanted = Temporal.PlainDateTime.from(`${date}T${time.toString()}`);
-  for (let minutesBack = 0; ; minutesBack += 1) {
-    const wall = wanted.subtract({ minutes: minutesBack }).toString().slice(0, 16);
-    const ms = firstMinuteOf.get(wall);
-    if (ms !== undefined) return ms + minutesBack * minuteMs;
+function minuteAt(firstMinuteOf: Map<number, number>, date: number, time: Temporal.PlainTime): number {
+  const wanted = date + time.hour * hourMs + time.minute * minuteMs;
+  for (let backMs = 0; ; backMs += minuteMs) {
+    const ms = firstMinuteOf.get(wanted - backMs);
+    if (ms !== undefined) return ms + backMs;
   }
 }
 
