@@ -219,7 +219,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     // Each process reads its files every 10 s.
     const areReplaced = async () => (await expiries()).every((expiry, index) => expiry! > before[index]!);
     await waitUntil(areReplaced, { what: 'the new certificates', timeoutMs: 30_000, intervalMs: 1_000 });
-    await eventually(() => play('renewed'));
+    expect((await eventually(() => play('renewed'))).mail).toBeDefined();
   });
 });
 
