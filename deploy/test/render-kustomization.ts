@@ -9,26 +9,33 @@ export interface Manifest {
   [field: string]: unknown;
 }
 
+/** The manifests by folder: parsing them takes longer than most tests. */
+const parsed = new Map<string, readonly Manifest[]>();
+
 /** Renders a folder with kustomize. Throws the error of kustomize if it fails. */
-export function renderKustomization(folder: string): Manifest[] {
+export function renderKustomization(folder: string): readonly Manifest[] {
+  const known = parsed.get(folder);
+  if (known !== undefined) return known;
   const rendering = inject('renderings')[folder];
   if (rendering === undefined) throw new Error(`${folder} is not in the list of kustomizations`);
   if ('refusal' in rendering) throw new Error(rendering.refusal);
-  return parseManifests(rendering.yaml);
+  const manifests = parseManifests(rendering.yaml);
+  parsed.set(folder, manifests);
+  return manifests;
 }
 
 export function parseManifests(text: string): Manifest[] {
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
 }
 
-export function findManifest(manifests: Manifest[], kind: string, name: string): Manifest {
+export function findManifest(manifests: readonly Manifest[], kind: string, name: string): Manifest {
   const manifest = manifests.find((candidate) => candidate.kind === kind && candidate.metadata.name === name);
   if (!manifest) throw new Error(`there is no ${kind} ${name}`);
   return manifest;
 }
 
 /** The ConfigMaps that a service's Deployment refers to, each with a name that ends with the hash of its content. */
-export function configurationOf(manifests: Manifest[], service: string): Record<string, string> {
+export function configurationOf(manifests: readonly Manifest[], service: string): Record<string, string> {
   const { spec } = findManifest(manifests, 'Deployment', service) as Manifest & {
     spec: { template: { spec: { containers: [{ envFrom: { configMapRef: { name: string } }[] }] } } };
   };

@@ -5,7 +5,7 @@ import { processIsAlive, waitUntil } from '@scheduling/embedded';
 import { repositoryRoot } from '../src/config.ts';
 import { readStackFile, type StackInfo } from '../src/stack-file.ts';
 
-/** `npm start` in a separate process, without the step that installs packages. Its Postgres does not wait for the disk: tests kill processes, but do not crash the machine. */
+/** `npm start` in a separate process, without the step that installs packages. */
 export interface Command {
   process: ChildProcess;
   /** The output so far. */
@@ -20,7 +20,7 @@ const readyTimeoutMs = 300_000;
 
 export function startCommand(dataDir: string, args: string[] = [], environment: NodeJS.ProcessEnv = {}): Command {
   const child = spawn(process.execPath, [join(repositoryRoot, 'apps/local/src/main.ts'), ...args], {
-    env: { ...inherited(), HOME: process.env.HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, POSTGRES_FSYNC: 'off', ...environment },
+    env: { ...inherited(), SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -60,10 +60,13 @@ export function runCommand(name: 'main' | 'demo' | 'admin' | 'mails', environmen
   });
 }
 
-/** The environment of every command that `npm` runs. */
-function inherited(): NodeJS.ProcessEnv {
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
-  return { PATH, NODE_COMPILE_CACHE };
+/**
+ * The environment of every command of a test: with the cache of compiled code that `npm` sets, without which
+ * each process takes twice as long to start. Postgres does not wait for the disk: tests kill processes, but do not crash the machine.
+ */
+export function inherited(): NodeJS.ProcessEnv {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, POSTGRES_FSYNC: 'off' };
 }
 
 /** The names of a stack's processes that are alive. */

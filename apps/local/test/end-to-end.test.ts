@@ -17,7 +17,7 @@ import { type DemoAnswer, playDemo } from '../src/play-demo.ts';
 import { createReporter } from '../src/reporter.ts';
 import { databaseServices, type Service, services } from '../src/service-table.ts';
 import { type Stack, startStack } from '../src/stack.ts';
-import { runAdmin } from './command.ts';
+import { inherited, runAdmin } from './command.ts';
 import { findRefusals, methodsOf } from './probe-rpcs.ts';
 import { commandsOf, readBlocks } from './shell-blocks.ts';
 import { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
@@ -36,9 +36,8 @@ beforeAll(async () => {
   certificates = await renewCertificates();
   const output = new PassThrough().resume();
   collector = await startSpanCollector();
-  const { PATH, HOME } = process.env;
-  const environment = { PATH, HOME, SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, ...certificates };
-  const settings = readSettings({ fresh: false }, environment);
+  const environment = { SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, ...certificates };
+  const settings = readSettings({ fresh: false }, { ...inherited(), ...environment });
   stack = await startStack(settings, createReporter(output as unknown as NodeJS.WriteStream));
 }, 400_000);
 
@@ -217,8 +216,10 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const expiries = () => Promise.all(services.map(readExpiry));
     const before = await expiries();
     await renewCertificates();
-    await eventually(async () => (await expiries()).forEach((expiry, index) => expect(expiry).toBeGreaterThan(before[index]!)));
-    await eventually(() => play('renewed'));
+    // Each process reads its files every 10 s.
+    const areReplaced = async () => (await expiries()).every((expiry, index) => expiry! > before[index]!);
+    await waitUntil(areReplaced, { what: 'the new certificates', timeoutMs: 30_000, intervalMs: 1_000 });
+    expect((await eventually(() => play('renewed'))).mail).toBeDefined();
   });
 });
 
@@ -248,6 +249,6 @@ async function play(name: string) {
 }
 
 async function admin(...args: string[]): Promise<string> {
-  const environment = { PATH: process.env.PATH, SCHEDULING_DATA: dataDir, NO_COLOR: '1', ...certificates };
+  const environment = { ...inherited(), SCHEDULING_DATA: dataDir, NO_COLOR: '1', ...certificates };
   return (await run(process.execPath, [join(repositoryRoot, 'apps/local/src/admin.ts'), ...args], { env: environment })).stdout;
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -29,8 +29,10 @@ afterAll(async () => {
 describe('npm start', { timeout: 600_000 }, () => {
   let first: Command;
   let second: Command;
+  let next: Command;
   let one: StackInfo;
   let two: StackInfo;
+  let three: StackInfo;
 
   it('can be stopped while it starts', async () => {
     const interrupted = start('first');
@@ -38,11 +40,16 @@ describe('npm start', { timeout: 600_000 }, () => {
     interrupted.process.kill('SIGINT');
     expect(await interrupted.ended).toBe(0);
     expect(await readdir(join(folder, 'first'))).not.toContain('run.json');
+    await cp(join(folder, 'first'), join(folder, 'second'), { recursive: true });
   });
 
-  it('runs two stacks side by side', async () => {
-    [first, second] = [start('first'), start('second')];
+  it('runs two stacks side by side, one of them empty with --fresh', async () => {
+    const leftovers = ['postgres', 'nats'].map((name) => join(folder, 'second', name, 'of-an-earlier-run'));
+    for (const file of leftovers) await mkdir(file, { recursive: true });
+    [first, second] = [start('first'), start('second', ['--fresh'])];
     [one, two] = [await first.ready(), await second.ready()];
+    for (const file of leftovers) await expect(stat(file)).rejects.toThrow(/ENOENT/);
+    expect(two.apiKey).not.toBe(one.apiKey);
     expect(new Set([one.gateway, two.gateway, one.nats, two.nats, one.inbox, two.inbox]).size).toBe(6);
     expect(await aliveUnits(one)).toHaveLength(8);
     expect(await statusOf(`${one.gateway}/readyz`)).toBe(200);
@@ -81,34 +88,28 @@ describe('npm start', { timeout: 600_000 }, () => {
     expect(await readdir(join(folder, 'second'))).not.toContain('run.json');
   });
 
-  it('cleans up after a killed command, and keeps its data and its key', async () => {
+  it('cleans up after a killed command, keeps its data and its key, and warns of given servers that cannot be used', async () => {
     first.process.kill('SIGKILL');
     await first.ended;
     expect(await aliveUnits(one)).toHaveLength(8);
 
-    const next = start('first');
-    const after = await next.ready();
+    next = start('first', [], { NATS_URL: 'nats://127.0.0.1:1', SMTP_URL: 'smtp://127.0.0.1:1' });
+    three = await next.ready();
     expect(next.output()).toMatch(/an earlier run was killed and left .*gateway.* running; stopping them\n/);
     expect(await aliveUnits(one)).toEqual([]);
-    expect(await aliveUnits(after)).toHaveLength(8);
-    expect(after.apiKey).toBe(one.apiKey);
-    next.process.kill('SIGINT');
-    expect(await next.ended).toBe(0);
-  });
-
-  it('starts empty with --fresh, warns of given servers that cannot be used, and ends when its folder is removed', async () => {
-    const fresh = start('first', ['--fresh'], { NATS_URL: 'nats://127.0.0.1:1', SMTP_URL: 'smtp://127.0.0.1:1' });
-    const info = await fresh.ready();
-    expect(info.apiKey).not.toBe(one.apiKey);
-    const banner = fresh.output().slice(fresh.output().indexOf('Ready.'));
+    expect((await aliveUnits(three)).toSorted()).toEqual([...services, 'postgres'].toSorted());
+    expect(three.apiKey).toBe(one.apiKey);
+    const banner = next.output().slice(next.output().indexOf('Ready.'));
     expect(banner).toMatch(/! NATS_URL: 127\.0\.0\.1:1 cannot be used \(.+\): events are stored and delivered once it works\.\n/);
     expect(banner).toMatch(/! SMTP_URL: 127\.0\.0\.1:1 cannot be used \(.+\): mails are stored and sent once it works\.\n/);
+  });
 
+  it('ends when its folder is removed', async () => {
     // There is no data left to restart from, and nothing may be left behind.
     await rm(join(folder, 'first'), { recursive: true, maxRetries: 5 });
-    expect(await fresh.ended).toBe(1);
-    expect(fresh.output()).toMatch(/\n\S+first was removed or replaced while the stack was running, so everything was stopped\.\n$/);
-    expect(await aliveUnits(info)).toEqual([]);
+    expect(await next.ended).toBe(1);
+    expect(next.output()).toMatch(/\n\S+first was removed or replaced while the stack was running, so everything was stopped\.\n$/);
+    expect(await aliveUnits(three)).toEqual([]);
   });
 
   it('reports in one line what prevents its start', async () => {

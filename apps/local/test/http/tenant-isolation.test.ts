@@ -1,7 +1,7 @@
 import { waitUntil } from '@scheduling/embedded';
 import { sumSamples } from '@scheduling/testing';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { databaseServices } from '../../src/service-table.ts';
+import { type DatabaseService, databaseServices } from '../../src/service-table.ts';
 import { type Answer, apiDocument } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 import { query } from './databases.ts';
@@ -363,7 +363,15 @@ async function snapshot(crms: TestCrm[]): Promise<Record<string, string[]>> {
   return Object.fromEntries(entries);
 }
 
-async function rowsOf(service: (typeof databaseServices)[number], crmIds: string[]): Promise<string[]> {
+async function rowsOf(service: DatabaseService, crmIds: string[]): Promise<string[]> {
+  const statement = (statements[service] ??= await selectRows(service));
+  return (await query<{ row: string }>(service, statement, [crmIds])).map(({ row }) => row);
+}
+
+/** The statement for each database, made once: to list the columns takes longer than to read the rows. */
+const statements: Partial<Record<DatabaseService, string>> = {};
+
+async function selectRows(service: DatabaseService): Promise<string> {
   const tables = await query<{ name: string }>(
     service,
     `SELECT c.table_name AS name FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
@@ -375,8 +383,7 @@ async function rowsOf(service: (typeof databaseServices)[number], crmIds: string
   );
   const events = `SELECT 'outbox ' || id || ' ' || type FROM outbox
                    WHERE EXISTS (SELECT FROM unnest($1::text[]) AS crm_id WHERE position(convert_to(crm_id, 'UTF8') IN payload) > 0)`;
-  const found = await query<{ row: string }>(service, `${[...rows, events].join(' UNION ALL ')} ORDER BY 1`, [crmIds]);
-  return found.map(({ row }) => row);
+  return `${[...rows, events].join(' UNION ALL ')} ORDER BY 1`;
 }
 
 /** Waits until the events of the setup have been processed everywhere. */
