@@ -16,14 +16,14 @@ const migrationTimeoutMs = 60_000;
 const readyTimeoutMs = 60_000;
 const probeTimeoutMs = 2_000;
 /** In MiB. The heap that Node chooses in a pod with the 512 MiB of the manifests; on a machine with more memory it would hardly collect garbage. */
-const maxHeap = 256;
+const maxHeap = 268;
 
 /** Runs the services as in production: one process each, configured only by environment variables. */
 export function createServiceRunner(settings: Settings, folder: DataFolder, around: Surroundings, reporter: Reporter): ServiceRunner {
   const spawnService = (service: Service, command: string[]): Promise<Child> =>
     spawnChild({
       command: process.execPath,
-      args: [`--max-old-space-size=${maxHeap}`, join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
+      args: [`--max-heap-size=${maxHeap}`, join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
       cwd: join(repositoryRoot, 'apps', service),
       environment: { ...withCertificatesOf(service, settings.inherited), ...serviceEnvironment(service, around) },
       logFile: join(folder.path, 'logs', `${service}.log`),

@@ -30,8 +30,12 @@ export interface WaitOptions {
 
 /** Work that weighs more than this part of a share is heavy. */
 const heavy = 0.5;
-const longestRestMs = 1_000;
-/** An owner has company for this long after another one has entered. */
+/** How long an owner rests, as a multiple of the time that its work took: if more of its work is waiting, and else after heavy work. */
+const restOfGreedy = 4;
+const restAfterHeavyWork = 1;
+/** A burst of light work is not held up for long. */
+const longestRestMs = { heavy: 1_000, light: 50 };
+/** An owner has company for this long after work of another one has begun without waiting. */
 const companyMs = 1_000;
 
 interface Waiting {
@@ -48,8 +52,9 @@ interface Owner {
 /**
  * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than half of the capacity, and
  * owners with waiting work take turns. So an owner that sends more than it can be served waits for itself, whatever its work weighs. Work that had
- * to wait begins in a later turn of the event loop, so that a row of it does not block the process. While others work, too, an owner rests after heavy
- * work for as long as it took, so that it leaves at least half of the time to them.
+ * to wait begins in a later turn of the event loop, so that a row of it does not block the process. While others are served without waiting, an owner
+ * rests after heavy work for as long as it took, and for longer if it sends more than its share: what its work causes elsewhere, and later, takes time
+ * from the others, too.
  */
 export class FairQueue {
   readonly #capacity: number;
@@ -58,7 +63,7 @@ export class FairQueue {
   /** Those with work in progress or waiting, whose turn it is first. */
   readonly #owners = new Map<string, Owner>();
   #taken = 0;
-  /** The last two owners that entered, and when. */
+  /** The last two owners whose work began without waiting, and when. */
   #latest = { name: '', ms: Number.NEGATIVE_INFINITY };
   #latestOther = this.#latest;
 
@@ -76,29 +81,37 @@ export class FairQueue {
     waiting.signal?.throwIfAborted();
     const owner = this.#ownerOf(name);
     const bounded = Math.min(weight, this.#share);
-    this.#noteActive(name);
-    if (this.#fits(owner, bounded)) this.#take(owner, bounded);
-    else await this.#wait(name, owner, bounded, waiting);
+    if (this.#fits(owner, bounded)) {
+      this.#noteServed(name);
+      this.#take(owner, bounded);
+    } else await this.#wait(name, owner, bounded, waiting);
     const beganMs = performance.now();
     let working = true;
     return {
       [Symbol.dispose]: () => {
         if (!working) return;
         working = false;
+        const restMs = this.#hasCompany(name) ? this.#restMs(owner, bounded, performance.now() - beganMs) : 0;
         const leave = (): void => this.#leave(name, owner, bounded);
-        if (bounded > heavy * this.#share && this.#hasCompany(name)) setTimeout(leave, Math.min(performance.now() - beganMs, longestRestMs));
+        if (restMs > 0) setTimeout(leave, restMs);
         else leave();
       },
     };
   }
 
-  #noteActive(name: string): void {
+  #noteServed(name: string): void {
     const nowMs = performance.now();
     if (this.#latest.name !== name) this.#latestOther = this.#latest;
     this.#latest = { name, ms: nowMs };
   }
 
-  /** Whether another owner has worked lately. */
+  #restMs({ waiting }: Owner, weight: number, workMs: number): number {
+    const isHeavy = weight > heavy * this.#share;
+    const factor = waiting.size > 0 ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
+    return Math.min(factor * workMs, isHeavy ? longestRestMs.heavy : longestRestMs.light);
+  }
+
+  /** Whether another owner has been served without waiting lately. */
   #hasCompany(name: string): boolean {
     const other = this.#latest.name === name ? this.#latestOther : this.#latest;
     return performance.now() - other.ms < companyMs;

@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -50,6 +51,8 @@ for (const { name } of noises.filter((each) => chosen.length === 0 || chosen.som
 async function startNoise(name: string): Promise<() => Promise<Statuses>> {
   const program = fileURLToPath(import.meta.resolve('./noise-process.ts'));
   const child = spawn(process.execPath, [program, name, JSON.stringify(noisy.target)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  // Elsewhere it would run on another machine; here it should not take the processor from what it disturbs.
+  setPriority(child.pid!, constants.priority.PRIORITY_LOW);
   const output = text(child.stdout);
   await delay(warmUpMs);
   return async () => {
