@@ -45,6 +45,8 @@ export interface RpcServer extends AsyncDisposable {
 }
 
 const drainTimeoutMs = 8_000;
+/** A message of a stream contains many things: of one tenant's, one is made at a time. */
+const messageWeight = 3;
 
 /** Serves gRPC with the health service. Disposal reports NOT_SERVING, finishes calls in progress, and ends within 8 s. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
@@ -108,7 +110,7 @@ function unary(method: MethodDefinition, handler: AnyHandler, authorize: Authori
     void serve(call, method, async (span) => {
       try {
         authorize(call);
-        using _turn = await takeTurn(options.turns, call, controller.signal);
+        using _turn = await takeTurn(options.turns, call, { weight: 1, signal: controller.signal });
         callback(null, await handler(call.request as never, controller.signal));
       } catch (error) {
         callback(fail(span, error, method, options));
@@ -148,7 +150,7 @@ async function nextMessage(
   signal: AbortSignal,
   { turns }: RpcServerOptions,
 ): Promise<IteratorResult<unknown>> {
-  using _turn = await takeTurn(turns, call, signal);
+  using _turn = await takeTurn(turns, call, { weight: messageWeight, signal });
   return await messages.next();
 }
 
