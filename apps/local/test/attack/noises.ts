@@ -58,7 +58,7 @@ export const noises: Noise[] = [
     act: ({ provider, resource }, send) => send('GET', `${provider}/resource/${encodeURIComponent(`pairs-${resource}`)}/timeslots?from=2031-01-01T00:00&to=2032-01-01T00:00&limit=40`),
   },
   { name: 'unknown keys', clients: 50, act: (_target, send) => send('GET', '/user/x', undefined, { 'x-service-client-id': randomBytes(24).toString('base64url') }) },
-  { name: 'slow sockets', clients: 2_000, act: (target) => sendSlowly(target) },
+  { name: 'slow sockets', clients: 500, act: (target) => sendSlowly(target) },
   { name: 'bodies one byte short of 1 MB', clients: 500, act: (target) => sendAllButOneByte(target) },
   { name: 'pipelines of 300 requests, closed at once', clients: 20, act: (target) => sendPipeline(target) },
   { name: 'long texts', clients: 20, act: (_target, send) => send('POST', '/user', JSON.stringify({ reference: `${'a'.repeat(300_000)}@${'a'.repeat(300_000)}@`, language: 'a-'.repeat(200_000) })) },
