@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { FairQueue, QueueFull } from '@scheduling/runtime';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { createByteBudget } from './byte-budget.ts';
 import { RequestError } from './problem.ts';
 import { announcedBytes, closedSignal } from './request-hooks.ts';
@@ -33,8 +33,8 @@ export interface Admission {
   admit(request: FastifyRequest, weight: number): Promise<void>;
   /** Waits for a turn for a part of a response that is sent while it is made; between its parts the request has none. */
   takeTurn(request: FastifyRequest, weight: number, part: { first: boolean }): Promise<Disposable>;
-  /** Holds memory for a response that is sent while it is made. Throws if the CRM has too much of it. */
-  holdBytes(request: FastifyRequest, bytes: number): Disposable;
+  /** Holds memory for a body, or for a response that is sent while it is made, until the response has been sent. Throws if the CRM has too much of it. */
+  holdBytes(request: FastifyRequest, bytes: number): void;
   /** Admits the requests to the routes of this scope, and holds memory for their bodies and responses. */
   guard(scope: FastifyInstance): void;
 }
@@ -65,23 +65,23 @@ export function createAdmission(): Admission {
     admitted.set(request, { weight, turn: await enter(request, weight) });
   }
 
-  function holdBytes(request: FastifyRequest, bytes: number): Disposable {
+  function holdBytes(request: FastifyRequest, bytes: number): void {
     const held = budget.tryHold(crmOf(request), bytes);
     if (held === undefined) throw tooBusy();
-    return held;
+    releaseAtEnd(request, held);
   }
 
   function guard(scope: FastifyInstance): void {
-    scope.addHook('onRequest', async (request, reply) => {
+    scope.addHook('onRequest', async (request) => {
       const bytes = Math.min(announcedBytes(request), longestBodyBytes);
-      if (bytes > smallBytes) releaseAtEnd(reply, holdBytes(request, bytes));
+      if (bytes > smallBytes) holdBytes(request, bytes);
     });
     scope.addHook('preValidation', (request) => admit(request, 1));
     scope.addHook('preHandler', (request) => admit(request, request.routeOptions.config.weigh?.(request) ?? 1));
-    scope.addHook('onSend', async (request, reply, payload) => {
+    scope.addHook('onSend', async (request, _reply, payload) => {
       admitted.get(request)?.turn[Symbol.dispose]();
       const bytes = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : 0;
-      if (bytes > smallBytes) releaseAtEnd(reply, budget.hold(crmOf(request), bytes));
+      if (bytes > smallBytes) releaseAtEnd(request, budget.hold(crmOf(request), bytes));
       return payload;
     });
   }
@@ -103,9 +103,10 @@ function crmOf({ params }: FastifyRequest): string {
   return (params as { crmId: string }).crmId;
 }
 
-function releaseAtEnd(reply: FastifyReply, held: Disposable): void {
-  if (reply.raw.closed) held[Symbol.dispose]();
-  else reply.raw.once('close', () => held[Symbol.dispose]());
+function releaseAtEnd(request: FastifyRequest, held: Disposable): void {
+  const closed = closedSignal(request);
+  if (closed.aborted) held[Symbol.dispose]();
+  else closed.addEventListener('abort', () => held[Symbol.dispose](), { once: true });
 }
 
 function tooBusy(): RequestError {

@@ -2,7 +2,7 @@ import cookie from '@fastify/cookie';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Logger } from '@scheduling/runtime';
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import { createAdmission } from './admission.ts';
+import { type Admission, createAdmission } from './admission.ts';
 import { requireKey } from './authentication.ts';
 import { createBrowserPages } from './browser-pages.ts';
 import type { Clients } from './clients.ts';
@@ -109,7 +109,7 @@ function toOriginForm(url: string): string {
   return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { admission: ReturnType<typeof createAdmission>; strangers: Strangers }) {
+function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { admission: Admission; strangers: Strangers }) {
   const { clients } = dependencies;
   return async (scope: FastifyInstance): Promise<void> => {
     requireKey(scope, dependencies.keyRing, createRateLimiter(), strangers);

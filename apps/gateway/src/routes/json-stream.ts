@@ -20,9 +20,8 @@ export interface Exchange {
 export type JsonTexts = AsyncGenerator<string, string, undefined>;
 
 /** Holds the memory of a response in parts until it has been sent. Throws if the CRM has too many of them, so call it before any work is done. */
-export function holdStream({ request, reply, admission }: Exchange): void {
-  const held = admission.holdBytes(request, streamBytes);
-  reply.raw.once('close', () => held[Symbol.dispose]());
+export function holdStream({ request, admission }: Exchange): void {
+  admission.holdBytes(request, streamBytes);
 }
 
 /**

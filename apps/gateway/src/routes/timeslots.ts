@@ -30,7 +30,8 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
         inParts: true,
       });
       const parts = partsFrom(timeslots, restOfAnswer(crmId, providerRef), first);
-      return sendJson({ ...exchange, reply: reply.code(created ? 201 : 200) }, timeslotTexts(parts, toJson(reply), array), { admitted: true });
+      void reply.code(created ? 201 : 200);
+      return sendJson(exchange, timeslotTexts(parts, toJson(reply), array), { admitted: true });
     });
 
     app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema }, async (request, reply) => {
