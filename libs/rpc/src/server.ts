@@ -10,7 +10,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
-import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
+import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan, type WaitOptions } from '@scheduling/runtime';
 import { HealthImplementation } from 'grpc-health-check';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -127,8 +127,9 @@ function streaming(method: MethodDefinition, handler: AnyHandler, authorize: Aut
       try {
         authorize(call);
         await using messages = (handler(call.request as never, controller.signal) as AsyncIterable<unknown>)[Symbol.asyncIterator]() as AsyncGenerator;
-        for (;;) {
-          const message = await nextMessage(messages, call, controller.signal, options);
+        // Whoever has received a part of a list waits for the rest.
+        for (let patient = false; ; patient = true) {
+          const message = await nextMessage(messages, call, { patient, signal: controller.signal }, options);
           if (controller.signal.aborted) return;
           if (message.done === true) break;
           if (!call.write(message.value)) await once(call, 'drain', { signal: controller.signal });
@@ -147,10 +148,10 @@ function streaming(method: MethodDefinition, handler: AnyHandler, authorize: Aut
 async function nextMessage(
   messages: AsyncGenerator,
   call: ServedCall,
-  signal: AbortSignal,
+  waiting: WaitOptions,
   { turns }: RpcServerOptions,
 ): Promise<IteratorResult<unknown>> {
-  using _turn = await takeTurn(turns, call, { weight: messageWeight, signal });
+  using _turn = await takeTurn(turns, call, { weight: messageWeight, ...waiting });
   return await messages.next();
 }
 

@@ -1,6 +1,6 @@
 import type { Metadata } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
-import { type FairQueue, QueueFull } from '@scheduling/runtime';
+import { type FairQueue, QueueFull, type WaitOptions } from '@scheduling/runtime';
 
 /** Marks calls that a service makes while it serves another one. */
 export const nestedHeader = 'x-nested';
@@ -12,12 +12,12 @@ export const nestedHeader = 'x-nested';
 export async function takeTurn(
   turns: FairQueue | undefined,
   call: { request: unknown; metadata: Metadata },
-  { weight, signal }: { weight: number; signal: AbortSignal },
+  { weight, ...waiting }: WaitOptions & { weight: number },
 ): Promise<Disposable> {
   const { crmId = '' } = call.request as { crmId?: string };
   if (turns === undefined || crmId === '' || call.metadata.get(nestedHeader).length > 0) return notBounded;
   try {
-    return await turns.enter(crmId, weight, { signal });
+    return await turns.enter(crmId, weight, waiting);
   } catch (error) {
     throw error instanceof QueueFull ? new DomainError('service.unavailable', { text: 'Too many calls for one CRM are in progress.', cause: error }) : error;
   }

@@ -1,7 +1,7 @@
 import { type Customer, CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AppointmentServiceService } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
-import { currentContext, runWithContext } from '@scheduling/runtime';
+import { currentContext, FairQueue, QueueFull, runWithContext } from '@scheduling/runtime';
 import { eventually, testLogger } from '@scheduling/testing';
 import { once } from 'node:events';
 import { constants, createServer } from 'node:http2';
@@ -193,7 +193,7 @@ describe('a call', () => {
 describe('a stream', () => {
   type ListHandler = Handlers<typeof AppointmentServiceService>['listAppointments'];
 
-  async function connect(stack: AsyncDisposableStack, listAppointments: ListHandler) {
+  async function connect(stack: AsyncDisposableStack, listAppointments: ListHandler, turns?: FairQueue) {
     const handlers = {
       createAppointment: unused,
       createSeries: unused,
@@ -202,7 +202,7 @@ describe('a stream', () => {
       listAppointments,
     };
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, appointmentCallers, handlers)] }),
+      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, appointmentCallers, handlers)], ...(turns && { turns }) }),
     );
     return stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`));
   }
@@ -240,6 +240,28 @@ describe('a stream', () => {
     const messages = client.listAppointments(list)[Symbol.asyncIterator]();
     expect((await messages.next()).value).toMatchObject({ appointments: [] });
     await expect(messages.next()).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
+  });
+
+  it('does not break off when its next message has to wait for other calls of the CRM', async () => {
+    await using stack = new AsyncDisposableStack();
+    const turns = new FairQueue({ capacity: 2, maxWaiting: 10, maxWaitMs: 20 });
+    const other = Promise.withResolvers<Disposable>();
+    const client = await connect(
+      stack,
+      async function* () {
+        // Comes before the second message.
+        turns.enter(list.crmId, 1, { patient: true }).then(other.resolve, other.reject);
+        yield { appointments: [] };
+        yield { appointments: [], nextCursor: 'second' };
+      },
+      turns,
+    );
+    const messages = client.listAppointments(list)[Symbol.asyncIterator]();
+    await messages.next();
+    const turn = await other.promise;
+    await expect(turns.enter(list.crmId, 1)).rejects.toThrow(QueueFull);
+    turn[Symbol.dispose]();
+    expect((await messages.next()).value).toMatchObject({ nextCursor: 'second' });
   });
 
   it('rejects with the domain error of its server', async () => {

@@ -1,7 +1,7 @@
 export { branches } from './branches.ts';
 export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
 export { isEmailAddress } from './email-address.ts';
-export { FairQueue, type FairQueueOptions, QueueFull } from './fair-queue.ts';
+export { FairQueue, type FairQueueOptions, QueueFull, type WaitOptions } from './fair-queue.ts';
 export { parseLanguageTag } from './language-tag.ts';
 export { type Loop, type LoopOptions, startLoop } from './loop.ts';
 export { createLogger, describeError, type Logger } from './logger.ts';
