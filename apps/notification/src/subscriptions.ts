@@ -2,8 +2,7 @@ import type { CustomerErasureRequested, EmailVerificationRequested, Participatio
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
-import { type Subscription, subscription } from '@scheduling/messaging';
-import type { Transaction } from 'kysely';
+import { type Effect, type Subscription, subscription } from '@scheduling/messaging';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
 import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
@@ -12,10 +11,6 @@ import { composeRemovalMail } from './mail/compose-removal-mail.ts';
 import { composeVerificationMail } from './mail/compose-verification-mail.ts';
 import { mailOfChange } from './mail/mail-of-change.ts';
 import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
-
-type Effect = (tx: Transaction<NotificationSchema>) => Promise<void>;
-
-const nothing: Effect = () => Promise.resolve();
 
 /** Which events create mails, and which delete them. */
 export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
@@ -30,12 +25,12 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
   ];
 }
 
-async function mailAboutChange(dependencies: NotificationDependencies, change: ParticipationChanged, eventId: string): Promise<Effect> {
+async function mailAboutChange(dependencies: NotificationDependencies, change: ParticipationChanged, eventId: string): Promise<Effect<NotificationSchema> | undefined> {
   const { crmId, participationId, version } = change;
   const mail = mailOfChange(change);
-  if (mail === undefined || !change.notify || (await isStored(dependencies.database, crmId, eventId))) return nothing;
+  if (mail === undefined || !change.notify || (await isStored(dependencies.database, crmId, eventId))) return undefined;
   const notice = await unlessGone(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
-  if (notice === undefined) return nothing;
+  if (notice === undefined) return undefined;
   const content = composeParticipationMail({
     participationId,
     version,
@@ -45,7 +40,7 @@ async function mailAboutChange(dependencies: NotificationDependencies, change: P
     senderAddress: dependencies.senderAddress,
     writtenAt: new Date(),
   });
-  if (content === undefined) return nothing;
+  if (content === undefined) return undefined;
   const intent = { crmId, eventId, aboutId: participationId, version, template: mail.template, customerId: notice.customerId, content };
   return (tx) => storeMail(tx, intent);
 }
@@ -55,17 +50,17 @@ async function mailForVerification(
   dependencies: NotificationDependencies,
   { crmId, verificationId }: EmailVerificationRequested,
   eventId: string,
-): Promise<Effect> {
-  if (await isStored(dependencies.database, crmId, eventId)) return nothing;
+): Promise<Effect<NotificationSchema> | undefined> {
+  if (await isStored(dependencies.database, crmId, eventId)) return undefined;
   const verification = await unlessGone(dependencies.identity.issueVerificationToken({ crmId, verificationId }));
-  if (verification === undefined) return nothing;
+  if (verification === undefined) return undefined;
   const { crm } = await dependencies.identity.getCrm({ crmId });
   const content = composeVerificationMail({ verification, crm: crm!, ...dependencies });
   return (tx) => storeMail(tx, { crmId, eventId, aboutId: verificationId, version: 0, template: 'email-verification', content });
 }
 
 /** The person's mails are erased before the last mail is composed: the customer service may be down. */
-async function eraseCustomer(dependencies: NotificationDependencies, request: CustomerErasureRequested): Promise<Effect> {
+async function eraseCustomer(dependencies: NotificationDependencies, request: CustomerErasureRequested): Promise<Effect<NotificationSchema>> {
   await eraseMails(dependencies.database, request);
   const lastMail = request.notify ? await composeLastMail(dependencies, request) : undefined;
   return (tx) => concludeErasure(tx, request, lastMail);

@@ -4,7 +4,7 @@ import { MailState } from '@scheduling/contracts/notification/v1';
 import { type EventDefinition, events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { crmId, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
+import { crmId, processed, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
 
 const consumer = 'notification-calendar-participation-changed';
 let stack: TestStack;
@@ -47,9 +47,9 @@ const arrival = (text: string, count = 1) => eventually(() => expect(mailsAbout(
 const newestMail = () =>
   stack.database.kysely.selectFrom('mail').selectAll().orderBy('createdAt', 'desc').limit(1).executeTakeFirstOrThrow();
 
-/** The stream forgets its message ids after two minutes, so this is what a late redelivery looks like. */
+/** The stream forgets its message ids after two minutes, so this is what a late redelivery looks like. Resolves when it has been processed. */
 async function repeat<Data>(eventId: string, definition: EventDefinition<Data>, data: Data): Promise<void> {
-  await publishEvent(stack, eventId, definition, definition.encode(data));
+  await processed(stack, definition, await publishEvent(stack, eventId, definition, definition.encode(data)));
 }
 
 /** What the event says about a participation that was created as booked. */
@@ -74,9 +74,6 @@ describe('a redelivered event', () => {
     await repeat(mail.eventId, events.participationChanged, data);
     await forgetInbox();
     await repeat(mail.eventId, events.participationChanged, data);
-    await book('marker');
-    await arrival('about marker');
-    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', mail.eventId).execute()).toHaveLength(1));
     expect(await stack.database.kysely.selectFrom('mail').select('id').where('aboutId', '=', mail.aboutId).execute()).toHaveLength(1);
     expect(mailsAbout('about again')).toHaveLength(1);
   });
@@ -89,7 +86,6 @@ describe('a redelivered event', () => {
     const mail = await newestMail();
     await forgetInbox();
     await repeat(mail.eventId, events.emailVerificationRequested, { crmId, verificationId: mail.aboutId });
-    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', mail.eventId).execute()).toHaveLength(1));
     const token = /token=([\w-]+)/.exec(mailsAbout('verify-email')[0]!.parsed.text!)![1]!;
     await expect(stack.identity.getVerification({ token })).resolves.toMatchObject({ email: person.email });
     expect(mailsAbout('verify-email')).toHaveLength(1);
@@ -101,7 +97,7 @@ describe('an event that arrives too late', () => {
     const data = created('01990000-0000-7000-8000-0000000000ff');
     const eventId = '01990000-0000-7000-8000-0000000000fe';
     await repeat(eventId, events.participationChanged, data);
-    await eventually(async () => expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', eventId).execute()).toHaveLength(1));
+    expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', eventId).execute()).toEqual([]);
     expect(await stack.database.kysely.selectFrom('mail').selectAll().where('eventId', '=', eventId).execute()).toEqual([]);
   });
 });

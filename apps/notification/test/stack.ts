@@ -3,10 +3,11 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { MailServiceService } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
-import { connectBroker, type EventDefinition, eventHeaders, type NatsUser } from '@scheduling/events';
+import { connectBroker, consumerName, type EventDefinition, eventHeaders, type NatsUser, streamName } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, startServiceProcesses, startTestNats, startTestSmtp, testLogger, type TestNats, type TestSmtp } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, startServiceProcesses, startTestNats, startTestSmtp, testLogger, type TestNats, type TestSmtp } from '@scheduling/testing';
+import { expect } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { NotificationSchema } from '../src/db/schema.ts';
@@ -85,11 +86,22 @@ async function setUpProvider({ admin, identity }: Pick<TestStack, 'admin' | 'ide
   });
 }
 
-/** Publishes an event as its service does, as one that was published before. */
-export async function publishEvent<Data>({ natsUrl }: TestStack, eventId: string, definition: EventDefinition<Data>, payload: Uint8Array): Promise<void> {
+/** Publishes an event as its service does, as one that was published before. Returns its number in the stream. */
+export async function publishEvent<Data>({ natsUrl }: TestStack, eventId: string, definition: EventDefinition<Data>, payload: Uint8Array): Promise<number> {
   const service = definition.subject.split('.')[1] as NatsUser;
   const headers = eventHeaders({ id: eventId, service, type: definition.type, time: new Date(), requestId: 'repeated', repeated: true });
   await using broker = connectBroker({ url: natsUrl(service), name: service, logger: testLogger(service) });
   const { client } = await broker.jetStream(AbortSignal.timeout(5_000));
-  await client.publish(definition.subject, payload, { headers });
+  const { seq: sequence } = await client.publish(definition.subject, payload, { headers });
+  return sequence;
+}
+
+/** Resolves when notification has processed the event with this number, and the earlier ones of its kind. */
+export async function processed<Data>({ natsUrl }: TestStack, definition: EventDefinition<Data>, sequence: number): Promise<void> {
+  await using broker = connectBroker({ url: natsUrl('test'), name: 'test', logger: testLogger('test') });
+  const { manager } = await broker.jetStream(AbortSignal.timeout(5_000));
+  await eventually(async () => {
+    const { ack_floor: acknowledged } = await manager.consumers.info(streamName, consumerName('notification', definition));
+    expect(acknowledged.stream_seq).toBeGreaterThanOrEqual(sequence);
+  });
 }

@@ -55,6 +55,8 @@ const recordRetryMs = 500;
 const recordMs = 2_000;
 const longestTimerMs = 24 * 60 * 60 * 1_000;
 const timerSlackMs = 5;
+/** Rows that are stored or finished in quick succession are leased with one statement. */
+const gatherMs = 20;
 
 /**
  * Delivers the rows of a table at least once. Several processes share the work: an attempt holds a lease, and one that lost it cannot record a result.
@@ -96,6 +98,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
       name: `the delivery of ${kind.name}`,
       logger,
       everyMs: () => (this.#serverAway > 0 ? this.#pauseMs() : timings.pollMs),
+      gatherMs,
       run: () => this.#deliverDue(),
     });
     this.#renewal = setInterval(() => void this.#renew(), timings.leaseMs / 3);

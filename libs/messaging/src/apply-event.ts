@@ -12,7 +12,10 @@ export interface ReceivedEvent {
   mayBeRepeated: boolean;
 }
 
-/** Handles an event, and commits its effect together with an inbox row. False if the event has already been processed. */
+/**
+ * Handles an event, and commits its effect together with an inbox row. False if the event has already been processed. An event without an effect
+ * leaves no row: repeated, it would have none again.
+ */
 export async function applyOnce<Schema extends MessagingSchema>(
   database: Database<Schema>,
   { definition, handle }: Subscription<Schema>,
@@ -21,6 +24,7 @@ export async function applyOnce<Schema extends MessagingSchema>(
 ): Promise<boolean> {
   if (mayBeRepeated && (await isProcessed(database, consumer, eventId))) return false;
   const effect = await handle(definition.decode(payload), { eventId });
+  if (effect === undefined) return true;
   return database.transaction(async (tx) => {
     const { numInsertedOrUpdatedRows } = await asMessaging(tx)
       .insertInto('inbox')

@@ -36,9 +36,13 @@ interface Relay {
 }
 
 const batchSize = 200;
+/** How many are published at once: the requests of the service have their turn before the next ones. */
+const publishSize = 25;
 /** Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost wake-ups. */
 const defaultPollMs = 2_000;
 const refillPollMs = 100;
+/** A round costs about as much as the events that it publishes, so those of one moment share it. */
+const gatherMs = 50;
 /** Less than a poll, so that an idle relay compares on every poll; a commit without an event, as most consumers have, does not trigger it. */
 const compareMs = 1_000;
 /** However far behind consumers are, at least one batch per second is published again: a service that is down for hours must not stall the refill. */
@@ -61,6 +65,7 @@ export function startRelay<Schema extends MessagingSchema>(options: RelayOptions
     name: 'the outbox relay',
     logger,
     everyMs: () => (relay.refilling ? refillPollMs : pollMs),
+    gatherMs,
     batch: batchSize,
     run: (limit, signal) => relayEvents(relay, limit, signal),
   });
@@ -149,22 +154,27 @@ interface PublishedBatch {
   failure: PromiseRejectedResult | undefined;
 }
 
+/** Stops when nothing of a part was acknowledged: NATS is away. A single event that it rejects does not keep back the others. */
 async function publishAll(
   { service, count }: Relay,
   stream: JetStream,
   rows: Selectable<OutboxTable>[],
   { repeated }: { repeated: boolean },
 ): Promise<PublishedBatch> {
-  const results = await Promise.allSettled(
-    rows.map(async ({ id, type, createdAt: time, requestId, traceparent, subject, payload }) => {
-      const headers = eventHeaders({ id, service, type, time, requestId, traceparent, repeated });
-      const { seq: sequence } = await stream.client.publish(subject, payload, { msgID: id, headers });
-      count(subject);
-      return { id, sequence };
-    }),
-  );
-  return {
-    sent: results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])),
-    failure: results.find((result) => result.status === 'rejected'),
+  const publish = async ({ id, type, createdAt: time, requestId, traceparent, subject, payload }: Selectable<OutboxTable>): Promise<SentEvent> => {
+    const headers = eventHeaders({ id, service, type, time, requestId, traceparent, repeated });
+    const { seq: sequence } = await stream.client.publish(subject, payload, { msgID: id, headers });
+    count(subject);
+    return { id, sequence };
   };
+  const sent: SentEvent[] = [];
+  let failure: PromiseRejectedResult | undefined;
+  for (let start = 0; start < rows.length; start += publishSize) {
+    const results = await Promise.allSettled(rows.slice(start, start + publishSize).map(publish));
+    const acknowledged = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    failure ??= results.find((result) => result.status === 'rejected');
+    if (acknowledged.length === 0) break;
+    sent.push(...acknowledged);
+  }
+  return { sent, failure };
 }

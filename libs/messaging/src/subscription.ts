@@ -13,10 +13,10 @@ export type Effect<Schema> = (tx: Transaction<Schema>) => Promise<void>;
 export interface Subscription<Schema> {
   definition: EventDefinition<unknown>;
   /**
-   * Fetches what the effect needs, over the network if necessary, and returns the effect. Events arrive at least once and in any order: the
+   * Fetches what the effect needs, over the network if necessary, and returns the effect; undefined if there is none. Events arrive at least once and in any order: the
    * inbox ensures that the effect happens once, and an effect must not overwrite newer data with an older version.
    */
-  handle(data: unknown, context: EventContext): Promise<Effect<Schema>>;
+  handle(data: unknown, context: EventContext): Promise<Effect<Schema> | undefined>;
   /**
    * What the event is about, such as a customer. Events of a batch about the same subject are processed sequentially, in stream order; when
    * one has to be retried, those after it are not delayed. By default all events are processed concurrently.
@@ -26,7 +26,7 @@ export interface Subscription<Schema> {
 
 export function subscription<Schema, Data>(
   definition: EventDefinition<Data>,
-  handle: (data: Data, context: EventContext) => Promise<Effect<Schema>>,
+  handle: (data: Data, context: EventContext) => Promise<Effect<Schema> | undefined>,
   subjectOf?: (data: Data) => string,
 ): Subscription<Schema> {
   return { definition, handle, subjectOf };

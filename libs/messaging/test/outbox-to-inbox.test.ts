@@ -4,6 +4,7 @@ import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import { sql } from 'kysely';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -79,6 +80,16 @@ describe('an event', () => {
     await expect(failing).rejects.toThrow('no');
     await append(2);
     await eventually(() => expect(committed).toEqual([2]));
+  });
+
+  it('does not wait behind one that NATS rejects', async () => {
+    const versions = Array.from({ length: 60 }, (_, index) => index);
+    await append(...versions);
+    await sql`UPDATE outbox SET payload = decode(repeat('00', 2000000), 'hex') WHERE id = (SELECT id FROM outbox ORDER BY id LIMIT 1)`.execute(database.kysely);
+    relay();
+    const committed = consume();
+    await eventually(() => expect(committed.toSorted((a, b) => a - b)).toEqual(versions.slice(1)));
+    await eventually(async () => expect(await unsent()).toHaveLength(1));
   });
 
   it('waits in the outbox while NATS is down', async () => {

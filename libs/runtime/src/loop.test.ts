@@ -55,6 +55,24 @@ it('runs when woken, and once more if woken during a round', async () => {
   rounds[2]!.resolve();
 });
 
+it('gathers what comes in quick succession for one round', async () => {
+  const gatherMs = 50;
+  const startsMs: number[] = [];
+  const { wake } = loop({
+    gatherMs,
+    run: async () => {
+      startsMs.push(performance.now());
+      return 0;
+    },
+  });
+  while (startsMs.length < 4) {
+    wake();
+    await new Promise(setImmediate);
+  }
+  // Timers count whole milliseconds, and may fire a fraction of one early.
+  startsMs.slice(1).forEach((startMs, index) => expect(startMs - startsMs[index]!).toBeGreaterThanOrEqual(gatherMs - 2));
+});
+
 it('continues after a failure, with smaller batches until one succeeds', async () => {
   const limits: number[] = [];
   loop({

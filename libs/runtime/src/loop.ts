@@ -7,6 +7,8 @@ export interface LoopOptions {
   logger: Logger;
   /** The pause after a round that left no work, in milliseconds; {@link Loop.wake} ends it early. A function is called after each round. */
   everyMs: number | (() => number);
+  /** The least time from the beginning of a round to that of the next one that {@link Loop.wake} starts, in milliseconds: work that comes in quick succession is done together. 0 by default. */
+  gatherMs?: number;
   /** The maximum of one round; 1 by default. */
   batch?: number;
   /** Does at most `limit` pieces of work and returns how many it did. If it reaches the limit, there may be more, so the next round follows immediately. */
@@ -15,7 +17,7 @@ export interface LoopOptions {
 
 /** Disposal aborts the signal and waits for the round in progress. */
 export interface Loop extends AsyncDisposable {
-  /** Signals new work: the next round starts immediately. A call during a round counts for the next one. */
+  /** Signals new work: the next round starts immediately, or after `gatherMs`. A call during a round counts for the next one. */
   wake: () => void;
 }
 
@@ -41,18 +43,22 @@ export function startLoop(options: LoopOptions): Loop {
   };
 }
 
-async function repeat({ name, logger, everyMs, batch = 1, run }: LoopOptions, alarm: Alarm, signal: AbortSignal): Promise<void> {
+async function repeat({ name, logger, everyMs, gatherMs = 0, batch = 1, run }: LoopOptions, alarm: Alarm, signal: AbortSignal): Promise<void> {
   const pauseMs = typeof everyMs === 'number' ? () => everyMs : everyMs;
   let limit = batch;
   let failures = 0;
   while (!signal.aborted) {
+    const beganMs = performance.now();
     try {
       const done = await run(limit, signal);
       if (failures > 0) logger.info({ failures }, `${name} is working again`);
       failures = 0;
       const isFull = done >= limit;
       limit = Math.min(batch, limit * 2);
-      if (!isFull) await alarm.wait(pauseMs());
+      if (isFull) continue;
+      await alarm.wait(pauseMs());
+      const earlyMs = gatherMs - (performance.now() - beganMs);
+      if (earlyMs > 0) await delay(earlyMs, undefined, { signal });
     } catch (error) {
       if (signal.aborted) return;
       failures += 1;

@@ -1,5 +1,9 @@
 import ical, { ICalAttendeeRole, ICalAttendeeStatus, ICalCalendarMethod, type ICalEvent, ICalEventBusyStatus, ICalEventStatus } from 'ical-generator';
+import { LRUCache } from 'lru-cache';
 import { tzlib_get_ical_block as blockOf, tzlib_get_offset as offsetOf } from 'timezones-ical-library';
+
+/** The VTIMEZONE of a zone and its TZID line. To make them takes as long as the rest of a calendar. */
+const blocks = new LRUCache<string, string[]>({ max: 100, memoMethod: (name) => [blockOf(name)].flat() });
 
 /** REQUEST adds a booking to the person's calendar, CANCEL removes it. */
 export type CalendarMethod = 'REQUEST' | 'CANCEL';
@@ -79,7 +83,7 @@ function parameterText(text: string): string {
  * rules are today's, so they may not fit a year with different rules, and a local time that occurs twice is ambiguous.
  */
 function findZone(name: string, instants: Temporal.Instant[]): { id: string; block: string } | undefined {
-  const [block, line] = blockOf(name);
+  const [block, line] = blocks.memo(name);
   const id = line?.replace(/^TZID=/, '');
   if (block === undefined || id === undefined || !block.startsWith('BEGIN:VTIMEZONE')) return undefined;
   const agree = instants.every((instant) => {

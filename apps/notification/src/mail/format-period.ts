@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 export interface Period {
   /** A date and its times, or start and end with their dates if they are on different days. */
   lines: string[];
@@ -7,23 +9,35 @@ export interface Period {
   leaf: { weekday: string; day: string; month: string };
 }
 
+interface Place {
+  timeZone: string;
+  locale: string;
+}
+
+/** To make formats takes much longer than to use them. */
+const formats = new LRUCache<string, ReturnType<typeof createFormats>, Place>({ max: 50, memoMethod: (_key, _stale, { context }) => createFormats(context) });
+
 /** When an appointment takes place, in a time zone and formatted for a language. */
 export function formatPeriod(start: Date, end: Date, timeZone: string, locale: string): Period {
-  const format = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat(locale, { timeZone, ...options });
-  const date = format({ dateStyle: 'full' });
-  const moment = format({ dateStyle: 'full', timeStyle: 'short' });
+  const { date, moment, time, zone, weekday, day, month } = formats.memo(`${locale} ${timeZone}`, { context: { timeZone, locale } });
   const sameDay = date.format(start) === date.format(end);
-  const part = (of: Date, options: Intl.DateTimeFormatOptions, type: Intl.DateTimeFormatPartTypes): string =>
-    format(options)
-      .formatToParts(of)
-      .find((each) => each.type === type)?.value ?? '';
+  const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes): string => format.formatToParts(start).find((each) => each.type === type)?.value ?? '';
   return {
-    lines: sameDay ? [date.format(start), format({ timeStyle: 'short' }).formatRange(start, end)] : [`${moment.format(start)} –`, moment.format(end)],
-    zone: part(start, { timeZoneName: 'long', year: 'numeric' }, 'timeZoneName') || timeZone,
-    leaf: {
-      weekday: part(start, { weekday: 'short' }, 'weekday'),
-      day: part(start, { day: 'numeric' }, 'day'),
-      month: part(start, { day: 'numeric', month: 'short' }, 'month'),
-    },
+    lines: sameDay ? [date.format(start), time.formatRange(start, end)] : [`${moment.format(start)} –`, moment.format(end)],
+    zone: part(zone, 'timeZoneName') || timeZone,
+    leaf: { weekday: part(weekday, 'weekday'), day: part(day, 'day'), month: part(month, 'month') },
+  };
+}
+
+function createFormats({ timeZone, locale }: Place) {
+  const format = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat(locale, { timeZone, ...options });
+  return {
+    date: format({ dateStyle: 'full' }),
+    moment: format({ dateStyle: 'full', timeStyle: 'short' }),
+    time: format({ timeStyle: 'short' }),
+    zone: format({ timeZoneName: 'long', year: 'numeric' }),
+    weekday: format({ weekday: 'short' }),
+    day: format({ day: 'numeric' }),
+    month: format({ day: 'numeric', month: 'short' }),
   };
 }
