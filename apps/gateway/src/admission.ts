@@ -1,7 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { FairQueue, QueueFull } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { createByteBudget } from './byte-budget.ts';
 import { RequestError } from './problem.ts';
 import { announcedBytes, closedSignal } from './request-hooks.ts';
 
@@ -9,19 +8,25 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** How much work a valid request is, compared with a booking; 1 unless given. */
     weigh?: (request: FastifyRequest) => number;
+    /** Whether the response to a valid request is sent while it is made. */
+    isStreamed?: (request: FastifyRequest) => boolean;
   }
 }
 
 /** The most that one CRM can have in progress, so that heavy requests of a CRM are handled one at a time. */
 export const fullShare = 8;
-const capacity = 2 * fullShare;
-const queueLimits = { capacity, maxWaiting: 500, maxWaitMs: 1_500 };
+const waiting = { maxWaiting: 500, maxWaitMs: 1_500 };
+const turnLimits = { capacity: 2 * fullShare, ...waiting };
 
-/** What bodies and unsent responses may hold. The heap of the process is a multiple of it. */
-const byteLimits = { total: 64 * 1_048_576, perOwner: 16 * 1_048_576 };
+const mebibyte = 1_048_576;
+/** What may be in memory: bodies that have arrived or are arriving, and responses that are not sent. The heap of the process is a multiple of it. */
+const bodyLimits = { capacity: 32 * mebibyte, share: 4 * mebibyte, rests: false, ...waiting, maxWaitMs: 4_000 };
+const responseLimits = { capacity: 64 * mebibyte, share: 16 * mebibyte, rests: false, ...waiting };
 /** Smaller bodies and responses are not counted: the number of requests is limited, too. */
 const smallBytes = 16_384;
-const longestBodyBytes = 1_048_576;
+const longestBodyBytes = mebibyte;
+/** What a response holds that is sent while it is made: a part that has arrived, and text that the client has not read. */
+const streamBytes = 2 * mebibyte;
 /** A body weighs one more for each of these. */
 const bytesPerWeight = 65_536;
 /** So does a request for so many things. */
@@ -33,9 +38,7 @@ export interface Admission {
   admit(request: FastifyRequest, weight: number): Promise<void>;
   /** Waits for a turn for a part of a response that is sent while it is made; between its parts the request has none. */
   takeTurn(request: FastifyRequest, weight: number, part: { first: boolean }): Promise<Disposable>;
-  /** Holds memory for a body, or for a response that is sent while it is made, until the response has been sent. Throws if the CRM has too much of it. */
-  holdBytes(request: FastifyRequest, bytes: number): void;
-  /** Admits the requests to the routes of this scope, and holds memory for their bodies and responses. */
+  /** Admits the requests to the routes of this scope, and holds memory for their bodies and responses. A body is not read before there is memory for it. */
   guard(scope: FastifyInstance): void;
 }
 
@@ -45,12 +48,12 @@ interface Admitted {
 }
 
 export function createAdmission(): Admission {
-  const queue = new FairQueue(queueLimits);
-  const budget = createByteBudget(byteLimits);
+  const turns = new FairQueue(turnLimits);
+  const bodies = new FairQueue(bodyLimits);
+  const responses = new FairQueue(responseLimits);
   const admitted = new WeakMap<FastifyRequest, Admitted>();
 
-  async function enter(request: FastifyRequest, weight: number, patient = false): Promise<Disposable> {
-    admitted.get(request)?.turn[Symbol.dispose]();
+  async function enter(queue: FairQueue, request: FastifyRequest, weight: number, patient = false): Promise<Disposable> {
     try {
       return await queue.enter(crmOf(request), weight, { signal: closedSignal(request), patient });
     } catch (error) {
@@ -62,31 +65,49 @@ export function createAdmission(): Admission {
   async function admit(request: FastifyRequest, weight: number): Promise<void> {
     const previous = admitted.get(request);
     if (previous !== undefined && previous.weight >= Math.min(weight, fullShare)) return;
-    admitted.set(request, { weight, turn: await enter(request, weight) });
+    leave(request);
+    admitted.set(request, { weight, turn: await enter(turns, request, weight) });
   }
 
-  function holdBytes(request: FastifyRequest, bytes: number): void {
-    const held = budget.tryHold(crmOf(request), bytes);
-    if (held === undefined) throw tooBusy();
-    releaseAtEnd(request, held);
+  /** The work on a request has ended, or pauses. */
+  function leave(request: FastifyRequest): void {
+    admitted.get(request)?.turn[Symbol.dispose]();
+    admitted.delete(request);
+  }
+
+  function takeTurn(request: FastifyRequest, weight: number, { first }: { first: boolean }): Promise<Disposable> {
+    leave(request);
+    return enter(turns, request, weight, !first);
+  }
+
+  async function hold(queue: FairQueue, request: FastifyRequest, bytes: number): Promise<void> {
+    releaseAtEnd(request, await enter(queue, request, bytes));
   }
 
   function guard(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request) => {
       const bytes = Math.min(announcedBytes(request), longestBodyBytes);
-      if (bytes > smallBytes) holdBytes(request, bytes);
+      if (bytes > smallBytes) await hold(bodies, request, bytes);
     });
     scope.addHook('preValidation', (request) => admit(request, 1));
-    scope.addHook('preHandler', (request) => admit(request, request.routeOptions.config.weigh?.(request) ?? 1));
+    scope.addHook('preHandler', async (request) => {
+      const { weigh, isStreamed } = request.routeOptions.config;
+      if (isStreamed?.(request) === true) {
+        // Without a turn: whoever holds the memory needs turns to finish.
+        leave(request);
+        await hold(responses, request, streamBytes);
+      }
+      await admit(request, weigh?.(request) ?? 1);
+    });
     scope.addHook('onSend', async (request, _reply, payload) => {
-      admitted.get(request)?.turn[Symbol.dispose]();
+      leave(request);
       const bytes = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : 0;
-      if (bytes > smallBytes) releaseAtEnd(request, budget.hold(crmOf(request), bytes));
+      if (bytes > smallBytes) releaseAtEnd(request, responses.enterAtOnce(crmOf(request), bytes));
       return payload;
     });
   }
 
-  return { admit, holdBytes, takeTurn: (request, weight, { first }) => enter(request, weight, !first), guard };
+  return { admit, takeTurn, guard };
 }
 
 /** The weight of parsing and checking a body. */

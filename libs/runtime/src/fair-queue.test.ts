@@ -74,6 +74,23 @@ describe('a fair queue', () => {
     await expect.poll(() => order).toEqual(['huge', 'b1', 'next']);
   });
 
+  it('shares memory as it shares work, and counts what is there already', async () => {
+    const order: string[] = [];
+    const queue = new FairQueue({ capacity: 8, share: 3, rests: false, ...patient });
+    const enter = entering(queue, order);
+    const present = queue.enterAtOnce('a', 5);
+    const waiting = enter('a', 'a1', 2);
+    await enter('b', 'b1', 2);
+    present[Symbol.dispose]();
+    const held = await waiting;
+    void enter('a', 'a2', 2);
+    await settle();
+    expect(order).toEqual(['b1', 'a1']);
+    held[Symbol.dispose]();
+    await settle();
+    expect(order).toEqual(['b1', 'a1', 'a2']);
+  });
+
   it('rejects who would wait for too long or behind too many, and forgets who left', async () => {
     const queue = new FairQueue({ capacity: 2, maxWaiting: 2, maxWaitMs: 20 });
     const running = await queue.enter('a', 1);

@@ -1,11 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export interface FairQueueOptions {
-  /** The total weight of the work in progress. One owner has at most half of it. */
+  /** The total weight of the work in progress. */
   capacity: number;
+  /** The most of it that one owner has; half by default. */
+  share?: number;
+  /** Whether owners rest between their work; true by default. What is shared may also be memory, which does not get tired. */
+  rests?: boolean;
   /** How many may wait per owner. */
   maxWaiting: number;
-  /** How long one may wait, in milliseconds. */
+  /** How long one may wait, in milliseconds; up to a quarter less, so that those who came together do not all leave together. */
   maxWaitMs: number;
 }
 
@@ -50,7 +54,7 @@ interface Owner {
 }
 
 /**
- * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than half of the capacity, and
+ * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than its share of the capacity, and
  * owners with waiting work take turns. So an owner that sends more than it can be served waits for itself, whatever its work weighs. Work that had
  * to wait begins in a later turn of the event loop, so that a row of it does not block the process. While others are served without waiting, an owner
  * rests after heavy work for as long as it took, and for longer if it sends more than its share: what its work causes elsewhere, and later, takes time
@@ -59,6 +63,7 @@ interface Owner {
 export class FairQueue {
   readonly #capacity: number;
   readonly #share: number;
+  readonly #rests: boolean;
   readonly #options: FairQueueOptions;
   /** Those with work in progress or waiting, whose turn it is first. */
   readonly #owners = new Map<string, Owner>();
@@ -70,7 +75,8 @@ export class FairQueue {
   constructor(options: FairQueueOptions) {
     this.#options = options;
     this.#capacity = options.capacity;
-    this.#share = Math.ceil(options.capacity / 2);
+    this.#share = options.share ?? Math.ceil(options.capacity / 2);
+    this.#rests = options.rests ?? true;
   }
 
   /**
@@ -85,14 +91,25 @@ export class FairQueue {
       this.#noteServed(name);
       this.#take(owner, bounded);
     } else await this.#wait(name, owner, bounded, waiting);
+    return this.#begin(name, owner, bounded);
+  }
+
+  /** Counts work that cannot wait, whether there is room for it or not. */
+  enterAtOnce(name: string, weight: number): Disposable {
+    const owner = this.#ownerOf(name);
+    this.#take(owner, weight);
+    return this.#begin(name, owner, weight);
+  }
+
+  #begin(name: string, owner: Owner, weight: number): Disposable {
     const beganMs = performance.now();
     let working = true;
     return {
       [Symbol.dispose]: () => {
         if (!working) return;
         working = false;
-        const restMs = this.#hasCompany(name) ? this.#restMs(owner, bounded, performance.now() - beganMs) : 0;
-        const leave = (): void => this.#leave(name, owner, bounded);
+        const restMs = this.#rests && this.#hasCompany(name) ? this.#restMs(owner, weight, performance.now() - beganMs) : 0;
+        const leave = (): void => this.#leave(name, owner, weight);
         if (restMs > 0) setTimeout(leave, restMs);
         else leave();
       },
@@ -154,7 +171,8 @@ export class FairQueue {
       this.#admitWaiting();
     };
     const abort = (): void => giveUp(signal!.reason);
-    const timer = patient ? undefined : setTimeout(() => giveUp(new QueueFull('waited for too long', owner.taken > 0)), this.#options.maxWaitMs);
+    const maxWaitMs = this.#options.maxWaitMs * (0.75 + Math.random() / 4);
+    const timer = patient ? undefined : setTimeout(() => giveUp(new QueueFull('waited for too long', owner.taken > 0)), maxWaitMs);
     owner.waiting.add(entry);
     signal?.addEventListener('abort', abort, { once: true });
     try {

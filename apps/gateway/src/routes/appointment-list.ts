@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { closedSignal } from '../request-hooks.ts';
 import { appointment, presentAppointment } from './appointment-presentation.ts';
-import { type Exchange, holdStream, type JsonTexts, sendJson } from './json-stream.ts';
+import { type Exchange, type JsonTexts, sendJson } from './json-stream.ts';
 
 type Appointments = Clients['appointments'];
 
@@ -16,7 +16,6 @@ const appointmentSchema: Record<string, unknown> = { ...appointment };
 /** All appointments, forwarded as they arrive. */
 export function sendAppointments(appointments: Appointments, list: ListAppointmentsRequest, exchange: Exchange): Promise<FastifyReply> {
   const { request, reply } = exchange;
-  holdStream(exchange);
   const texts = appointmentTexts(openList(appointments, list, closedSignal(request)), reply.compileSerializationSchema(appointmentSchema));
   return sendJson(exchange, texts);
 }

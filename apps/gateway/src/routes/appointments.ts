@@ -15,7 +15,7 @@ import { requiredArgument, singleArgument } from './delete-arguments.ts';
 /** interface 4.2. */
 export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: { weigh: weightOfList } }, async (request, reply) => {
+    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: { weigh: weightOfList, isStreamed } }, async (request, reply) => {
       const { params, query } = request;
       const list: ListAppointmentsRequest = {
         crmId: params.crmId,
@@ -28,7 +28,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         limit: query.limit,
         cursor: query.cursor,
       };
-      if (list.limit === undefined) return sendAppointments(appointments, list, { request, reply, admission });
+      if (isStreamed(request)) return sendAppointments(appointments, list, { request, reply, admission });
       const { page, nextCursor } = await appointmentPage(appointments, list, request);
       if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
       return page;
@@ -71,6 +71,11 @@ function weightOfCreation({ body }: FastifyRequest): number {
 }
 
 /** A complete list takes a turn for each part of it instead. */
+/** A complete list. */
+function isStreamed({ query }: Pick<FastifyRequest, 'query'>): boolean {
+  return (query as { limit?: number }).limit === undefined;
+}
+
 function weightOfList({ query }: FastifyRequest): number {
   return weightOfMany((query as { limit?: number }).limit ?? 0);
 }

@@ -4,8 +4,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import type { Admission } from '../admission.ts';
 
-/** What a response that is being sent holds: a part that has arrived, and text that the client has not read. */
-const streamBytes = 2 * 1_048_576;
 /** How much work one part is, compared with a booking. */
 const partWeight = 5;
 
@@ -18,11 +16,6 @@ export interface Exchange {
 
 /** Texts that together are a JSON document; the last one is the result. */
 export type JsonTexts = AsyncGenerator<string, string, undefined>;
-
-/** Holds the memory of a response in parts until it has been sent. Throws if the CRM has too many of them, so call it before any work is done. */
-export function holdStream({ request, admission }: Exchange): void {
-  admission.holdBytes(request, streamBytes);
-}
 
 /**
  * Sends texts as they are made, each in a turn that ends before the client has read it, and no faster than the client reads. An error before the

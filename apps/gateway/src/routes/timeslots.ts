@@ -11,7 +11,7 @@ import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
-import { holdStream, sendJson } from './json-stream.ts';
+import { sendJson } from './json-stream.ts';
 import { address, addressInput, toLocation } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
 import { partsFrom, type TimeslotsPart, timeslotTexts, type ToJson } from './timeslot-texts.ts';
@@ -19,10 +19,8 @@ import { partsFrom, type TimeslotsPart, timeslotTexts, type ToJson } from './tim
 /** interface 4.1. The timeslots come from calendar in parts, because nobody knows how many appointments they contain. */
 export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/provider/:providerRef/timeslots', { schema: createTimeslotsSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
+    app.post('/provider/:providerRef/timeslots', { schema: createTimeslotsSchema, config: { weigh: weightOfCreation, isStreamed } }, async (request, reply) => {
       const { crmId, providerRef } = request.params;
-      const exchange = { request, reply, admission };
-      holdStream(exchange);
       const { created, ...first } = await timeslots.createTimeslots({
         crmId,
         providerReference: providerRef,
@@ -31,13 +29,11 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
       });
       const parts = partsFrom(timeslots, restOfAnswer(crmId, providerRef), first);
       void reply.code(created ? 201 : 200);
-      return sendJson(exchange, timeslotTexts(parts, toJson(reply), array), { admitted: true });
+      return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), array), { admitted: true });
     });
 
-    app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema }, async (request, reply) => {
+    app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema, config: { isStreamed } }, async (request, reply) => {
       const { params, query } = request;
-      const exchange = { request, reply, admission };
-      holdStream(exchange);
       const list = {
         crmId: params.crmId,
         providerReference: params.providerRef,
@@ -49,13 +45,11 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
         if (first.nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, first.nextCursor));
         yield* partsFrom(timeslots, list, first);
       }
-      return sendJson(exchange, timeslotTexts(listed(), toJson(reply), array));
+      return sendJson({ request, reply, admission }, timeslotTexts(listed(), toJson(reply), array));
     });
 
-    app.put('/provider/:providerRef/timeslots/:timeslotRef', { schema: updateTimeslotSchema, config: { weigh: () => weightOfUpdate } }, async (request, reply) => {
+    app.put('/provider/:providerRef/timeslots/:timeslotRef', { schema: updateTimeslotSchema, config: { isStreamed } }, async (request, reply) => {
       const { params, body } = request;
-      const exchange = { request, reply, admission };
-      holdStream(exchange);
       const { timeslot, continuation } = await timeslots.updateTimeslot({
         crmId: params.crmId,
         providerReference: params.providerRef,
@@ -65,7 +59,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
         inParts: true,
       });
       const parts = partsFrom(timeslots, restOfAnswer(params.crmId, params.providerRef), { timeslots: [timeslot!], continuation });
-      return sendJson(exchange, timeslotTexts(parts, toJson(reply), wrapper), { admitted: true });
+      return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), wrapper), { admitted: true });
     });
 
     app.delete('/provider/:providerRef/timeslots/:timeslotRef', { schema: deleteTimeslotSchema }, async (request, reply) => {
@@ -79,8 +73,8 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
 const array = { before: '[', after: ']' };
 const wrapper = { before: `{"api-info":${JSON.stringify(apiInfoValue)},"timeslot":`, after: '}' };
 
-/** A CRM's updates cannot take all of the memory that it may hold for responses. */
-const weightOfUpdate = 2;
+/** Nobody knows how many appointments they contain. */
+const isStreamed = (): boolean => true;
 
 function weightOfCreation({ body }: FastifyRequest): number {
   return weightOfMany((body as { timeslots: unknown[] }).timeslots.length);
