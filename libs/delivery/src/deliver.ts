@@ -56,7 +56,7 @@ const recordMs = 2_000;
 const longestTimerMs = 24 * 60 * 60 * 1_000;
 const timerSlackMs = 5;
 /** Rows that are stored or finished in quick succession are leased with one statement. */
-const gatherMs = 20;
+const gatherMs = 50;
 
 /**
  * Delivers the rows of a table at least once. Several processes share the work: an attempt holds a lease, and one that lost it cannot record a result.

@@ -38,7 +38,7 @@ const heavy = 0.5;
 const restOfGreedy = 4;
 const restAfterHeavyWork = 1;
 /** A burst of light work is not held up for long. */
-const longestRestMs = { heavy: 1_000, light: 50 };
+const longestRestMs = { heavy: 1_000, light: 200 };
 /** An owner has company for this long after work of another one has begun without waiting. */
 const companyMs = 1_000;
 
@@ -109,9 +109,13 @@ export class FairQueue {
         if (!working) return;
         working = false;
         const restMs = this.#rests && this.#hasCompany(name) ? this.#restMs(owner, weight, performance.now() - beganMs) : 0;
+        // While it rests, the room is for others.
+        this.#taken -= weight;
         const leave = (): void => this.#leave(name, owner, weight);
-        if (restMs > 0) setTimeout(leave, restMs);
-        else leave();
+        if (restMs > 0) {
+          this.#admitWaiting();
+          setTimeout(leave, restMs);
+        } else leave();
       },
     };
   }
@@ -186,7 +190,6 @@ export class FairQueue {
 
   #leave(name: string, owner: Owner, weight: number): void {
     owner.taken -= weight;
-    this.#taken -= weight;
     this.#forgetIdle(name, owner);
     this.#admitWaiting();
   }
