@@ -20,7 +20,7 @@ const probeTimeoutMs = 2_000;
 const maxHeap = 268;
 
 /** Nobody waits for a response of these, so requests come first. In production, every pod has its share of the processor. */
-const inBackground: Service[] = ['notification'];
+const inBackground = new Set<Service>(['notification']);
 /** A third of the share of a process with the usual priority. */
 const backgroundPriority = 5;
 
@@ -48,7 +48,7 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
     migrate: () => reporter.step('schemas', async () => void (await Promise.all(databaseServices.map(migrate)))),
     start: async (service) => {
       const child = await spawnService(service, []);
-      if (inBackground.includes(service)) setPriority(child.pid, backgroundPriority);
+      if (inBackground.has(service)) setPriority(child.pid, backgroundPriority);
       await waitUntilReady(child, () => isReady(around.ports[service].metrics), readyTimeoutMs);
       return child;
     },
