@@ -1,5 +1,6 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
+import { eventually } from '@scheduling/testing';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -54,6 +55,49 @@ const plan = fc.record({
 });
 const threePlans = fc.array(plan, { minLength: 3, maxLength: 3 });
 type Plan = typeof plan extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** What takes the last seat. */
+const waysToTakeIt = ['a new booking', 'a confirmation'] as const;
+
+describe('the last seat', () => {
+  beforeAll(async () => {
+    // Whoever writes a participation waits in the middle of its transaction, until the test lets it go on.
+    await sql`
+      CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN new; END'`.execute(calendar.database.kysely);
+    await sql`CREATE TRIGGER wait_for_the_test BEFORE INSERT OR UPDATE ON participation FOR EACH ROW EXECUTE FUNCTION wait_for_the_test()`.execute(calendar.database.kysely);
+  });
+  afterAll(() => sql`DROP FUNCTION wait_for_the_test CASCADE`.execute(calendar.database.kysely));
+
+  it.each(waysToTakeIt.flatMap((first) => waysToTakeIt.map((second) => [first, second] as const)))('is taken by %s, and not by %s that begins in the meantime', async (first, second) => {
+    const appointmentReference = await createAppointment(calendar, { capacity: 1 });
+    const takers = await Promise.all([first, second].map((way, index) => prepare(way, index, appointmentReference)));
+    const outcomes: Promise<string>[] = [];
+    await calendar.database.kysely.transaction().execute(async (tx) => {
+      await sql`SELECT pg_advisory_xact_lock(1)`.execute(tx);
+      for (const take of takers) {
+        outcomes.push(patiently(take));
+        await eventually(async () => expect(await countWaiting()).toBe(outcomes.length));
+      }
+    });
+    expect(await allEnded(outcomes)).toEqual(['ok', 'participation.capacity_exhausted']);
+    await expectTrueSeats([appointmentReference]);
+  });
+
+  async function prepare(way: (typeof waysToTakeIt)[number], index: number, appointmentReference: string): Promise<() => Promise<string>> {
+    const isNew = way === 'a new booking';
+    const request = newParticipation({ appointmentReference, customerReference }, { state: isNew ? ParticipationState.BOOKED : ParticipationState.REQUESTED });
+    if (isNew) return () => create(index, request);
+    expect(await create(index, request)).toBe('ok');
+    return () => update(index, request.reference, 'BOOKED');
+  }
+
+  /** The transactions that wait for another one, or for the test. */
+  async function countWaiting(): Promise<number> {
+    const { rows } = await sql<{ waiting: number }>`
+      SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(calendar.database.kysely);
+    return rows[0]!.waiting;
+  }
+});
 
 describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
   it.each(capacities)('get the %i seats of an appointment and no more', async (capacity) => {
