@@ -29,7 +29,7 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
   const spawnService = (service: Service, command: string[]): Promise<Child> =>
     spawnChild({
       command: process.execPath,
-      args: [`--max-heap-size=${maxHeap}`, ...(process.env["XFLAGS"]?.split(" ") ?? []), join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
+      args: [`--max-heap-size=${maxHeap}`, join(repositoryRoot, 'apps', service, 'src', 'main.ts'), ...command],
       cwd: join(repositoryRoot, 'apps', service),
       environment: { ...withCertificatesOf(service, settings.inherited), ...serviceEnvironment(service, around) },
       logFile: join(folder.path, 'logs', `${service}.log`),

@@ -70,12 +70,12 @@ function weightOfCreation({ body }: FastifyRequest): number {
   return weightOfMany(isSeries(request) ? countSlots(request) : (participations?.length ?? 0));
 }
 
-/** A complete list takes a turn for each part of it instead. */
 /** A complete list. */
 function isStreamed({ query }: Pick<FastifyRequest, 'query'>): boolean {
   return (query as { limit?: number }).limit === undefined;
 }
 
+/** A complete list takes a turn for each part of it instead. */
 function weightOfList({ query }: FastifyRequest): number {
   return weightOfMany((query as { limit?: number }).limit ?? 0);
 }
