@@ -15,6 +15,7 @@ import { events } from '@scheduling/events';
 import { createDatabase, type Database, translatePostgresError } from '@scheduling/postgres';
 import { createClient, type RpcClient } from '@scheduling/rpc';
 import { countDeadlocks, createMigratedDatabase, startTestNats, testLogger } from '@scheduling/testing';
+import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
@@ -185,6 +186,14 @@ export async function patiently<T>(call: () => Promise<T>): Promise<T> {
     }
     await delay(100);
   }
+}
+
+/** The statements that wait for the lock of another transaction. The relay, which records what it has sent, may have to wait as well: it does not count. */
+export async function countWaiting({ database }: CalendarUnderTest): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%"outbox"%'`.execute(database.kysely);
+  return rows[0]!.count;
 }
 
 /** Waits until all have settled, so that none is still running when the test has failed; then rejects with the first rejection. */

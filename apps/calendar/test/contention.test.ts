@@ -8,6 +8,7 @@ import {
   allEnded,
   type Calendar,
   type CalendarUnderTest,
+  countWaiting,
   createAppointment,
   createCustomer,
   isTooSlow,
@@ -76,7 +77,7 @@ describe('the last seat', () => {
       await sql`SELECT pg_advisory_xact_lock(1)`.execute(tx);
       for (const take of takers) {
         outcomes.push(patiently(take));
-        await eventually(async () => expect(await countWaiting()).toBe(outcomes.length));
+        await eventually(async () => expect(await countWaiting(calendar)).toBe(outcomes.length));
       }
     });
     expect(await allEnded(outcomes)).toEqual(['ok', 'participation.capacity_exhausted']);
@@ -89,13 +90,6 @@ describe('the last seat', () => {
     if (isNew) return () => create(index, request);
     expect(await create(index, request)).toBe('ok');
     return () => update(index, request.reference, 'BOOKED');
-  }
-
-  /** The transactions that wait for another one, or for the test. */
-  async function countWaiting(): Promise<number> {
-    const { rows } = await sql<{ waiting: number }>`
-      SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(calendar.database.kysely);
-    return rows[0]!.waiting;
   }
 });
 

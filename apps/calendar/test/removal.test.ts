@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   allEnded,
   type CalendarUnderTest,
+  countWaiting,
   createAppointment,
   createCustomer,
   freshReference,
@@ -108,13 +109,6 @@ describe('removing a customer', () => {
     const customerReference = await createCustomer(calendar);
     const appointment = await createAppointment(calendar);
     const finished: string[] = [];
-    const waiting = async () => {
-      // The relay, which records what it has sent, may have to wait as well.
-      const { rows } = await sql<{ count: number }>`
-        SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%"outbox"%'`.execute(calendar.database.kysely);
-      return rows[0]!.count;
-    };
     const both = await calendar.database.transaction(async (tx) => {
       // The last thing a booking writes is its event: it blocks there, holding all its locks.
       await sql`LOCK TABLE outbox IN EXCLUSIVE MODE`.execute(tx);
@@ -122,10 +116,10 @@ describe('removing a customer', () => {
       // A rejected one counts as well: there is nothing left to wait for.
       const booking = book(customerReference, appointment).finally(() => finished.push('booking'));
       booking.catch(() => undefined);
-      await eventually(async () => expect(finished.length + (await waiting())).toBe(1));
+      await eventually(async () => expect(finished.length + (await countWaiting(calendar))).toBe(1));
       const removal = remove(customerReference, true).finally(() => finished.push('removal'));
       removal.catch(() => undefined);
-      await eventually(async () => expect(finished.length + (await waiting())).toBe(2));
+      await eventually(async () => expect(finished.length + (await countWaiting(calendar))).toBe(2));
       return [booking, removal];
     });
     await allEnded<unknown>(both);

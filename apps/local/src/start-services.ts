@@ -1,4 +1,3 @@
-import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { type Child, describeExit, freePort, lastLines, spawnChild, waitUntilReady } from '@scheduling/embedded';
 import { repositoryRoot, type Settings, withCertificatesOf } from './config.ts';
@@ -19,10 +18,8 @@ const probeTimeoutMs = 2_000;
 /** In MiB. The heap that Node chooses in a pod with the 512 MiB of the manifests; on a machine with more memory it would hardly collect garbage. */
 const maxHeap = 268;
 
-/** Nobody waits for a response of these, so requests come first. In production, every pod has its share of the processor. */
-const inBackground = new Set<Service>(['notification']);
-/** A third of the share of a process with the usual priority. */
-const backgroundPriority = 5;
+/** Nobody waits for a response of notification, so requests come first: it gets a third of their share. In production, every pod has its own. */
+const niceness: Partial<Record<Service, number>> = { notification: 5 };
 
 /** Runs the services as in production: one process each, configured only by environment variables. */
 export function createServiceRunner(settings: Settings, folder: DataFolder, around: Surroundings, reporter: Reporter): ServiceRunner {
@@ -33,6 +30,7 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
       cwd: join(repositoryRoot, 'apps', service),
       environment: { ...withCertificatesOf(service, settings.inherited), ...serviceEnvironment(service, around) },
       logFile: join(folder.path, 'logs', `${service}.log`),
+      niceness: niceness[service] ?? 0,
       onSpawn: (pid) => folder.record(service, pid),
     });
 
@@ -48,7 +46,6 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
     migrate: () => reporter.step('schemas', async () => void (await Promise.all(databaseServices.map(migrate)))),
     start: async (service) => {
       const child = await spawnService(service, []);
-      if (inBackground.has(service)) setPriority(child.pid, backgroundPriority);
       await waitUntilReady(child, () => isReady(around.ports[service].metrics), readyTimeoutMs);
       return child;
     },

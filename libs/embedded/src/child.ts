@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants, getPriority, setPriority } from 'node:os';
 import { basename } from 'node:path';
 import { lastLines, openLog } from './log-file.ts';
 import { signalProcess } from './process-table.ts';
@@ -16,6 +17,8 @@ export interface SpawnOptions {
   discardStdout?: boolean;
   uid?: number;
   gid?: number;
+  /** Added to the niceness of this process: the child gets less of the processor. 0 by default. */
+  niceness?: number;
   onSpawn?: OnSpawn;
 }
 
@@ -50,6 +53,8 @@ export async function spawnChild(options: SpawnOptions): Promise<Child> {
       detached: true,
       stdio: ['ignore', options.discardStdout === true ? 'ignore' : log.fd, log.fd],
     });
+    // At once: later it may have ended. Nobody but root may lower what a process inherits.
+    if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, Math.min(constants.priority.PRIORITY_LOW, getPriority() + options.niceness));
     const exited = new Promise<ChildExit>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });

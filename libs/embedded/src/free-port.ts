@@ -50,7 +50,7 @@ async function claimBlock(): Promise<void> {
 }
 
 async function listen(port: number): Promise<Server | undefined> {
-  const server = createServer();
+  const server = createServer((socket) => socket.destroy());
   try {
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');

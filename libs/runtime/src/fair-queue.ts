@@ -48,7 +48,7 @@ interface Waiting {
 }
 
 interface Owner {
-  /** The weight of its work in progress. */
+  /** The weight of its work in progress, and of the work from which it rests. */
   taken: number;
   waiting: Set<Waiting>;
 }
