@@ -19,6 +19,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const name = `scheduling-test-${randomUUID().slice(0, 8)}`;
   const remove = async (): Promise<void> => void (await compose(name, 'down', '--volumes', '--timeout', '15'));
   try {
+    await compose(name, 'build', 'admin');
     await compose(name, 'up', '--build', '--wait', ...services.map((service) => `--scale=${service}=2`));
   } catch (error) {
     process.stderr.write(`${await compose(name, 'logs', '--tail', '20')}\n`);

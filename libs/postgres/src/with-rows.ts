@@ -11,13 +11,13 @@ export function withRows<Schema, Table extends keyof Schema>(
   rows: readonly Insertable<NoInfer<Schema>[Table]>[],
   options: { json?: (keyof Insertable<NoInfer<Schema>[Table]>)[] } = {},
 ): InsertQueryBuilder<Schema, Table, InsertResult> {
-  const columns = Object.keys(rows[0]!);
   const json = new Set<string>(options.json as string[] | undefined);
-  const records = rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [toSnakeCase(name), toJson(value, json.has(name))])));
-  const names = sql.join(columns.map((name) => sql.ref(name)));
+  const columns = Object.keys(rows[0]!).map((name) => ({ name, column: toSnakeCase(name), isJson: json.has(name) }));
+  const records = rows.map((row: Record<string, unknown>) => Object.fromEntries(columns.map(({ name, column, isJson }) => [column, toJson(row[name], isJson)])));
+  const names = sql.join(columns.map(({ name }) => sql.ref(name)));
   const record = sql.table(insert.toOperationNode().into!.table.identifier.name);
   const selected = sql`SELECT ${names} FROM jsonb_populate_recordset(NULL::${record}, ${JSON.stringify(records)}::jsonb)`;
-  return insert.columns(columns as never[]).expression(selected as never);
+  return insert.columns(columns.map(({ name }) => name) as never[]).expression(selected as never);
 }
 
 /** A value as Postgres reads it from JSON. Dates become text by themselves. */
