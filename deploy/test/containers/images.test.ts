@@ -6,9 +6,10 @@ import { docker, inspectContainer, listContainers } from './docker.ts';
 const project = inject('composeProject');
 const baseImage = 'node:26-slim';
 
-/** Evaluates a JavaScript expression in the image, as its user, and returns the result. */
+/** Evaluates a JavaScript expression in the image, as its user and with its arguments for Node, and returns the result. */
 async function evaluateIn(image: string, expression: string): Promise<unknown> {
-  const output = await docker(['run', '--rm', '--read-only', '--entrypoint', 'node', image, '--print', `JSON.stringify(${expression})`]);
+  const [node = '', ...args] = JSON.parse(await docker(['image', 'inspect', '--format', '{{json .Config.Entrypoint}}', image])) as string[];
+  const output = await docker(['run', '--rm', '--read-only', '--entrypoint', node, image, ...args.slice(0, -1), '--print', `JSON.stringify(${expression})`]);
   return JSON.parse(output) as unknown;
 }
 
