@@ -4,11 +4,13 @@ import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
 import type { NotificationSchema } from './db/schema.ts';
+import type { FindSenders } from './senders.ts';
 
 /** The dependencies of the event handlers. */
 export interface NotificationDependencies {
   database: Database<NotificationSchema>;
   identity: ClientOf<typeof IdentityServiceService>;
+  findSenders: FindSenders;
   participations: ClientOf<typeof ParticipationServiceService>;
   erasures: ClientOf<typeof ErasureServiceService>;
   /** The sender for CRMs without their own address. */

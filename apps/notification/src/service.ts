@@ -13,6 +13,7 @@ import { registerMailMetrics } from './mail/mail-metrics.ts';
 import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
 import { startRecentMailCleanUp } from './mail/start-recent-mail-clean-up.ts';
 import { defaultTimings, type MailTimings } from './mail/timings.ts';
+import { createSenders } from './senders.ts';
 import { notificationSubscriptions } from './subscriptions.ts';
 
 export interface Overrides {
@@ -30,9 +31,11 @@ export function createNotificationService(config: Config, logger: Logger, overri
     logger,
     compose: ({ database, metrics, connect, use }) => {
       const { senderAddress, publicUrl, smtpUrl, smtpConnections: connections, mailQuotas: quotas } = config;
+      const identity = connect(IdentityServiceService, 'identity', config.identityAddress);
       const dependencies: NotificationDependencies = {
         database,
-        identity: connect(IdentityServiceService, 'identity', config.identityAddress),
+        identity,
+        findSenders: createSenders(identity),
         participations: connect(ParticipationServiceService, 'calendar', config.calendarAddress),
         erasures: connect(ErasureServiceService, 'customer', config.customerAddress),
         senderAddress,

@@ -1,5 +1,4 @@
 import type { CustomerErasureRequested, EmailVerificationRequested, ParticipationChanged } from '@scheduling/contracts/events/v1';
-import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { type Effect, type Subscription, subscription } from '@scheduling/messaging';
@@ -28,7 +27,7 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
 async function mailAboutChange(dependencies: NotificationDependencies, change: ParticipationChanged, eventId: string): Promise<Effect<NotificationSchema> | undefined> {
   const { crmId, participationId, version } = change;
   const mail = mailOfChange(change);
-  if (mail === undefined || !change.notify || (await isStored(dependencies.database, crmId, eventId))) return undefined;
+  if (mail === undefined || !change.notify) return undefined;
   const notice = await unlessGone(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
   if (notice === undefined) return undefined;
   const content = composeParticipationMail({
@@ -36,7 +35,7 @@ async function mailAboutChange(dependencies: NotificationDependencies, change: P
     version,
     mail,
     notice,
-    ...(await senders(dependencies, crmId, notice.providerId)),
+    ...(await dependencies.findSenders(crmId, notice.providerId)),
     senderAddress: dependencies.senderAddress,
     writtenAt: new Date(),
   });
@@ -74,7 +73,7 @@ async function composeLastMail(
   if (!notice?.email || notice.removed.length === 0) return undefined;
   const content = composeRemovalMail({
     notice,
-    ...(await senders(dependencies, crmId, notice.providerId)),
+    ...(await dependencies.findSenders(crmId, notice.providerId)),
     senderAddress: dependencies.senderAddress,
     writtenAt: new Date(),
   });
@@ -89,14 +88,6 @@ async function composeLastMail(
     expiresAt: notice.expiresAt!,
     content,
   };
-}
-
-async function senders({ identity }: NotificationDependencies, crmId: string, providerId: string): Promise<{ crm: Crm; provider: Provider }> {
-  const [{ crm }, { provider }] = await Promise.all([
-    identity.getCrm({ crmId }),
-    identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }),
-  ]);
-  return { crm: crm!, provider: provider! };
 }
 
 /** Anything deleted or superseded since the event needs no mail. */

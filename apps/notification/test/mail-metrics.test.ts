@@ -62,7 +62,7 @@ it('does not report mails that wait for a quota, or behind such a mail, as overd
 it('counts mails over quota by outcome and reason, and not as attempts', async () => {
   expect(await value('mails_over_quota_total', { outcome: 'hold', reason: 'crm-quota' })).toBe(0);
   const attempts = await value('mail_attempts_total');
-  count({ outcome: 'hold', until: new Date(), reason: 'crm-quota', serverAway: false });
+  count({ outcome: 'hold', until: new Date(), room: 1, reason: 'crm-quota', serverAway: false });
   count({ outcome: 'drop', reason: 'superseded', serverAway: false });
   expect(await value('mails_over_quota_total', { outcome: 'hold', reason: 'crm-quota' })).toBe(1);
   expect(await value('mails_over_quota_total', { outcome: 'drop' })).toBe(1);

@@ -159,6 +159,63 @@ describe('the surplus', () => {
   });
 });
 
+describe('the decision about one mail over a quota', () => {
+  const decide = async (quotas: MailQuotas, timings: Partial<MailTimings> = endless): Promise<Outcome[]> => {
+    const [mail] = await leaseDueRows<MailRow>(database.kysely as unknown as Kysely<unknown>, mailTable, { limits: { total: 1, perCrm: 1, perHost: 1 }, free: 1, leaseMs: 60_000, inFlight: [] });
+    const decision = await checkQuotas(database, mail!, quotas, { ...defaultTimings, ...timings });
+    return recordOutcome(database, mail!, decision!);
+  };
+  const quota = 5;
+  /** How many of the mails to a recipient are held, or were dropped, and how many are neither. */
+  const decided = async (recipient: string) => {
+    const mails = (await rows()).filter(({ recipient: address, template }) => address === recipient && template === 'booking-confirmed');
+    return { held: mails.filter(({ held }) => held).length, neither: mails.filter(({ held }) => !held).length };
+  };
+
+  const exhaust = async (): Promise<void> => {
+    await database.kysely.deleteFrom('recentMail').execute();
+    await using _delivery = deliver({});
+    await storeMany(quota, () => 'anna@example.com');
+    await eventually(async () => expect(await recent()).toHaveLength(quota));
+  };
+
+  it('goes for as many as can wait for the same hour, and for no urgent ones or other recipients', async () => {
+    await exhaust();
+    await storeMany(quota + 3, () => 'anna@example.com');
+    await store('anna@example.com', { template: 'booking-cancelled' });
+    await store('bill@example.com');
+    const hold = { outcome: 'hold', reason: 'recipient-quota' };
+    expect(await decide({ toOneRecipient: quota, inTotal: 0 })).toMatchObject(Array.from({ length: quota - 1 }, () => hold));
+    expect(await decided('anna@example.com')).toEqual({ held: quota, neither: 3 });
+    expect(await decided('bill@example.com')).toEqual({ held: 0, neither: 1 });
+    expect(await pending()).toContainEqual(expect.objectContaining({ template: 'booking-cancelled', held: false }));
+    expect(new Set((await pending()).filter(({ held }) => held).map(({ dueAt }) => dueAt.getTime())).size).toBe(1);
+  });
+
+  it('goes for all recipients if it is the quota of the CRM, and for no other CRM', async () => {
+    await exhaust();
+    await storeMany(2, () => 'anna@example.com');
+    await storeMany(2, () => 'bill@example.com');
+    await store('cleo@example.com', { crmId: 'other' });
+    expect(await decide({ toOneRecipient: 0, inTotal: quota })).toHaveLength(3);
+    expect(await decided('anna@example.com')).toEqual({ held: 2, neither: 0 });
+    expect(await decided('bill@example.com')).toEqual({ held: 2, neither: 0 });
+    expect(await decided('cleo@example.com')).toEqual({ held: 0, neither: 1 });
+  });
+
+  it('drops all that would have to wait for too long', async () => {
+    await exhaust();
+    await storeMany(quota + 3, () => 'anna@example.com');
+    await store('anna@example.com', { template: 'booking-cancelled' });
+    const drop = { outcome: 'drop', reason: 'recipient-quota' };
+    expect(await decide({ toOneRecipient: quota, inTotal: 0 }, { ...endless, giveUpMs: day })).toMatchObject(Array.from({ length: quota + 2 }, () => drop));
+    expect(await pending()).toMatchObject([{ template: 'booking-cancelled' }]);
+    const dropped = (await rows()).filter(({ state }) => state === 'failed');
+    expect(dropped).toHaveLength(quota + 3);
+    expect(dropped.every(({ content, recipient, held }) => content === null && recipient === null && !held)).toBe(true);
+  });
+});
+
 describe('the quota of a CRM', () => {
   it('counts its mails to all recipients, and no other CRM waits', async () => {
     await storeMany(6, (index) => `${index}@one.example`, { crmId: 'busy' });
@@ -243,7 +300,7 @@ describe('an attempt of another process', () => {
     const [held] = await lease();
     await store('anna@example.com', { aboutId, version: 2, template: 'booking-cancelled' });
     expect(await lease()).toEqual([]);
-    await recordOutcome(database, held!, { outcome: 'hold', until: new Date(Date.now() + day), reason: 'crm-quota', serverAway: false });
+    await recordOutcome(database, held!, { outcome: 'hold', until: new Date(Date.now() + day), room: 1, reason: 'crm-quota', serverAway: false });
     expect(await lease()).toMatchObject([{ version: 2 }]);
   });
 

@@ -23,15 +23,15 @@ describe('a mail over quota', () => {
   const waitFor = (lastHeld?: { dueAt: Date; count: number }) => firstWindowWithRoom(noon, lastHeld, 20, hourMs);
 
   it('waits for the first hour for which fewer mails wait than can be sent in it', () => {
-    expect(waitFor()).toEqual(noon);
-    expect(waitFor({ dueAt: noon, count: 19 })).toEqual(noon);
-    expect(waitFor({ dueAt: noon, count: 20 })).toEqual(hoursAfter(1));
-    expect(waitFor({ dueAt: hoursAfter(3), count: 1 })).toEqual(hoursAfter(3));
+    expect(waitFor()).toEqual({ until: noon, room: 20 });
+    expect(waitFor({ dueAt: noon, count: 19 })).toEqual({ until: noon, room: 1 });
+    expect(waitFor({ dueAt: noon, count: 20 })).toEqual({ until: hoursAfter(1), room: 20 });
+    expect(waitFor({ dueAt: hoursAfter(3), count: 1 })).toEqual({ until: hoursAfter(3), room: 19 });
   });
 
   it('is dropped if that begins more than 24 hours after it was stored', () => {
-    const decide = (storedHoursBefore: number) => decideOnWait('recipient-quota', noon, hoursAfter(-storedHoursBefore), 24 * hourMs);
-    expect(decide(24)).toEqual({ outcome: 'hold', until: noon, reason: 'recipient-quota', serverAway: false });
-    expect(decide(24.1)).toEqual({ outcome: 'drop', reason: 'recipient-quota', serverAway: false });
+    const decide = (storedHoursBefore: number) => decideOnWait('recipient-quota', { until: noon, room: 20 }, hoursAfter(-storedHoursBefore), 24 * hourMs);
+    expect(decide(24)).toEqual({ outcome: 'hold', until: noon, room: 20, reason: 'recipient-quota', serverAway: false });
+    expect(decide(24.1)).toEqual({ outcome: 'drop', storedBefore: hoursAfter(-24), reason: 'recipient-quota', serverAway: false });
   });
 });

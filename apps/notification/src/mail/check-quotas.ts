@@ -16,8 +16,11 @@ export type QuotaReason = 'recipient-quota' | 'crm-quota';
 
 /** Why a mail is not sent now. `serverAway` is false: this says nothing about the mail server. */
 export type QuotaDecision =
-  | { outcome: 'hold'; until: Date; reason: QuotaReason; serverAway: false }
-  | { outcome: 'drop'; reason: QuotaReason | 'superseded'; serverAway: false }
+  /** `room`: how many can wait until then, with this one. */
+  | { outcome: 'hold'; until: Date; room: number; reason: QuotaReason; serverAway: false }
+  /** `storedBefore`: the same goes for mails that were. */
+  | { outcome: 'drop'; storedBefore: Date; reason: QuotaReason; serverAway: false }
+  | { outcome: 'drop'; reason: 'superseded'; serverAway: false }
   | { outcome: 'postpone'; reason: 'lease lost'; serverAway: false };
 
 /** Nobody may learn too late that an appointment does not take place: these mails count, but never wait for a quota. */
@@ -34,6 +37,12 @@ interface QuotaUse {
   windowEnd: Date;
   /** The mail was held, and a later urgent one about the same booking is pending. */
   isSuperseded: boolean;
+}
+
+/** Until a window, in which so many more mails can be sent. */
+interface Wait {
+  until: Date;
+  room: number;
 }
 
 /** The mails that wait for the same quota the longest. */
@@ -54,8 +63,8 @@ export async function checkQuotas({ kysely }: Database<NotificationSchema>, mail
   if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
   const reason = exhaustedQuota(use, quotas);
   if (reason === undefined) return undefined;
-  const until = firstWindowWithRoom(use.windowEnd, await readLastHeld(kysely, mail, reason, use.windowEnd), quotaOf(reason, quotas), timings.quotaWindowMs);
-  return decideOnWait(reason, until, mail.createdAt, timings.giveUpMs);
+  const wait = firstWindowWithRoom(use.windowEnd, await readLastHeld(kysely, mail, reason, use.windowEnd), quotaOf(reason, quotas), timings.quotaWindowMs);
+  return decideOnWait(reason, wait, mail.createdAt, timings.giveUpMs);
 }
 
 export function exhaustedQuota({ toRecipient, inTotal }: Pick<QuotaUse, 'toRecipient' | 'inTotal'>, quotas: MailQuotas): QuotaReason | undefined {
@@ -68,14 +77,16 @@ function quotaOf(reason: QuotaReason, quotas: MailQuotas): number {
 }
 
 /** Each window gets as many waiting mails as can be sent in it: if all waited for the next one, most would be held again, every hour. */
-export function firstWindowWithRoom(windowEnd: Date, lastHeld: LastHeld | undefined, quota: number, windowMs: number): Date {
-  if (lastHeld === undefined) return windowEnd;
-  return lastHeld.count < quota ? lastHeld.dueAt : new Date(lastHeld.dueAt.getTime() + windowMs);
+export function firstWindowWithRoom(windowEnd: Date, lastHeld: LastHeld | undefined, quota: number, windowMs: number): Wait {
+  if (lastHeld === undefined) return { until: windowEnd, room: quota };
+  if (lastHeld.count < quota) return { until: lastHeld.dueAt, room: quota - lastHeld.count };
+  return { until: new Date(lastHeld.dueAt.getTime() + windowMs), room: quota };
 }
 
-export function decideOnWait(reason: QuotaReason, until: Date, createdAt: Date, giveUpMs: number): QuotaDecision {
-  if (until.getTime() - createdAt.getTime() > giveUpMs) return { outcome: 'drop', reason, serverAway: false };
-  return { outcome: 'hold', until, reason, serverAway: false };
+export function decideOnWait(reason: QuotaReason, { until, room }: Wait, createdAt: Date, giveUpMs: number): QuotaDecision {
+  const storedBefore = new Date(until.getTime() - giveUpMs);
+  if (createdAt < storedBefore) return { outcome: 'drop', storedBefore, reason, serverAway: false };
+  return { outcome: 'hold', until, room, reason, serverAway: false };
 }
 
 /** Counts no further than the quotas. */

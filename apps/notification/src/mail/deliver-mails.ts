@@ -18,7 +18,7 @@ export interface MailDeliveryOptions {
   connections: number;
   quotas: MailQuotas;
   timings: MailTimings;
-  /** Called with the outcome of every attempt, and of every mail that one supersedes, for metrics. */
+  /** Called with the outcome of every attempt, and of the other mails that it decides, for metrics. */
   onOutcome: (outcome: Outcome) => void;
   logger: Logger;
 }
@@ -50,8 +50,7 @@ export function startMailDelivery(options: MailDeliveryOptions): AsyncDisposable
     table: mailTable,
     attempt: (mail, signal, stopping) => attempt(mailer, options, mail, { signal, stopping }),
     record: async (mail, outcome) => {
-      const superseded = await recordOutcome(database, mail, outcome);
-      for (let count = 0; count < superseded; count += 1) onOutcome({ outcome: 'drop', reason: 'superseded', serverAway: false });
+      for (const other of await recordOutcome(database, mail, outcome)) onOutcome(other);
     },
     describe: ({ id, template, attempts }) => ({ id, template, attempts }),
     onResult: onOutcome,

@@ -8,14 +8,17 @@ import { type QuotaDecision, recipientDigest, urgentTemplates } from './check-qu
 import type { FailureDecision } from './decide-after-failure.ts';
 import type { MailRow } from './deliver-mails.ts';
 
+/** A statement that takes longer would block the delivery. */
+const maxDecidedAtOnce = 500;
+
 /** The outcome of an attempt. */
 export type Outcome = { outcome: 'sent' } | FailureDecision | QuotaDecision;
 
 /**
  * Records the outcome of an attempt, unless the lease is lost. A finished mail keeps neither address nor text; if it was the last one to an
- * erased person, the erasure is confirmed in the same transaction. Returns how many other mails it supersedes.
+ * erased person, the erasure is confirmed in the same transaction. Returns the outcomes of other mails that follow from it.
  */
-export async function recordOutcome(database: Database<NotificationSchema>, mail: MailRow, outcome: Outcome): Promise<number> {
+export async function recordOutcome(database: Database<NotificationSchema>, mail: MailRow, outcome: Outcome): Promise<Outcome[]> {
   return database.transaction(async (tx) => {
     const { numUpdatedRows } = await tx
       .updateTable('mail')
@@ -24,15 +27,56 @@ export async function recordOutcome(database: Database<NotificationSchema>, mail
       .where('id', '=', mail.id)
       .where('lease', '=', mail.lease)
       .executeTakeFirstOrThrow();
-    if (numUpdatedRows === 0n) return 0;
-    const isSent = outcome.outcome === 'sent';
+    if (numUpdatedRows === 0n) return [];
     if (mail.erasureId !== null) {
-      if (isSent || outcome.outcome === 'give-up') await confirmErasure(tx, mail, mail.erasureId);
-      return 0;
+      if (outcome.outcome === 'sent' || outcome.outcome === 'give-up') await confirmErasure(tx, mail, mail.erasureId);
+      return [];
     }
-    if (isSent) await countForQuotas(tx, mail);
-    return isSent && urgentTemplates.includes(mail.template) ? dropSuperseded(tx, mail) : 0;
+    if (isOverQuota(outcome)) return decideOthers(tx, mail, outcome);
+    if (outcome.outcome !== 'sent') return [];
+    await countForQuotas(tx, mail);
+    return urgentTemplates.includes(mail.template) ? dropSuperseded(tx, mail) : [];
   });
+}
+
+type OverQuota = Extract<QuotaDecision, { outcome: 'hold' } | { storedBefore: Date }>;
+
+function isOverQuota(outcome: Outcome): outcome is OverQuota {
+  return outcome.outcome === 'hold' || (outcome.outcome === 'drop' && outcome.reason !== 'superseded');
+}
+
+/** Due mails over the same quota wait for the same hour, as far as it has room, or are dropped, too: each would be leased only to learn that. */
+async function decideOthers(tx: Transaction<NotificationSchema>, { crmId, recipient }: MailRow, outcome: OverQuota): Promise<Outcome[]> {
+  const isHeld = outcome.outcome === 'hold';
+  const [room, storedBefore] = isHeld ? [outcome.room - 1] : [maxDecidedAtOnce, outcome.storedBefore];
+  const { numUpdatedRows } = await tx
+    .with('others', (query) =>
+      query
+        .selectFrom('mail')
+        .select('id')
+        .where('crmId', '=', crmId)
+        .where('state', '=', 'pending')
+        .where('lease', 'is', null)
+        .where('dueAt', '<=', sql<Date>`now()`)
+        .where('template', 'not in', urgentTemplates)
+        .$if(outcome.reason === 'recipient-quota', (select) => select.where('recipient', '=', recipient))
+        .$if(storedBefore !== undefined, (select) => select.where('createdAt', '<', storedBefore!))
+        .orderBy('dueAt')
+        .orderBy('id')
+        .limit(Math.min(room, maxDecidedAtOnce))
+        .forUpdate()
+        .skipLocked(),
+    )
+    .updateTable('mail')
+    .set({ held: isHeld, ...changesOf(outcome) })
+    .where('crmId', '=', crmId)
+    .where('id', 'in', (query) => query.selectFrom('others').select('id'))
+    .executeTakeFirstOrThrow();
+  return repeat(outcome, numUpdatedRows);
+}
+
+function repeat(outcome: Outcome, count: bigint): Outcome[] {
+  return Array.from({ length: Number(count) }, () => outcome);
 }
 
 async function confirmErasure(tx: Transaction<NotificationSchema>, { crmId }: MailRow, erasureId: string): Promise<void> {
@@ -44,16 +88,17 @@ async function countForQuotas(tx: Transaction<NotificationSchema>, mail: MailRow
 }
 
 /** Earlier mails that wait for a quota, or behind one that does: what they say is no longer true. */
-async function dropSuperseded(tx: Transaction<NotificationSchema>, { crmId, aboutId, version }: MailRow): Promise<number> {
+async function dropSuperseded(tx: Transaction<NotificationSchema>, { crmId, aboutId, version }: MailRow): Promise<Outcome[]> {
+  const outcome: QuotaDecision = { outcome: 'drop', reason: 'superseded', serverAway: false };
   const { numUpdatedRows } = await tx
     .updateTable('mail')
-    .set({ lease: null, held: false, ...changesOf({ outcome: 'drop', reason: 'superseded', serverAway: false }) })
+    .set({ lease: null, held: false, ...changesOf(outcome) })
     .where('crmId', '=', crmId)
     .where('aboutId', '=', aboutId)
     .where('version', '<', version)
     .where('state', '=', 'pending')
     .executeTakeFirstOrThrow();
-  return Number(numUpdatedRows);
+  return repeat(outcome, numUpdatedRows);
 }
 
 function changesOf(outcome: Outcome) {
