@@ -1,6 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { FairQueue, QueueFull } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RequestError } from './problem.ts';
 import { announcedBytes, closedSignal } from './request-hooks.ts';
 
@@ -75,6 +76,11 @@ export function createAdmission(): Admission {
     admitted.delete(request);
   }
 
+  /** Other requests have their turn between the steps of a heavy one: its body is parsed, checked, converted, and its response written. */
+  async function pause(request: FastifyRequest): Promise<void> {
+    if ((admitted.get(request)?.weight ?? 1) > 1) await nextTurn();
+  }
+
   function takeTurn(request: FastifyRequest, weight: number, { first }: { first: boolean }): Promise<Disposable> {
     leave(request);
     return enter(turns, request, weight, !first);
@@ -89,7 +95,10 @@ export function createAdmission(): Admission {
       const bytes = Math.min(announcedBytes(request), longestBodyBytes);
       if (bytes > smallBytes) await hold(bodies, request, bytes);
     });
-    scope.addHook('preValidation', (request) => admit(request, 1));
+    scope.addHook('preValidation', async (request) => {
+      await admit(request, 1);
+      await pause(request);
+    });
     scope.addHook('preHandler', async (request) => {
       const { weigh, isStreamed } = request.routeOptions.config;
       if (isStreamed?.(request) === true) {
@@ -98,6 +107,11 @@ export function createAdmission(): Admission {
         await hold(responses, request, streamBytes);
       }
       await admit(request, weigh?.(request) ?? 1);
+      await pause(request);
+    });
+    scope.addHook('preSerialization', async (request, _reply, payload) => {
+      await pause(request);
+      return payload;
     });
     scope.addHook('onSend', async (request, _reply, payload) => {
       leave(request);
