@@ -108,8 +108,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Processes, not threads: a signal handler or an exit in a test must not reach another file.
     pool: 'forks',
-    // Most tests wait for servers: four files at once keep both cores of a small machine busy.
-    maxWorkers: Math.max(4, availableParallelism() - 1),
+    // Most tests wait for servers: five files at once keep both cores of a small machine busy.
+    maxWorkers: Math.max(5, availableParallelism() - 1),
     // The files that a worker runs one after the other share what they import: to load it takes longer than most of them.
     isolate: false,
     reporters: ['default', new URL('libs/testing/src/summary-reporter.ts', import.meta.url).pathname],
