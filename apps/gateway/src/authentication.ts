@@ -1,11 +1,15 @@
 import { DomainError } from '@scheduling/errors';
 import { describeSpan } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Credentials, KeyRing } from './key-ring.ts';
 import { RequestError } from './problem.ts';
 import { type RateLimiter, windowSeconds } from './rate-limit.ts';
-import { withNewDeadline } from './request-hooks.ts';
+import { closedSignal, withNewDeadline } from './request-hooks.ts';
 import { slowDown, type Strangers } from './strangers.ts';
+
+/** The wait before a request over the limit is rejected, in milliseconds: a client that repeats it at once would take the time of the others. */
+const rejectionMs = 250;
 
 /**
  * Admits only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It runs before the body
@@ -14,7 +18,7 @@ import { slowDown, type Strangers } from './strangers.ts';
 export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter, strangers: Strangers): void {
   scope.addHook('onRequest', async (request, reply) => {
     const { keyHash, crm } = await authenticate(request, keyRing, strangers);
-    if (crm.requestsPerMinute !== undefined) countRequest(reply, rateLimiter, keyHash, crm.requestsPerMinute);
+    if (crm.requestsPerMinute !== undefined) await countRequest(request, reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
     // The response is the same whether or not that CRM exists.
     if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
@@ -35,13 +39,14 @@ async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers
 }
 
 /** Headers of draft-ietf-httpapi-ratelimit-headers. */
-function countRequest(reply: FastifyReply, rateLimiter: RateLimiter, keyHash: string, limit: number): void {
+async function countRequest(request: FastifyRequest, reply: FastifyReply, rateLimiter: RateLimiter, keyHash: string, limit: number): Promise<void> {
   const { allowed, remaining, resetSeconds } = rateLimiter.take(keyHash, limit, Date.now());
   void reply.headers({
     'ratelimit-policy': `"key";q=${limit};w=${windowSeconds}`,
     ratelimit: `"key";r=${remaining};t=${resetSeconds}`,
   });
   if (allowed) return;
+  await delay(rejectionMs, undefined, { signal: closedSignal(request) });
   throw new RequestError('rate.limited', {
     detail: `This key is limited to ${limit} requests per minute.`,
     headers: { 'retry-after': String(resetSeconds) },

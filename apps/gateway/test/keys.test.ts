@@ -68,8 +68,11 @@ describe('the rate limit', () => {
     expect(first.headers.get('ratelimit-policy')).toBe('"key";q=2;w=60');
     expect(first.headers.get('ratelimit')).toMatch(/^"key";r=1;t=\d+$/);
     expect((await ask(key, 'limited')).status).toBe(404);
+    const sentMs = performance.now();
     const refused = await ask(key, 'limited');
     expect(refused.status).toBe(429);
+    // A client that ignores Retry-After does not keep the gateway busy.
+    expect(performance.now() - sentMs).toBeGreaterThan(200);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(refused.headers.get('ratelimit')).toMatch(/^"key";r=0;t=\d+$/);
     expect(await codeOf(refused)).toBe('rate.limited');

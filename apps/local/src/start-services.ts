@@ -18,7 +18,7 @@ const probeTimeoutMs = 2_000;
 /** In MiB. The heap that Node chooses in a pod with the 512 MiB of the manifests; on a machine with more memory it would hardly collect garbage. */
 const maxHeap = 268;
 /** As in the image of the services (ADR 18). */
-export const collection = ['--max-semi-space-size=8', '--heap-growing-percent=100'];
+export const collection = ['--max-semi-space-size=8', '--heap-growing-percent=150'];
 
 /** Nobody waits for a response of notification, so requests come first: it gets a third of their share. In production, every pod has its own. */
 const niceness: Partial<Record<Service, number>> = { notification: 5 };
