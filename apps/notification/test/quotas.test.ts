@@ -166,10 +166,10 @@ describe('the decision about one mail over a quota', () => {
     return recordOutcome(database, mail!, decision!);
   };
   const quota = 5;
-  /** How many of the mails to a recipient are held, or were dropped, and how many are neither. */
+  /** How many of the mails to a recipient are held, and how many are not. */
   const decided = async (recipient: string) => {
     const mails = (await rows()).filter(({ recipient: address, template }) => address === recipient && template === 'booking-confirmed');
-    return { held: mails.filter(({ held }) => held).length, neither: mails.filter(({ held }) => !held).length };
+    return { held: mails.filter(({ held }) => held).length, free: mails.filter(({ held }) => !held).length };
   };
 
   const exhaust = async (): Promise<void> => {
@@ -186,8 +186,8 @@ describe('the decision about one mail over a quota', () => {
     await store('bill@example.com');
     const hold = { outcome: 'hold', reason: 'recipient-quota' };
     expect(await decide({ toOneRecipient: quota, inTotal: 0 })).toMatchObject(Array.from({ length: quota - 1 }, () => hold));
-    expect(await decided('anna@example.com')).toEqual({ held: quota, neither: 3 });
-    expect(await decided('bill@example.com')).toEqual({ held: 0, neither: 1 });
+    expect(await decided('anna@example.com')).toEqual({ held: quota, free: 3 });
+    expect(await decided('bill@example.com')).toEqual({ held: 0, free: 1 });
     expect(await pending()).toContainEqual(expect.objectContaining({ template: 'booking-cancelled', held: false }));
     expect(new Set((await pending()).filter(({ held }) => held).map(({ dueAt }) => dueAt.getTime())).size).toBe(1);
   });
@@ -198,9 +198,9 @@ describe('the decision about one mail over a quota', () => {
     await storeMany(2, () => 'bill@example.com');
     await store('cleo@example.com', { crmId: 'other' });
     expect(await decide({ toOneRecipient: 0, inTotal: quota })).toHaveLength(3);
-    expect(await decided('anna@example.com')).toEqual({ held: 2, neither: 0 });
-    expect(await decided('bill@example.com')).toEqual({ held: 2, neither: 0 });
-    expect(await decided('cleo@example.com')).toEqual({ held: 0, neither: 1 });
+    expect(await decided('anna@example.com')).toEqual({ held: 2, free: 0 });
+    expect(await decided('bill@example.com')).toEqual({ held: 2, free: 0 });
+    expect(await decided('cleo@example.com')).toEqual({ held: 0, free: 1 });
   });
 
   it('drops all that would have to wait for too long', async () => {
