@@ -49,7 +49,7 @@ export async function createSeries(
   const provider = await requireProvider(dependencies, request);
   const slots = takeSlots(readPlan(request, provider.timeZone));
   const seriesId = randomUUIDv7();
-  const rows = slots.map((slot) => toRow(request, provider.id, seriesId, slot));
+  const rows = toRows(request, provider.id, seriesId, slots);
   return transactOnce(database, request.crmId, {
     work: async (tx) => {
       await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
@@ -110,20 +110,17 @@ function takeSlots(plan: SeriesPlan): Slot[] {
   return slots;
 }
 
-function toRow(request: NewSeries, providerId: string, seriesId: string, { startsAt, endsAt }: Slot): Insertable<AppointmentTable> {
-  const reference = `${randomUUIDv7()}@scheduling`;
-  return {
+function toRows(request: NewSeries, providerId: string, seriesId: string, slots: Slot[]): Insertable<AppointmentTable>[] {
+  const shared = {
     crmId: request.crmId,
     providerId,
-    reference,
     seriesId,
-    startsAt: toDate(startsAt),
-    endsAt: toDate(endsAt),
     taken: 0,
     // A generated reference is never retried.
-    contentDigest: contentDigest([seriesId, reference]),
+    contentDigest: contentDigest([seriesId]),
     ...detailColumns(request),
   };
+  return slots.map(({ startsAt, endsAt }) => ({ ...shared, reference: `${randomUUIDv7()}@scheduling`, startsAt: toDate(startsAt), endsAt: toDate(endsAt) }));
 }
 
 function seriesTooLong(): DomainError {
