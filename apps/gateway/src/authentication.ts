@@ -18,7 +18,7 @@ const rejectionMs = 250;
 export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter, strangers: Strangers): void {
   scope.addHook('onRequest', async (request, reply) => {
     const { keyHash, crm } = await authenticate(request, keyRing, strangers);
-    if (crm.requestsPerMinute !== undefined) await countRequest(request, reply, rateLimiter, keyHash, crm.requestsPerMinute);
+    if (crm.requestsPerMinute !== undefined) await limitRate(request, reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
     // The response is the same whether or not that CRM exists.
     if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
@@ -38,8 +38,8 @@ async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers
   }
 }
 
-/** Headers of draft-ietf-httpapi-ratelimit-headers. */
-async function countRequest(request: FastifyRequest, reply: FastifyReply, rateLimiter: RateLimiter, keyHash: string, limit: number): Promise<void> {
+/** Sets the headers of draft-ietf-httpapi-ratelimit-headers. Rejects with `rate.limited`, after a while. */
+async function limitRate(request: FastifyRequest, reply: FastifyReply, rateLimiter: RateLimiter, keyHash: string, limit: number): Promise<void> {
   const { allowed, remaining, resetSeconds } = rateLimiter.take(keyHash, limit, Date.now());
   void reply.headers({
     'ratelimit-policy': `"key";q=${limit};w=${windowSeconds}`,

@@ -1,15 +1,14 @@
-import { leaseDueRows } from '@scheduling/delivery';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createCertificateAuthority, createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
-import type { Kysely } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
-import { type MailRow, mailTable, startMailDelivery } from '../src/mail/deliver-mails.ts';
+import { startMailDelivery } from '../src/mail/deliver-mails.ts';
 import { recordOutcome } from '../src/mail/record-outcome.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
+import { leaseMails } from './lease-mails.ts';
 
 const logger = testLogger('notification');
 const stack = new AsyncDisposableStack();
@@ -266,13 +265,11 @@ describe('turns', () => {
 });
 
 describe('a lease', () => {
-  const lease = (leaseMs: number) => leaseDueRows<MailRow>(database.kysely as unknown as Kysely<unknown>, mailTable, { limits: { total: 10, perCrm: 5, perHost: 5 }, free: 10, leaseMs, inFlight: [] });
-
   it('that expired passes the mail to another holder, and the first can record nothing', async () => {
     await storeAll(['leased@example.com']);
-    const [first] = await lease(1);
+    const [first] = await leaseMails(database, { leaseMs: 1 });
     const second = await eventually(async () => {
-      const [mail] = await lease(60_000);
+      const [mail] = await leaseMails(database);
       expect(mail).toBeDefined();
       return mail!;
     });
@@ -293,7 +290,7 @@ describe('a lease', () => {
 
   it('is held by one of many concurrent claimants', async () => {
     await storeAll(addresses(40, 'contended.example'));
-    const taken = (await Promise.all(Array.from({ length: 20 }, () => lease(60_000)))).flat();
+    const taken = (await Promise.all(Array.from({ length: 20 }, () => leaseMails(database)))).flat();
     expect(new Set(taken.map(({ id }) => id)).size).toBe(taken.length);
   });
 });

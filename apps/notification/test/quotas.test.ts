@@ -1,7 +1,6 @@
-import { leaseDueRows } from '@scheduling/delivery';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -9,11 +8,12 @@ import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
 import { eraseMails } from '../src/erasure/erase-customer.ts';
 import type { MailTemplate } from '../src/language/texts.ts';
 import { checkQuotas, type MailQuotas } from '../src/mail/check-quotas.ts';
-import { type MailRow, mailTable, startMailDelivery } from '../src/mail/deliver-mails.ts';
+import { startMailDelivery } from '../src/mail/deliver-mails.ts';
 import { type Outcome, recordOutcome } from '../src/mail/record-outcome.ts';
 import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.ts';
 import { storeLastMail, storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
+import { leaseMails } from './lease-mails.ts';
 
 const logger = testLogger('notification');
 const stack = new AsyncDisposableStack();
@@ -161,7 +161,7 @@ describe('the surplus', () => {
 
 describe('the decision about one mail over a quota', () => {
   const decide = async (quotas: MailQuotas, timings: Partial<MailTimings> = endless): Promise<Outcome[]> => {
-    const [mail] = await leaseDueRows<MailRow>(database.kysely as unknown as Kysely<unknown>, mailTable, { limits: { total: 1, perCrm: 1, perHost: 1 }, free: 1, leaseMs: 60_000, inFlight: [] });
+    const [mail] = await leaseMails(database, { total: 1 });
     const decision = await checkQuotas(database, mail!, quotas, { ...defaultTimings, ...timings });
     return recordOutcome(database, mail!, decision!);
   };
@@ -290,27 +290,25 @@ describe('an urgent mail', () => {
 
 describe('an attempt of another process', () => {
   const unlimited = { toOneRecipient: 0, inTotal: 0 };
-  const lease = () =>
-    leaseDueRows<MailRow>(database.kysely as unknown as Kysely<unknown>, mailTable, { limits: { total: 10, perCrm: 5, perHost: 5 }, free: 10, leaseMs: 60_000, inFlight: [] });
 
   it('to send a held mail keeps an urgent one about the same booking waiting until it is over', async () => {
     const aboutId = randomUUID();
     await store('anna@example.com', { aboutId, version: 1 });
     await database.kysely.updateTable('mail').set({ held: true }).execute();
-    const [held] = await lease();
+    const [held] = await leaseMails(database);
     await store('anna@example.com', { aboutId, version: 2, template: 'booking-cancelled' });
-    expect(await lease()).toEqual([]);
+    expect(await leaseMails(database)).toEqual([]);
     await recordOutcome(database, held!, { outcome: 'hold', until: new Date(Date.now() + day), room: 1, reason: 'crm-quota', serverAway: false });
-    expect(await lease()).toMatchObject([{ version: 2 }]);
+    expect(await leaseMails(database)).toMatchObject([{ version: 2 }]);
   });
 
   it('sends nothing once its lease is lost, or the person was erased', async () => {
     const customerId = randomUUID();
     await store('anna@example.com', { customerId });
-    const [first] = await lease();
+    const [first] = await leaseMails(database);
     expect(await checkQuotas(database, first!, unlimited, defaultTimings)).toBeUndefined();
     await database.kysely.updateTable('mail').set({ dueAt: new Date() }).execute();
-    const [second] = await lease();
+    const [second] = await leaseMails(database);
     const lost = { outcome: 'postpone', reason: 'lease lost', serverAway: false };
     expect(await checkQuotas(database, first!, unlimited, defaultTimings)).toEqual(lost);
     await eraseMails(database, { crmId: 'crm', customerId });
