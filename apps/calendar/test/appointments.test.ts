@@ -78,7 +78,7 @@ describe('creating an appointment', () => {
     expect(appointment!.participations[1]!.expiresAt).toBeInstanceOf(Date);
     for (const { reference, state } of participations) {
       expect(await eventsOf(calendar, reference)).toMatchObject([
-        { version: 1, cause: ParticipationChangeCause.CREATED, toState: state, notify: false },
+        { version: 1, cause: ParticipationChangeCause.CREATED, toState: state, notify: false, silent: true },
       ]);
     }
     const confirm = { ...owned, participationReference: participations[2]!.reference, state: ParticipationState.BOOKED };
@@ -236,11 +236,11 @@ describe('cancelling an appointment', () => {
     const cause = ParticipationChangeCause.APPOINTMENT_CANCELLED;
     const toState = ParticipationState.CANCELED;
     expect(events.map((each) => each.slice(1))).toMatchObject([
-      [{ version: 2, cause, toState, fromState: ParticipationState.BOOKED, notify: true }],
-      [{ version: 2, cause, toState, fromState: ParticipationState.RESERVED, notify: true }],
-      [{ version: 2, cause, toState, fromState: ParticipationState.REQUESTED, notify: true }],
+      [{ version: 2, cause, toState, fromState: ParticipationState.BOOKED, notify: true, silent: false }],
+      [{ version: 2, cause, toState, fromState: ParticipationState.RESERVED, notify: true, silent: false }],
+      [{ version: 2, cause, toState, fromState: ParticipationState.REQUESTED, notify: true, silent: false }],
       [],
-      [{ version: 2, cause, toState, fromState: ParticipationState.DELETED, notify: false }],
+      [{ version: 2, cause, toState, fromState: ParticipationState.DELETED, notify: false, silent: true }],
     ]);
     const notice = { crmId: 'one', participationId: events[0]![0]!.participationId, version: 2 };
     expect(await calendar.participations.getParticipationNotice(notice)).toMatchObject({

@@ -46,7 +46,7 @@ describe('a booking', () => {
       expiresAt: undefined,
     });
     expect(await seatsOf(calendar, appointmentReference)).toBe(1);
-    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ version: 1, toState: ParticipationState.BOOKED, notify: true }]);
+    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ version: 1, toState: ParticipationState.BOOKED, notify: true, silent: false }]);
   });
 
   it('is rejected when all seats are taken, while repeating the first one still succeeds', async () => {
@@ -126,7 +126,7 @@ describe('a booking', () => {
     const request = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState[state] });
     expect(await calendar.participations.createParticipation(request)).toMatchObject({ created: true });
     expect(await seatsOf(calendar, appointmentReference)).toBe(0);
-    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ notify: false }]);
+    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ notify: false, silent: true }]);
   });
 
   it.each(['RESERVED', 'REQUESTED', 'BOOKED'] as const)('as %s is rejected in a cancelled appointment', async (state) => {

@@ -214,8 +214,13 @@ export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError,
   throw new Error('the call was not refused');
 }
 
+/** An event in the outbox, and whether its subject is the one that notification does not receive. */
+export interface RecordedChange extends ParticipationChanged {
+  silent: boolean;
+}
+
 /** The events in the outbox about one participation, oldest first. */
-export async function eventsOf({ database }: CalendarUnderTest, participationReference: string): Promise<ParticipationChanged[]> {
+export async function eventsOf({ database }: CalendarUnderTest, participationReference: string): Promise<RecordedChange[]> {
   const { id } = await database.kysely
     .selectFrom('participation')
     .select('id')
@@ -223,11 +228,13 @@ export async function eventsOf({ database }: CalendarUnderTest, participationRef
     .executeTakeFirstOrThrow();
   const rows = await database.kysely
     .selectFrom('outbox')
-    .select('payload')
+    .select(['subject', 'payload'])
     .where('type', '=', events.participationChanged.type)
     .orderBy('id')
     .execute();
-  return rows.map((row) => ParticipationChanged.decode(row.payload)).filter((event) => event.participationId === id);
+  return rows
+    .map(({ subject, payload }) => ({ ...ParticipationChanged.decode(payload), silent: subject === events.participationChangedSilently.subject }))
+    .filter((event) => event.participationId === id);
 }
 
 export async function seatsOf({ database }: CalendarUnderTest, appointmentReference: string): Promise<number> {

@@ -83,6 +83,7 @@ describe('moving a participation', () => {
       fromState: ParticipationState.UNSPECIFIED,
       toState: ParticipationState[from],
       notify: from === 'BOOKED' || from === 'REQUESTED',
+      silent: from !== 'BOOKED' && from !== 'REQUESTED',
     });
     const event = {
       version: 2,
@@ -90,6 +91,7 @@ describe('moving a participation', () => {
       fromState: ParticipationState[from],
       toState: ParticipationState[to],
       notify: expected === mail,
+      silent: expected !== mail,
     };
     expect(later).toMatchObject(moved ? [event] : []);
   });
@@ -139,7 +141,7 @@ describe('moving a participation', () => {
   it('sends no mail if the caller opts out', async () => {
     const reference = await place('BOOKED', await createAppointment(calendar));
     await move(reference, 'CANCELED', { sendMails: false });
-    expect((await eventsOf(calendar, reference)).map((event) => event.notify)).toEqual([true, false]);
+    expect(await eventsOf(calendar, reference)).toMatchObject([{ notify: true, silent: false }, { notify: false, silent: true }]);
   });
 
   it('checks for a free seat from REQUESTED to BOOKED, unless the participation was placed deliberately', async () => {

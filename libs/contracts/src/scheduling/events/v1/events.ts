@@ -116,7 +116,7 @@ export interface CustomerErasureConfirmed {
   service: string;
 }
 
-/** calendar: a participation was created or moved to another state. */
+/** calendar: a participation was created or moved to another state. Published on participation-changed-silently if `notify` is false. */
 export interface ParticipationChanged {
   crmId: string;
   participationId: string;
