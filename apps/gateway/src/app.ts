@@ -7,7 +7,7 @@ import { requireKey } from './authentication.ts';
 import { createBrowserPages } from './browser-pages.ts';
 import type { Clients } from './clients.ts';
 import { passOnIdempotencyKeys } from './idempotency-key.ts';
-import { addJsonParser } from './json-body.ts';
+import { addJsonParser, refuseCompressedBodies } from './json-body.ts';
 import type { KeyRing } from './key-ring.ts';
 import { serveDocumentation } from './openapi.ts';
 import { handleConnectionsInTurn } from './pipelining.ts';
@@ -113,6 +113,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
   const { clients } = dependencies;
   return async (scope: FastifyInstance): Promise<void> => {
     requireKey(scope, dependencies.keyRing, createRateLimiter(), strangers);
+    refuseCompressedBodies(scope);
     admission.guard(scope);
     offerStrictHandling(scope);
     passOnIdempotencyKeys(scope);

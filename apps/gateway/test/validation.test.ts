@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -137,6 +138,16 @@ describe('a request', () => {
     });
     expect([response.status, response.headers.get('content-type')]).toEqual([status, 'application/problem+json; charset=utf-8']);
     expect(await response.json()).toMatchObject({ status, code });
+  });
+
+  it('whose body is compressed is rejected before it is read', async () => {
+    const headers = { 'x-service-client-id': gateway.key, 'content-type': 'application/json', 'content-encoding': 'gzip', 'content-length': '1000000' };
+    const sent = request(`${gateway.url}/crms/one/user`, { method: 'POST', headers });
+    sent.flushHeaders();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    expect([response.statusCode, response.headers['accept-encoding']]).toEqual([415, 'identity']);
+    expect(await json(response)).toMatchObject({ code: 'request.unsupported_media_type' });
+    sent.destroy();
   });
 
   it.each(['a/b?c#d%e f', '%2F', '100%25', 'größe', '\u{1f600}'.repeat(253), '..', ';a=b'])(

@@ -37,6 +37,8 @@ const heavy = 0.5;
 /** How long an owner rests, as a multiple of the time that its work took: if more of its work is waiting, and else after heavy work. */
 const restOfGreedy = 4;
 const restAfterHeavyWork = 1;
+/** Heavy work takes at least so long, whatever it took itself: a large request that is soon rejected has been received, too, and leaves garbage to collect. */
+const shortestHeavyWorkMs = 10;
 /** A burst of light work is not held up for long. */
 const longestRestMs = { heavy: 1_000, light: 200 };
 /** An owner has company for this long after work of another one has begun without waiting. */
@@ -129,7 +131,8 @@ export class FairQueue {
   #restMs({ waiting }: Owner, weight: number, workMs: number): number {
     const isHeavy = weight > heavy * this.#share;
     const factor = waiting.size > 0 ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
-    return Math.min(factor * workMs, isHeavy ? longestRestMs.heavy : longestRestMs.light);
+    if (!isHeavy) return Math.min(factor * workMs, longestRestMs.light);
+    return Math.min(factor * Math.max(workMs, shortestHeavyWorkMs), longestRestMs.heavy);
   }
 
   /** Whether another owner has been served without waiting lately. */
