@@ -27,6 +27,7 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
 async function mailAboutChange(dependencies: NotificationDependencies, change: ParticipationChanged, eventId: string): Promise<Effect<NotificationSchema> | undefined> {
   const { crmId, participationId, version } = change;
   const mail = mailOfChange(change);
+  // A calendar of the previous version publishes silent changes here, too.
   if (mail === undefined || !change.notify) return undefined;
   const notice = await unlessGone(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
   if (notice === undefined) return undefined;
