@@ -2,7 +2,7 @@ import { leaseDueRows } from '@scheduling/delivery';
 import type { Database } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import type { NotificationSchema } from '../src/db/schema.ts';
-import { type MailRow, mailTable } from '../src/mail/deliver-mails.ts';
+import { type MailRow, mailTable } from '../src/mail/mail-table.ts';
 
 /** Claims due mails, as the delivery of a process does. */
 export function leaseMails({ kysely }: Database<NotificationSchema>, { total = 10, leaseMs = 60_000 } = {}): Promise<MailRow[]> {

@@ -2,8 +2,7 @@ import type { Database } from '@scheduling/postgres';
 import { type Kysely, sql } from 'kysely';
 import { createHash } from 'node:crypto';
 import type { NotificationSchema } from '../db/schema.ts';
-import type { MailTemplate } from '../language/texts.ts';
-import type { MailRow } from './deliver-mails.ts';
+import { type MailRow, urgentTemplates } from './mail-table.ts';
 import type { MailTimings } from './timings.ts';
 
 /** How many mails a CRM may send in an hour by the clock, 11:00 to 12:00; 0: any number. */
@@ -22,14 +21,6 @@ export type QuotaDecision =
   | { outcome: 'drop'; storedBefore: Date; reason: QuotaReason; serverAway: false }
   | { outcome: 'drop'; reason: 'superseded'; serverAway: false }
   | { outcome: 'postpone'; reason: 'lease lost'; serverAway: false };
-
-/** Nobody may learn too late that an appointment does not take place: these mails count, but never wait for a quota. */
-export const urgentTemplates: readonly string[] = [
-  'appointment-cancelled',
-  'booking-cancelled',
-  'removed-by-deletion',
-  'request-declined',
-] satisfies MailTemplate[];
 
 interface QuotaUse {
   toRecipient: number;

@@ -1,15 +1,13 @@
-import { type DeliveryKind, type LeasedRow, type LeasedTable, startDelivery } from '@scheduling/delivery';
+import { type DeliveryKind, startDelivery } from '@scheduling/delivery';
 import type { Database } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
-import { type Selectable, sql } from 'kysely';
-import type { MailTable, NotificationSchema } from '../db/schema.ts';
-import { checkQuotas, type MailQuotas, urgentTemplates } from './check-quotas.ts';
+import type { NotificationSchema } from '../db/schema.ts';
+import { checkQuotas, type MailQuotas } from './check-quotas.ts';
 import { decideAfterFailure, type Failure } from './decide-after-failure.ts';
+import { type MailRow, mailTable } from './mail-table.ts';
 import { type Outcome, recordOutcome } from './record-outcome.ts';
 import { createMailer, type Mailer, type Progress } from './send-mail.ts';
 import type { MailTimings } from './timings.ts';
-
-export type MailRow = Selectable<MailTable> & LeasedRow;
 
 export interface MailDeliveryOptions {
   database: Database<NotificationSchema>;
@@ -22,24 +20,6 @@ export interface MailDeliveryOptions {
   onOutcome: (outcome: Outcome) => void;
   logger: Logger;
 }
-
-/**
- * The mails of a CRM to one recipient are sent one at a time, and those about one thing in the order of its versions. A mail that waits for a quota
- * does not keep an urgent one waiting: that one is sent first, and then supersedes it.
- */
-export const mailTable: LeasedTable = {
-  name: 'mail',
-  lane: sql<string>`item.crm_id || ' ' || item.recipient`,
-  host: sql<string>`split_part(item.recipient, '@', -1)`,
-  isBlocked: sql<boolean>`EXISTS (
-    SELECT FROM mail AS earlier
-     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending'
-  ) AND NOT (item.template = ANY (${urgentTemplates}) AND EXISTS (
-    SELECT FROM mail AS earlier
-     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending'
-       AND earlier.held AND earlier.lease IS NULL
-  ))`,
-};
 
 /** Sends the stored mails. */
 export function startMailDelivery(options: MailDeliveryOptions): AsyncDisposable {

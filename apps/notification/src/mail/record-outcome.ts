@@ -4,9 +4,9 @@ import { appendEvent } from '@scheduling/messaging';
 import type { Database } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
-import { type QuotaDecision, recipientDigest, urgentTemplates } from './check-quotas.ts';
+import { type QuotaDecision, recipientDigest } from './check-quotas.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
-import type { MailRow } from './deliver-mails.ts';
+import { type MailRow, urgentTemplates } from './mail-table.ts';
 
 /** A statement that takes longer would block the delivery. */
 const maxDecidedAtOnce = 500;

@@ -1,0 +1,32 @@
+import type { LeasedRow, LeasedTable } from '@scheduling/delivery';
+import { type Selectable, sql } from 'kysely';
+import type { MailTable } from '../db/schema.ts';
+import type { MailTemplate } from '../language/texts.ts';
+
+export type MailRow = Selectable<MailTable> & LeasedRow;
+
+/** Nobody may learn too late that an appointment does not take place: these mails count, but never wait for a quota. */
+export const urgentTemplates: readonly string[] = [
+  'appointment-cancelled',
+  'booking-cancelled',
+  'removed-by-deletion',
+  'request-declined',
+] satisfies MailTemplate[];
+
+/**
+ * The mails of a CRM to one recipient are sent one at a time, and those about one thing in the order of its versions. A mail that waits for a quota
+ * does not keep an urgent one waiting: that one is sent first, and then supersedes it.
+ */
+export const mailTable: LeasedTable = {
+  name: 'mail',
+  lane: sql<string>`item.crm_id || ' ' || item.recipient`,
+  host: sql<string>`split_part(item.recipient, '@', -1)`,
+  isBlocked: sql<boolean>`EXISTS (
+    SELECT FROM mail AS earlier
+     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending'
+  ) AND NOT (item.template = ANY (${urgentTemplates}) AND EXISTS (
+    SELECT FROM mail AS earlier
+     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending'
+       AND earlier.held AND earlier.lease IS NULL
+  ))`,
+};
