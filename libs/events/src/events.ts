@@ -47,7 +47,7 @@ export const events = {
   calendarErasureConfirmed: define('calendar', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),
   notificationErasureConfirmed: define('notification', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),
   participationChanged: define('calendar', 'participation-changed', 'ParticipationChanged', ParticipationChanged),
-  /** The same without `notify`. It has a subject of its own, so that notification does not receive it: most bookings are made by CRMs that send their own mails. */
+  /** The same without `notify`. It has a subject of its own, so that notification does not receive what it would only discard. */
   participationChangedSilently: define('calendar', 'participation-changed-silently', 'ParticipationChanged', ParticipationChanged),
 };
 

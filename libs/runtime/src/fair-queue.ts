@@ -37,7 +37,7 @@ const heavy = 0.5;
 /** How long an owner rests, as a multiple of the time that its work took: if more of its work is waiting, and else after heavy work. */
 const restOfGreedy = 4;
 const restAfterHeavyWork = 1;
-/** Heavy work takes at least so long, whatever it took itself: a large request that is soon rejected has been received, too, and leaves garbage to collect. */
+/** Heavy work counts as at least so long: a large request that is soon rejected has been received, too, and leaves garbage to collect. */
 const shortestHeavyWorkMs = 10;
 /** A burst of light work is not held up for long. */
 const longestRestMs = { heavy: 1_000, light: 200 };

@@ -1,13 +1,12 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
-import { appendEvent } from '@scheduling/messaging';
 import { withRows } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
-import { changeEvent } from '../participation/change-event.ts';
+import { appendChanges } from '../participation/change-events.ts';
 import { isActive, type ParticipationState } from '../participation/moves.ts';
 import { reclaimOf } from '../participation/reclaim-reservations.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
@@ -74,7 +73,7 @@ async function cancelWithParticipations(
     toState: ParticipationStateMessage.CANCELED,
     notify: isActive(participation.fromState),
   }));
-  for (const notify of [true, false]) await appendEvent(tx, changeEvent(notify), ...facts.filter((fact) => fact.notify === notify));
+  await appendChanges(tx, facts);
   bookings.expired(tx, reclaimed);
   for (const participation of cancelled) bookings.moved(tx, crmId, participation.fromState, 'CANCELED');
 }

@@ -1,7 +1,6 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
-import { appendEvent } from '@scheduling/messaging';
 import { isUniqueViolation, transactOnce, withRows } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
@@ -10,7 +9,7 @@ import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
-import { changeEvent } from '../participation/change-event.ts';
+import { appendChanges } from '../participation/change-events.ts';
 import { type ParticipationState, takesSeat } from '../participation/moves.ts';
 import { reservationSeconds } from '../participation/participation.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
@@ -187,7 +186,7 @@ async function insertEmbedded(
     toState: ParticipationStateMessage[row.state],
     notify: false,
   }));
-  await appendEvent(tx, changeEvent(false), ...facts);
+  await appendChanges(tx, facts);
 }
 
 async function endOfReservation(tx: Transaction<CalendarSchema>): Promise<Date> {

@@ -1,7 +1,6 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
-import { outboxJson } from '@scheduling/messaging';
 import { isUniqueViolation, runOnce } from '@scheduling/postgres';
 import { type Kysely, sql } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
@@ -10,7 +9,7 @@ import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { fetchProvider } from '../provider/provider-copy.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
-import { changeEvent } from './change-event.ts';
+import { changeJson } from './change-events.ts';
 import { moveParticipation, type RequestedMove, selectMovableParticipations } from './move-participation.ts';
 import { isActive, mailsOnCreation, takesSeat } from './moves.ts';
 import { capacityExhausted, type ParticipationRecord, requireParticipation, reservationSeconds } from './participation.ts';
@@ -130,15 +129,14 @@ interface InsertResult {
 
 async function insertParticipation(db: Kysely<CalendarSchema>, id: string, request: NewParticipation): Promise<InsertResult> {
   const { crmId, providerReference, appointmentReference, customerReference, reference, state } = request;
-  const notify = request.sendMails && mailsOnCreation(state);
-  const event = outboxJson(changeEvent(notify), {
+  const event = changeJson({
     crmId,
     participationId: id,
     version: 1,
     cause: ParticipationChangeCause.CREATED,
     fromState: ParticipationStateMessage.UNSPECIFIED,
     toState: ParticipationStateMessage[state],
-    notify,
+    notify: request.sendMails && mailsOnCreation(state),
   });
   const booking = {
     crmId,

@@ -1,12 +1,11 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
-import { outboxJson } from '@scheduling/messaging';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
-import { changeEvent } from './change-event.ts';
+import { changeJson } from './change-events.ts';
 import { checkMove, isActive, type ParticipationState, seatsOfMove } from './moves.ts';
 import { capacityExhausted, type ParticipationRecord, selectParticipations } from './participation.ts';
 
@@ -94,7 +93,7 @@ interface MoveResult {
 }
 
 async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: RequestedMove, notify: boolean): Promise<MoveResult> {
-  const event = outboxJson(changeEvent(notify), {
+  const event = changeJson({
     crmId: current.crmId,
     participationId: current.id,
     version: current.version + 1,
