@@ -1,6 +1,8 @@
 import type { Logger, Metrics } from '@scheduling/runtime';
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import { Pool, types } from 'pg';
+import { useFunctionCaller } from './call-function.ts';
+import { createFunctionCaller } from './function-caller.ts';
 import type { MigrationSet } from './migration-set.ts';
 import { measurePool } from './pool-metrics.ts';
 import { createSchemaGate, SchemaOutdated } from './schema-gate.ts';
@@ -62,11 +64,13 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
   // Without a listener, losing an idle connection, as when Postgres restarts, would end the process.
   pool.on('error', (error) => options.logger.warn({ err: error }, 'lost an idle database connection'));
 
+  const measured = options.metrics ? measurePool(pool, options.metrics) : pool;
   const kysely = new Kysely<Schema>({
-    dialect: new PostgresDialect({ pool: options.metrics ? measurePool(pool, options.metrics) : pool }),
+    dialect: new PostgresDialect({ pool: measured }),
     // The keys inside a jsonb value are data.
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
+  useFunctionCaller(kysely, createFunctionCaller(measured));
   let probing: Promise<void> | undefined;
   // One at a time: a hanging server must not tie up a connection per caller.
   const probe = (): Promise<void> => (probing ??= selectOne(pool).finally(() => (probing = undefined)));

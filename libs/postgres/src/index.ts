@@ -1,4 +1,5 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
+export { callFunction } from './call-function.ts';
 export { emptyToNull } from './empty-to-null.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';
 export { forgetKeys, runOnce, transactOnce } from './idempotency.ts';

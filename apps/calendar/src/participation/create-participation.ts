@@ -1,8 +1,8 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
-import { isUniqueViolation, runOnce } from '@scheduling/postgres';
-import { type Kysely, sql } from 'kysely';
+import { callFunction, isUniqueViolation, runOnce } from '@scheduling/postgres';
+import type { Kysely } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { fetchCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
@@ -127,7 +127,7 @@ interface InsertResult {
   reservedUntil?: string | null;
 }
 
-async function insertParticipation(db: Kysely<CalendarSchema>, id: string, request: NewParticipation): Promise<InsertResult> {
+function insertParticipation(db: Kysely<CalendarSchema>, id: string, request: NewParticipation): Promise<InsertResult> {
   const { crmId, providerReference, appointmentReference, customerReference, reference, state } = request;
   const event = changeJson({
     crmId,
@@ -153,8 +153,7 @@ async function insertParticipation(db: Kysely<CalendarSchema>, id: string, reque
     message: request.message ?? null,
     event,
   };
-  const { rows } = await sql<{ result: InsertResult }>`SELECT create_participation(${JSON.stringify(booking)}) AS result`.execute(db);
-  return rows[0]!.result;
+  return callFunction(db, { name: 'create_participation', request: booking, locks: appointmentReference });
 }
 
 async function moveExisting(

@@ -1,6 +1,7 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
+import { callFunction } from '@scheduling/postgres';
 import { type Kysely, sql } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
@@ -14,6 +15,7 @@ export interface MovableParticipation extends ParticipationRecord {
   crmId: string;
   providerId: string;
   appointmentId: string;
+  appointmentReference: string;
   customerId: string | null;
   appointmentState: AppointmentState;
   version: number;
@@ -78,6 +80,7 @@ export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
       'participation.crmId',
       'appointment.providerId',
       'participation.appointmentId',
+      'appointment.reference as appointmentReference',
       'participation.customerId',
       'appointment.state as appointmentState',
       'participation.version',
@@ -92,7 +95,7 @@ interface MoveResult {
   capacity?: number;
 }
 
-async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: RequestedMove, notify: boolean): Promise<MoveResult> {
+function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: RequestedMove, notify: boolean): Promise<MoveResult> {
   const event = changeJson({
     crmId: current.crmId,
     participationId: current.id,
@@ -113,8 +116,7 @@ async function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipati
     message: move.message ?? null,
     event,
   };
-  const { rows } = await sql<{ result: MoveResult }>`SELECT move_participation(${JSON.stringify(request)}) AS result`.execute(db);
-  return rows[0]!.result;
+  return callFunction(db, { name: 'move_participation', request, locks: current.appointmentReference });
 }
 
 function movedRecord(current: MovableParticipation, { state, message }: RequestedMove): ParticipationRecord {
