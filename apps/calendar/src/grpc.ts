@@ -122,7 +122,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
       const { participation, appointment, ...notice } = await getParticipationNotice(dependencies, request);
       return { ...withoutNulls(notice), participation: toParticipationMessage(participation), appointment: toAppointmentMessage(appointment) };
     },
-  });
+  }, { light: ['createParticipation'] });
 }
 
 function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedService {

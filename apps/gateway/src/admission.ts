@@ -15,7 +15,7 @@ declare module 'fastify' {
 }
 
 /** The most that one CRM can have in progress, so that heavy requests of a CRM are handled one at a time. */
-export const fullShare = 8;
+export const fullShare = 32;
 const waiting = { maxWaiting: 500, maxWaitMs: 1_500 };
 const turnLimits = { capacity: 2 * fullShare, ...waiting };
 
@@ -29,9 +29,9 @@ const longestBodyBytes = mebibyte;
 /** What a response holds that is sent while it is made: a part that has arrived, and text that the client has not read. */
 const streamBytes = 2 * mebibyte;
 /** A body weighs one more for each of these. */
-const bytesPerWeight = 65_536;
+const bytesPerWeight = 16_384;
 /** So does a request for so many things. */
-const countPerWeight = 32;
+const countPerWeight = 8;
 
 /** Decides when a request of a CRM is handled, so that no CRM takes time or memory from the others. */
 export interface Admission {

@@ -61,8 +61,9 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     idle_in_transaction_session_timeout: 10_000,
     ...(options.migrations && { verify: createSchemaGate(options.migrations, options.logger).verify }),
   });
-  // Without a listener, losing an idle connection, as when Postgres restarts, would end the process.
+  // Without a listener, losing a connection, as when Postgres restarts, would end the process.
   pool.on('error', (error) => options.logger.warn({ err: error }, 'lost an idle database connection'));
+  pool.on('connect', (client) => client.on('error', () => undefined));
 
   const measured = options.metrics ? measurePool(pool, options.metrics) : pool;
   const kysely = new Kysely<Schema>({

@@ -93,10 +93,14 @@ function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<{ index: nu
 /** Postgres parses and plans a statement with a name once per connection. */
 async function runNamed<Row extends object>(pool: PostgresPool, { name, text, value }: { name: string; text: string; value: string }): Promise<Row[]> {
   const client = (await pool.connect()) as PoolClient;
+  let isLost = false;
   try {
     const { rows } = await client.query<Row>({ name, text, values: [value] });
     return rows;
+  } catch (error) {
+    isLost = !(error instanceof DatabaseError) || error.severity === 'FATAL';
+    throw error;
   } finally {
-    client.release();
+    client.release(isLost);
   }
 }

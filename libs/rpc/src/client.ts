@@ -1,21 +1,20 @@
 import {
-  type CallOptions,
   ChannelCredentials,
   type Client,
   connectivityState,
   makeGenericClientConstructor,
-  Metadata,
   type ServiceDefinition,
   type ServiceError,
   status as Status,
 } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
 import { currentContext, currentTraceparent, inSpan, type Metrics, startSpan } from '@scheduling/runtime';
+import { createCallSender, type SendCall, toMetadata } from './call-sender.ts';
 import type { RpcCredentials } from './credentials.ts';
 import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
 import { fromServiceError } from './errors.ts';
-import { measureMadeCalls } from './rpc-metrics.ts';
-import { nestedHeader } from './take-turn.ts';
+import { idempotencyHeader, nestedHeader, requestIdHeader, traceHeader } from './headers.ts';
+import { type MeasureCall, measureMadeCalls } from './rpc-metrics.ts';
 
 /** Every method of a service: a promise for a single response, an async iterable for a stream. */
 export type ClientOf<D extends Definition> = {
@@ -42,6 +41,8 @@ const connectTimeoutMs = 1_000;
 const restartMs = 10_000;
 
 const channelOptions = {
+  // Its statistics about every call are read by nobody.
+  'grpc.enable_channelz': 0,
   'grpc.keepalive_time_ms': 20_000,
   'grpc.keepalive_timeout_ms': 5_000,
   // With no retry policy, this repeats only calls that a server never accepted, such as those on a connection that is closing because of its age.
@@ -74,46 +75,51 @@ const streamChannelOptions = { ...channelOptions, 'grpc.use_local_subchannel_poo
 export function createClient<D extends Definition>(definition: D, service: string, address: string, options: ClientOptions = {}): RpcClient<D> {
   const GenericClient = makeGenericClientConstructor(definition as unknown as ServiceDefinition, service);
   const credentials = options.credentials?.channel ?? ChannelCredentials.createInsecure();
-  const clientOptions = { 'grpc.ssl_target_name_override': service, interceptors: options.metrics ? [measureMadeCalls(options.metrics)] : [] };
+  const clientOptions = { 'grpc.ssl_target_name_override': service };
   const client = new GenericClient(address, credentials, { ...channelOptions, ...clientOptions });
   const openStreamClient = (): Client => new GenericClient(address, credentials, { ...streamChannelOptions, ...clientOptions });
-  const connection: Connection = { client, seenMs: Date.now() };
+  const measure = measureMadeCalls(options.metrics);
+  const connection: Connection = { client, send: createCallSender(client), measure, seenMs: Date.now() };
   const methods: Record<string, unknown> = {};
   for (const [name, method] of Object.entries(definition)) {
-    methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service) : unaryCall(connection, name, method, service);
+    methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service, measure) : unaryCall(connection, name, method, service);
   }
   return Object.assign(methods as ClientOf<D>, { [Symbol.dispose]: () => client.close() });
 }
 
 interface Connection {
   client: Client;
+  send: SendCall;
+  measure: MeasureCall;
   /** When a call last found the connection ready, in epoch milliseconds; initially, when the client was created. */
   seenMs: number;
 }
 
 function unaryCall(connection: Connection, name: string, method: MethodDefinition, service: string): (request: never) => Promise<unknown> {
-  const { client } = connection;
+  const { send, measure } = connection;
   const idempotent = /^(get|list|authenticate)/.test(name);
-  const attempt = (request: never): Promise<unknown> =>
-    new Promise((resolve, reject) => {
-      client.makeUnaryRequest(
-        method.path,
-        method.requestSerialize,
-        method.responseDeserialize,
-        request,
-        requestMetadata(),
-        callOptions(),
-        (error: ServiceError | null, response?: unknown) => (error ? reject(error) : resolve(response)),
-      );
-    });
+  const attempt = async (request: Buffer): Promise<Buffer> => {
+    const call = { path: method.path, request, metadata: requestMetadata(), deadlineMs: callDeadlineMs() };
+    const finish = measure(method);
+    try {
+      const response = await send(call);
+      finish(Status.OK);
+      return response;
+    } catch (error) {
+      finish((error as ServiceError).code);
+      throw error;
+    }
+  };
   return (request) =>
     inSpan(spanName(method), { kind: 'CLIENT', attributes: spanAttributes(method) }, async () => {
+      const bytes = method.requestSerialize(request);
       try {
         await waitForConnection(connection);
-        return await attempt(request).catch((error: ServiceError) => {
-          if (idempotent && error.code === Status.UNAVAILABLE) return attempt(request);
+        const response = await attempt(bytes).catch((error: ServiceError) => {
+          if (idempotent && error.code === Status.UNAVAILABLE) return attempt(bytes);
           throw error;
         });
+        return method.responseDeserialize(response);
       } catch (error) {
         throw fromServiceError(error as ServiceError, service);
       }
@@ -133,16 +139,17 @@ async function waitForConnection(connection: Connection): Promise<void> {
   await new Promise<void>((resolve) => client.waitForReady(deadlineMs, () => resolve()));
 }
 
-function streamingCall(openClient: () => Client, method: MethodDefinition, service: string) {
+function streamingCall(openClient: () => Client, method: MethodDefinition, service: string, measure: MeasureCall) {
   return async function* call(request: never, signal?: AbortSignal): AsyncGenerator {
     const client = openClient();
     const span = startSpan(spanName(method), { kind: 'CLIENT', attributes: spanAttributes(method) });
+    const finish = measure(method);
     const stream = client.makeServerStreamRequest(
       method.path,
       method.requestSerialize,
       method.responseDeserialize,
       request,
-      span.run(requestMetadata),
+      toMetadata(span.run(requestMetadata)),
     );
     const cancel = (): void => stream.cancel();
     signal?.addEventListener('abort', cancel, { once: true });
@@ -151,14 +158,16 @@ function streamingCall(openClient: () => Client, method: MethodDefinition, servi
       for (;;) {
         const timer = setTimeout(cancel, callTimeoutMs);
         const next = await messages.next().finally(() => clearTimeout(timer));
-        if (next.done === true) return;
+        if (next.done === true) return finish(Status.OK);
         yield next.value;
       }
     } catch (error) {
+      finish((error as ServiceError).code);
       const failure = fromServiceError(error as ServiceError, service);
       span.fail(failure);
       throw failure;
     } finally {
+      finish(Status.CANCELLED);
       span.end();
       signal?.removeEventListener('abort', cancel);
       stream.cancel();
@@ -167,19 +176,20 @@ function streamingCall(openClient: () => Client, method: MethodDefinition, servi
   };
 }
 
-function requestMetadata(): Metadata {
-  const metadata = new Metadata();
+/** The headers with which another service continues this request. */
+function requestMetadata(): Record<string, string> {
   const context = currentContext();
-  if (context) metadata.set('x-request-id', context.requestId);
-  if (context?.isServed === true) metadata.set(nestedHeader, 'true');
   const traceparent = currentTraceparent();
-  if (traceparent !== undefined) metadata.set('traceparent', traceparent);
-  if (context?.idempotencyKey !== undefined) metadata.set('idempotency-key', context.idempotencyKey);
-  return metadata;
+  return {
+    ...(context && { [requestIdHeader]: context.requestId }),
+    ...(context?.isServed === true && { [nestedHeader]: 'true' }),
+    ...(traceparent !== undefined && { [traceHeader]: traceparent }),
+    ...(context?.idempotencyKey !== undefined && { [idempotencyHeader]: context.idempotencyKey }),
+  };
 }
 
-function callOptions(): CallOptions {
+function callDeadlineMs(): number {
   const deadlineMs = Math.min(currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + callTimeoutMs);
   if (deadlineMs <= Date.now()) throw new DomainError('service.unavailable', { text: 'the time for this request is used up' });
-  return { deadline: deadlineMs };
+  return deadlineMs;
 }

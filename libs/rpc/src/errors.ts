@@ -1,4 +1,5 @@
 import { Metadata, type ServiceError, status as Status, type StatusObject } from '@grpc/grpc-js';
+import type { Rejection } from '@scheduling/contracts/rpc/v1';
 import { type DomainCategory, DomainError, type ErrorCode } from '@scheduling/errors';
 
 /** Metadata key for the rest of a DomainError; the status and the message are gRPC's own. */
@@ -25,6 +26,19 @@ export function toStatus(error: DomainError): StatusObject {
   const { code, errors, retryAfterSeconds } = error;
   metadata.set(detailsKey, Buffer.from(JSON.stringify({ code, errors, retryAfterSeconds } satisfies Details)));
   return { code: statusOf[error.category], details: error.message, metadata };
+}
+
+/** A status as the outcome of one of several calls. */
+export function toRejection({ code, details, metadata }: StatusObject): Rejection {
+  return { code, details, domainError: metadata.get(detailsKey)[0] as Buffer | undefined };
+}
+
+/** The error that grpc-js would have reported, had the call been made alone. */
+export function toServiceError({ code, details, domainError }: Rejection): ServiceError {
+  const metadata = new Metadata();
+  if (domainError !== undefined) metadata.set(detailsKey, domainError);
+  const name = Status[code] as keyof typeof Status;
+  return Object.assign(new Error(`${code} ${name}: ${details}`), { code: Status[name], details, metadata });
 }
 
 const internalDetails = 'internal error';

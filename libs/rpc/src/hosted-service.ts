@@ -19,10 +19,17 @@ export interface HostedService {
   definition: Definition;
   callers: Readonly<Record<string, readonly string[]>>;
   handlers: Record<string, (request: never, signal: AbortSignal) => unknown>;
+  /** The methods whose work in the database is a call of a SQL function, which shares a connection with others: more of them may be in progress. */
+  light?: readonly string[];
 }
 
-export function hostService<D extends Definition>(definition: D, callers: Callers<D>, handlers: Handlers<D>): HostedService {
-  return { definition, callers, handlers };
+export function hostService<D extends Definition>(
+  definition: D,
+  callers: Callers<D>,
+  handlers: Handlers<D>,
+  options: { light?: readonly (keyof D & string)[] } = {},
+): HostedService {
+  return { definition, callers, handlers, ...options };
 }
 
 /** The name in the certificate of the admin command. */

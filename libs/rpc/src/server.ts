@@ -1,43 +1,32 @@
 import {
   type handleServerStreamingCall,
   type handleUnaryCall,
-  type Metadata,
   Server,
   ServerCredentials,
+  type ServerWritableStream,
   type ServiceDefinition,
-  status as Status,
-  type StatusObject,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { DomainError } from '@scheduling/errors';
-import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan, type WaitOptions } from '@scheduling/runtime';
+import { BatchServiceService } from '@scheduling/contracts/rpc/v1';
+import type { WaitOptions } from '@scheduling/runtime';
 import { HealthImplementation } from 'grpc-health-check';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RpcCredentials } from './credentials.ts';
-import { type MethodDefinition, spanAttributes, spanName } from './definition.ts';
-import { internalStatus, toStatus } from './errors.ts';
 import type { HostedService } from './hosted-service.ts';
-import { type Caller, requireCaller } from './require-caller.ts';
-import { measureServedCalls } from './rpc-metrics.ts';
-import { takeTurn } from './take-turn.ts';
+import { type IncomingCall, incomingCall } from './incoming-call.ts';
+import { answerCall, serve, type ServedMethod, servedMethods, type ServingOptions } from './serve-call.ts';
+import { serveTogether } from './serve-together.ts';
+import { messageWeight, takeTurn } from './take-turn.ts';
 
-export interface RpcServerOptions {
+export interface RpcServerOptions extends ServingOptions {
   host: string;
   port: number;
   services: HostedService[];
   /** Plain text by default. With mutual TLS, each method serves only its callers. */
   credentials?: RpcCredentials;
-  logger: Logger;
-  /** Maps errors of a library, such as a lost database connection, to domain errors; returns others unchanged. */
-  translateError?: (error: unknown) => unknown;
   /** After this time clients reconnect, and so discover new replicas; 60 s by default. */
   maxConnectionAgeMs?: number;
-  /** Where the calls are counted. */
-  metrics?: Metrics;
-  /** Shares the process between tenants: a call waits for a turn of the CRM that its request names. */
-  turns?: FairQueue;
 }
 
 export interface RpcServer extends AsyncDisposable {
@@ -45,8 +34,6 @@ export interface RpcServer extends AsyncDisposable {
 }
 
 const drainTimeoutMs = 8_000;
-/** A message of a stream contains many things: of one tenant's, one is made at a time. */
-const messageWeight = 3;
 
 /** Serves gRPC with the health service. Disposal reports NOT_SERVING, finishes calls in progress, and ends within 8 s. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
@@ -55,11 +42,17 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     'grpc.max_connection_age_ms': options.maxConnectionAgeMs ?? 60_000,
     'grpc.keepalive_time_ms': 20_000,
     'grpc.keepalive_timeout_ms': 5_000,
-    interceptors: options.metrics ? [measureServedCalls(options.metrics)] : [],
+    // Its statistics about every call are read by nobody.
+    'grpc.enable_channelz': 0,
   });
+  const isMutual = options.credentials?.mutual === true;
+  const unaryMethods = new Map<string, ServedMethod>();
   for (const service of options.services) {
-    server.addService(service.definition as unknown as ServiceDefinition, implementation(service, options));
+    const methods = servedMethods(service, { isMutual }, options);
+    for (const [, served] of methods) if (!served.method.responseStream) unaryMethods.set(served.method.path, served);
+    server.addService(service.definition as unknown as ServiceDefinition, implementation(methods));
   }
+  server.addService(BatchServiceService, { callAll: serveTogether(unaryMethods) });
   const health = new HealthImplementation({ '': 'SERVING' });
   health.addToServer(server);
 
@@ -80,129 +73,48 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   };
 }
 
-function implementation({ definition, handlers, callers }: HostedService, options: RpcServerOptions): UntypedServiceImplementation {
-  const wrapped: UntypedServiceImplementation = {};
-  for (const [name, method] of Object.entries(definition)) {
-    const handler = handlers[name]!;
-    const authorize = options.credentials?.mutual ? permit(method, callers[name], options) : permitAll;
-    wrapped[name] = method.responseStream ? streaming(method, handler, authorize, options) : unary(method, handler, authorize, options);
-  }
-  return wrapped;
+function implementation(methods: [string, ServedMethod][]): UntypedServiceImplementation {
+  return Object.fromEntries(methods.map(([name, served]) => [name, served.method.responseStream ? streaming(served) : unary(served)]));
 }
 
-/** Throws if the caller may not call the method. */
-type Authorize = (call: { getAuthContext(): Caller }) => void;
-
-/** A method without an entry serves nobody. */
-function permit(method: MethodDefinition, callers: readonly string[] = [], { logger }: RpcServerOptions): Authorize {
-  return (call) => requireCaller(call.getAuthContext(), method, callers, logger);
-}
-
-/** In plain text, callers have no names. */
-function permitAll(): void {}
-
-type AnyHandler = HostedService['handlers'][string];
-
-function unary(method: MethodDefinition, handler: AnyHandler, authorize: Authorize, options: RpcServerOptions): handleUnaryCall<unknown, unknown> {
+function unary(served: ServedMethod): handleUnaryCall<unknown, unknown> {
   return (call, callback) => {
-    const controller = new AbortController();
-    call.once('cancelled', () => controller.abort());
-    void serve(call, method, async (span) => {
-      try {
-        authorize(call);
-        using _turn = await takeTurn(options.turns, call, { weight: 1, signal: controller.signal });
-        callback(null, await handler(call.request as never, controller.signal));
-      } catch (error) {
-        callback(fail(span, error, method, options));
-      }
+    void answerCall(served, incomingCall(call)).then((answer) => {
+      if ('response' in answer) callback(null, answer.response);
+      else callback(answer);
     });
   };
 }
 
-function streaming(method: MethodDefinition, handler: AnyHandler, authorize: Authorize, options: RpcServerOptions): handleServerStreamingCall<unknown, unknown> {
+function streaming(served: ServedMethod): handleServerStreamingCall<unknown, unknown> {
   return (call) => {
-    const controller = new AbortController();
-    call.once('cancelled', () => controller.abort());
-    void serve(call, method, async (span) => {
-      try {
-        authorize(call);
-        await using messages = (handler(call.request as never, controller.signal) as AsyncIterable<unknown>)[Symbol.asyncIterator]() as AsyncGenerator;
-        // Whoever has received a part of a list waits for the rest.
-        for (let patient = false; ; patient = true) {
-          const message = await nextMessage(messages, call, { patient, signal: controller.signal }, options);
-          if (controller.signal.aborted) return;
-          if (message.done === true) break;
-          if (!call.write(message.value)) await once(call, 'drain', { signal: controller.signal });
-        }
-        call.end();
-      } catch (error) {
-        // The caller is gone: either waiting for the reader or the handler was aborted because of that.
-        if (controller.signal.aborted) return;
-        call.emit('error', fail(span, error, method, options));
-      }
+    const incoming = incomingCall(call);
+    void serve(served, incoming, () => writeMessages(served, incoming, call)).then((status) => {
+      if (status !== undefined) call.emit('error', status);
     });
   };
+}
+
+async function writeMessages(served: ServedMethod, incoming: IncomingCall, call: ServerWritableStream<unknown, unknown>): Promise<void> {
+  const { signal, request } = incoming;
+  try {
+    await using messages = (served.handler(request as never, signal) as AsyncIterable<unknown>)[Symbol.asyncIterator]() as AsyncGenerator;
+    // Whoever has received a part of a list waits for the rest.
+    for (let patient = false; ; patient = true) {
+      const message = await nextMessage(messages, served, incoming, { patient, signal });
+      if (signal.aborted) return;
+      if (message.done === true) break;
+      if (!call.write(message.value)) await once(call, 'drain', { signal });
+    }
+    call.end();
+  } catch (error) {
+    // Otherwise the caller is gone: either waiting for the reader or the handler was aborted because of that.
+    if (!signal.aborted) throw error;
+  }
 }
 
 /** Each message is made in a turn of its own; a slow reader has none. */
-async function nextMessage(
-  messages: AsyncGenerator,
-  call: ServedCall,
-  waiting: WaitOptions,
-  { turns }: RpcServerOptions,
-): Promise<IteratorResult<unknown>> {
-  using _turn = await takeTurn(turns, call, { weight: messageWeight, ...waiting });
+async function nextMessage(messages: AsyncGenerator, { options }: ServedMethod, incoming: IncomingCall, waiting: WaitOptions): Promise<IteratorResult<unknown>> {
+  using _turn = await takeTurn(options.turns, incoming, { weight: messageWeight, ...waiting });
   return await messages.next();
-}
-
-/** Runs a handler within its caller's request context and trace. */
-function serve(call: ServedCall, method: MethodDefinition, work: (span: ActiveSpan) => Promise<void>): Promise<void> {
-  const parent = call.metadata.get('traceparent')[0]?.toString();
-  const attributes = { ...spanAttributes(method), 'rpc.grpc.status_code': Status.OK };
-  const span = startSpan(spanName(method), { kind: 'SERVER', attributes, parent });
-  return runWithContext(contextOf(call, method), () => span.run(() => work(span))).finally(() => span.end());
-}
-
-function fail(span: ActiveSpan, error: unknown, method: MethodDefinition, options: RpcServerOptions): StatusObject {
-  const status = statusFor(error, method, options);
-  span.fail(error);
-  span.set({ 'rpc.grpc.status_code': status.code });
-  return status;
-}
-
-function contextOf(call: ServedCall, method: MethodDefinition): RequestContext {
-  const requestId = call.metadata.get('x-request-id')[0]?.toString() ?? newRequestId();
-  const deadlineMs = Number(call.getDeadline());
-  const key = call.metadata.get('idempotency-key')[0]?.toString();
-  return {
-    requestId,
-    isServed: true,
-    ...(Number.isFinite(deadlineMs) && { deadlineMs }),
-    ...(key !== undefined && { idempotency: { key, fingerprint: fingerprintOf(call.request, method) } }),
-  };
-}
-
-interface ServedCall {
-  metadata: Metadata;
-  request: unknown;
-  getDeadline(): Date | number;
-}
-
-/**
- * The fields are in the order of the definition, so the same content has the same bytes. How the answer is wanted (`in_parts`) is not content: a
- * repetition may come from a caller of another version.
- */
-function fingerprintOf(request: unknown, { path, requestSerialize }: MethodDefinition): Buffer {
-  const content = { ...(request as object), inParts: undefined };
-  return createHash('sha256').update(path).update('\0').update(requestSerialize(content as never)).digest();
-}
-
-function statusFor(error: unknown, method: MethodDefinition, { logger, translateError }: RpcServerOptions): StatusObject {
-  const translated = translateError ? translateError(error) : error;
-  if (translated instanceof DomainError) {
-    if (translated.category === 'unavailable') logger.warn({ err: translated, method: method.path }, 'unavailable');
-    return toStatus(translated);
-  }
-  logger.error({ err: error, method: method.path }, 'unexpected error');
-  return internalStatus();
 }

@@ -1,9 +1,14 @@
-import type { Metadata } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
 import { type FairQueue, QueueFull, type WaitOptions } from '@scheduling/runtime';
+import { nestedHeader } from './headers.ts';
+import type { IncomingCall } from './incoming-call.ts';
 
-/** Marks calls that a service makes while it serves another one. */
-export const nestedHeader = 'x-nested';
+/** Of a call that uses a connection to the database. */
+export const callWeight = 8;
+/** Of a call that shares one. */
+export const lightWeight = 1;
+/** Of a message of a stream, which contains many things: of one tenant's, one is made at a time. */
+export const messageWeight = 24;
 
 /**
  * Waits for a turn of the tenant that a request is about. Calls within calls do not wait: two services whose tenants' turns are all taken by calls to
@@ -11,11 +16,11 @@ export const nestedHeader = 'x-nested';
  */
 export async function takeTurn(
   turns: FairQueue | undefined,
-  call: { request: unknown; metadata: Metadata },
+  call: IncomingCall,
   { weight, ...waiting }: WaitOptions & { weight: number },
 ): Promise<Disposable> {
   const { crmId = '' } = call.request as { crmId?: string };
-  if (turns === undefined || crmId === '' || call.metadata.get(nestedHeader).length > 0) return notBounded;
+  if (turns === undefined || crmId === '' || call.header(nestedHeader) !== undefined) return notBounded;
   try {
     return await turns.enter(crmId, weight, waiting);
   } catch (error) {

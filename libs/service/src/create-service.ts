@@ -1,7 +1,7 @@
 import { type Broker, connectBroker } from '@scheduling/events';
 import { type MessagingSchema, startCleanUp, startConsumers, startRelay, type Subscription } from '@scheduling/messaging';
 import { createDatabase, type Database, maxConnections, type MigrationSet, startGrowthAnalysis, translatePostgresError } from '@scheduling/postgres';
-import { createClient, type Definition, type HostedService, openCredentials, type RpcClient } from '@scheduling/rpc';
+import { callWeight, createClient, type Definition, type HostedService, openCredentials, type RpcClient } from '@scheduling/rpc';
 import { createMetrics, FairQueue, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
 import { hostConsumerService } from './host-consumer-service.ts';
 import { hostDatabaseService } from './host-database-service.ts';
@@ -47,7 +47,7 @@ export interface ServiceOptions<Schema> {
 }
 
 /** As many calls as there are connections to the database, and half of them for one CRM: the others always find a free one. */
-const callLimits = { capacity: maxConnections, maxWaiting: 1_000, maxWaitMs: 1_500 };
+const callLimits = { capacity: maxConnections * callWeight, maxWaiting: 1_000, maxWaitMs: 1_500 };
 
 /**
  * Starts a service: its database, the relay of its outbox, its consumers, its RPCs, and `/readyz` once it can answer. Tests use it like the

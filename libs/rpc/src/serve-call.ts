@@ -1,0 +1,118 @@
+import { status as Status, type StatusObject } from '@grpc/grpc-js';
+import { DomainError } from '@scheduling/errors';
+import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
+import { createHash } from 'node:crypto';
+import { type MethodDefinition, spanAttributes, spanName } from './definition.ts';
+import { internalStatus, toStatus } from './errors.ts';
+import { idempotencyHeader, requestIdHeader, traceHeader } from './headers.ts';
+import type { HostedService } from './hosted-service.ts';
+import type { IncomingCall } from './incoming-call.ts';
+import { requireCaller } from './require-caller.ts';
+import { type MeasureCall, measureServedCalls } from './rpc-metrics.ts';
+import { callWeight, lightWeight, takeTurn } from './take-turn.ts';
+
+export interface ServingOptions {
+  logger: Logger;
+  /** Maps errors of a library, such as a lost database connection, to domain errors; returns others unchanged. */
+  translateError?: (error: unknown) => unknown;
+  /** Where the calls are counted. */
+  metrics?: Metrics;
+  /** Shares the process between tenants: a call waits for a turn of the CRM that its request names. */
+  turns?: FairQueue;
+}
+
+/** A method of a server. */
+export interface ServedMethod {
+  method: MethodDefinition;
+  handler: HostedService['handlers'][string];
+  isLight: boolean;
+  /** The names in the certificates of its callers. Undefined in plain text: then callers have no names. */
+  callers: readonly string[] | undefined;
+  measure: MeasureCall;
+  options: ServingOptions;
+}
+
+/** A method without callers serves nobody. */
+export function servedMethods({ definition, handlers, callers, light = [] }: HostedService, { isMutual }: { isMutual: boolean }, options: ServingOptions): [string, ServedMethod][] {
+  const measure = measureServedCalls(options.metrics);
+  return Object.entries(definition).map(([name, method]) => {
+    const served = { method, handler: handlers[name]!, isLight: light.includes(name), callers: isMutual ? (callers[name] ?? []) : undefined, measure, options };
+    return [name, served];
+  });
+}
+
+/** The response of a unary method, or the status with which it fails. Never rejects. */
+export function answerCall(served: ServedMethod, call: IncomingCall): Promise<{ response: unknown } | StatusObject> {
+  return serve(served, call, async () => {
+    using _turn = await takeTurn(served.options.turns, call, { weight: weightOf(served, call), signal: call.signal });
+    return { response: await served.handler(call.request as never, call.signal) };
+  });
+}
+
+/** A call with an idempotency key needs a transaction of its own. */
+function weightOf({ isLight }: ServedMethod, { header }: IncomingCall): number {
+  return isLight && header(idempotencyHeader) === undefined ? lightWeight : callWeight;
+}
+
+/** Runs the work of a call within its caller's request context and trace. Resolves with the status if it fails. */
+export async function serve<Result>(served: ServedMethod, call: IncomingCall, work: () => Promise<Result>): Promise<Result | StatusObject> {
+  const { method, callers, measure, options } = served;
+  const finish = measure(method);
+  const cancel = (): void => finish(Status.CANCELLED);
+  call.signal.addEventListener('abort', cancel, { once: true });
+  const attributes = { ...spanAttributes(method), 'rpc.grpc.status_code': Status.OK };
+  const span = startSpan(spanName(method), { kind: 'SERVER', attributes, parent: call.header(traceHeader) });
+  try {
+    const result = await runWithContext(contextOf(call, method), () =>
+      span.run(async () => {
+        if (callers !== undefined) requireCaller(call.caller, method, callers, options.logger);
+        return await work();
+      }),
+    );
+    finish(Status.OK);
+    return result;
+  } catch (error) {
+    const status = fail(span, error, served);
+    finish(status.code);
+    return status;
+  } finally {
+    call.signal.removeEventListener('abort', cancel);
+    span.end();
+  }
+}
+
+function fail(span: ActiveSpan, error: unknown, { method, options }: ServedMethod): StatusObject {
+  const status = statusFor(error, method, options);
+  span.fail(error);
+  span.set({ 'rpc.grpc.status_code': status.code });
+  return status;
+}
+
+function contextOf({ header, deadlineMs, request }: IncomingCall, method: MethodDefinition): RequestContext {
+  const key = header(idempotencyHeader);
+  return {
+    requestId: header(requestIdHeader) ?? newRequestId(),
+    isServed: true,
+    ...(Number.isFinite(deadlineMs) && { deadlineMs }),
+    ...(key !== undefined && { idempotency: { key, fingerprint: fingerprintOf(request, method) } }),
+  };
+}
+
+/**
+ * The fields are in the order of the definition, so the same content has the same bytes. How the answer is wanted (`in_parts`) is not content: a
+ * repetition may come from a caller of another version.
+ */
+function fingerprintOf(request: unknown, { path, requestSerialize }: MethodDefinition): Buffer {
+  const content = { ...(request as object), inParts: undefined };
+  return createHash('sha256').update(path).update('\0').update(requestSerialize(content as never)).digest();
+}
+
+function statusFor(error: unknown, method: MethodDefinition, { logger, translateError }: ServingOptions): StatusObject {
+  const translated = translateError ? translateError(error) : error;
+  if (translated instanceof DomainError) {
+    if (translated.category === 'unavailable') logger.warn({ err: translated, method: method.path }, 'unavailable');
+    return toStatus(translated);
+  }
+  logger.error({ err: error, method: method.path }, 'unexpected error');
+  return internalStatus();
+}
