@@ -54,7 +54,7 @@ const publishSize = 100;
 const defaultPollMs = 2_000;
 const refillPollMs = 100;
 /** A round costs about as much as the events that it publishes, so those of one moment share it. */
-const gatherMs = 50;
+const gatherMs = 100;
 /** Less than a poll, so that an idle relay compares on every poll; a commit without an event, as most consumers have, does not trigger it. */
 const compareMs = 1_000;
 /** However far behind consumers are, at least one batch per second is published again: a service that is down for hours must not stall the refill. */
