@@ -75,6 +75,7 @@ function createPart(events: OutgoingEvent[]): Part {
   const publications: Publication[] = [];
   const { promise: complete, resolve } = Promise.withResolvers<Publication[]>();
   let unanswered = events.length;
+  if (unanswered === 0) resolve(publications);
   const settle = (index: number, publication: Publication): void => {
     if (publications[index] !== undefined) return;
     publications[index] = publication;

@@ -37,6 +37,10 @@ describe('a publisher', () => {
     expect(sequencesOf([...one, ...other])).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
   });
 
+  it('has nothing to wait for without events', async () => {
+    expect(await publisher.publish([])).toEqual([]);
+  });
+
   it('publishes the attributes as headers', async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const traced = event({ traceparent, repeated: true });
