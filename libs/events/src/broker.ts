@@ -17,7 +17,8 @@ import { connectionOptions } from './connection-options.ts';
 import { createTroubleLog, isDenied, isRejectedUser } from './connection-trouble.ts';
 import type { EventDefinition } from './events.ts';
 import { createListening } from './listening.ts';
-import { nudgeSubject, streamKeeper, streamName } from './nats-users.ts';
+import { inboxPrefix, nudgeSubject, streamKeeper, streamName } from './nats-users.ts';
+import { createPublisher, type Publisher } from './publisher.ts';
 
 /** How long the stream and the outbox keep published events, in milliseconds. */
 export const retentionMs = 7 * 24 * 60 * 60 * 1_000;
@@ -41,6 +42,7 @@ const maxUnansweredPings = 2;
 export interface JetStream {
   client: JetStreamClient;
   manager: JetStreamManager;
+  publisher: Publisher;
 }
 
 /** A connection to NATS, established in the background and re-established indefinitely; the service works without it, and its events wait in the outbox. */
@@ -77,6 +79,7 @@ export function connectBroker(options: BrokerOptions): Broker {
   // Whatever is published while a subject is denied is lost, as without a connection.
   const listening = createListening(notifyReconnected);
   let established: NatsConnection | undefined;
+  let publisher: Publisher | undefined;
   let online = false;
   const connecting = connectForever(options, logTrouble, closing.signal).then((connection) => {
     established = connection;
@@ -113,7 +116,8 @@ export function connectBroker(options: BrokerOptions): Broker {
       const connection = await untilAborted(connecting, signal);
       const manager = await jetstreamManager(connection, { checkAPI: false, timeout: 2_000 });
       await ensureStream(manager, options);
-      return { client: jetstream(connection, { timeout: 2_000 }), manager };
+      publisher ??= createPublisher(connection, inboxPrefix(options.name));
+      return { client: jetstream(connection, { timeout: 2_000 }), manager, publisher };
     },
     listen: (definition, onEvent) => {
       const decode = ({ data }: Msg): void => {

@@ -13,7 +13,7 @@ export function connectionOptions(natsUrl: string, name: string): NodeConnection
     servers: host,
     name,
     inboxPrefix: inboxPrefix(name),
-    // Otherwise every event that is published captures a stack, which takes longer than to publish it.
+    // Otherwise every request captures a stack, which takes longer than to send it.
     noAsyncTraces: true,
     ...(username === '' ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
     ...(protocol === 'tls:' ? { tls: {} } : {}),

@@ -5,4 +5,5 @@ export { type ConsumerReport, inspectNats, type NatsReport, type StreamReport } 
 export { createNatsPasswords, type NatsPasswords, natsUsersConfiguration, passwordVariable } from './nats-configuration.ts';
 export { consumedEvents, natsUsers, type NatsUser, permissionsOf, replayConsumer, streamName } from './nats-users.ts';
 export { type EventAttributes, eventHeaders, isRepeated } from './publish-event.ts';
+export type { OutgoingEvent, Publication, Publisher } from './publisher.ts';
 export { readPublished } from './read-published.ts';

@@ -1,4 +1,4 @@
-import { headers as createHeaders, type MsgHdrs } from '@nats-io/transport-node';
+import { type MsgHdrs, MsgHdrsImpl } from '@nats-io/transport-node';
 
 /** The metadata of an event. */
 export interface EventAttributes {
@@ -19,16 +19,19 @@ const repeatedHeader = 'x-repeated';
 
 /** A CloudEvent in binary mode: attributes in headers, data in the body. */
 export function eventHeaders({ id, service, type, time, requestId, traceparent, repeated }: EventAttributes): MsgHdrs {
-  const headers = createHeaders();
-  headers.set('ce-specversion', '1.0');
-  headers.set('ce-id', id);
-  headers.set('ce-source', `scheduling/${service}`);
-  headers.set('ce-type', type);
-  headers.set('ce-time', time.toISOString());
-  headers.set('content-type', 'application/protobuf');
-  headers.set('x-request-id', requestId);
-  if (traceparent) headers.set('traceparent', traceparent);
-  if (repeated) headers.set(repeatedHeader, 'true');
+  // At once: to add a header to others takes longer than all of these.
+  const headers = MsgHdrsImpl.fromRecord({
+    'ce-specversion': ['1.0'],
+    'ce-id': [id],
+    'ce-source': [`scheduling/${service}`],
+    'ce-type': [type],
+    'ce-time': [time.toISOString()],
+    'content-type': ['application/protobuf'],
+    ...(repeated && { [repeatedHeader]: ['true'] }),
+  });
+  // What comes from elsewhere is checked: a line break would begin another header.
+  headers.append('x-request-id', requestId);
+  if (traceparent) headers.append('traceparent', traceparent);
   return headers;
 }
 

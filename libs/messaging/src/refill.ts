@@ -1,30 +1,41 @@
 import { JetStreamApiError, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { retentionMs, streamName } from '@scheduling/events';
 import type { Logger } from '@scheduling/runtime';
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import type { MessagingSchema, OutboxPositionTable, OutboxTable } from './schema.ts';
 
 /** If more events of a service than this are waiting for one of its consumers, the consumer has not caught up. */
 const maxBacklog = 500;
 const beforeAllIds = '00000000-0000-0000-0000-000000000000';
 
+/** The event at which the stream was when it last acknowledged some. */
+export type Position = Pick<Selectable<OutboxPositionTable>, 'streamCreated' | 'sequence' | 'eventId'>;
+
+/** What the stream contains of what it acknowledged. */
+export interface StreamState {
+  /** When the stream was created, which identifies it. */
+  created: string;
+  /** Whether it has lost events since the last comparison. */
+  lost: boolean;
+  /** Whether lost events still have to be published again. */
+  refilling: boolean;
+}
+
 /**
  * Compares the stream with the position of the last event that it acknowledged. If it is another stream, is shorter, or holds another event
  * there, everything sent so far has to be published again, and a second position starts to advance through the outbox.
  */
-export async function detectLoss(
-  db: Kysely<MessagingSchema>,
-  manager: JetStreamManager,
-  info: StreamInfo,
-  logger: Logger,
-): Promise<{ lost: boolean; refilling: boolean }> {
+export async function detectLoss(db: Kysely<MessagingSchema>, manager: JetStreamManager, logger: Logger): Promise<StreamState> {
   const position = await db.selectFrom('outboxPosition').selectAll().executeTakeFirst();
-  if (position === undefined) return { lost: false, refilling: false };
-  if (await holdsPosition(manager, info, position)) return { lost: false, refilling: position.refillAfter !== null };
+  // Together, because NATS then reads and answers them together.
+  const [info, eventId] = await Promise.all([manager.streams.info(streamName), position && readEventId(manager, position.sequence)]);
+  const { created } = info;
+  if (position === undefined) return { created, lost: false, refilling: false };
+  if (holdsPosition(info, eventId, position)) return { created, lost: false, refilling: position.refillAfter !== null };
   await db
     .updateTable('outboxPosition')
     .set({
-      streamCreated: info.created,
+      streamCreated: created,
       sequence: 0,
       eventId: beforeAllIds,
       refillAfter: beforeAllIds,
@@ -32,18 +43,22 @@ export async function detectLoss(
     })
     .execute();
   logger.warn('the stream lost events, publishing those of the last 7 days again');
-  return { lost: true, refilling: true };
+  return { created, lost: true, refilling: true };
 }
 
-async function holdsPosition(manager: JetStreamManager, { created, state }: StreamInfo, position: Selectable<OutboxPositionTable>): Promise<boolean> {
+function holdsPosition({ created, state }: StreamInfo, eventId: string | undefined, position: Position): boolean {
   if (created !== position.streamCreated || state.last_seq < position.sequence) return false;
   // An event that has expired from the stream can no longer be compared.
-  if (position.sequence < state.first_seq) return true;
+  return position.sequence < state.first_seq || eventId === position.eventId;
+}
+
+/** The id of the event with this number in the stream; undefined if there is none. */
+async function readEventId(manager: JetStreamManager, sequence: number): Promise<string | undefined> {
   try {
-    const message = await manager.streams.getMessage(streamName, { seq: position.sequence });
-    return message?.header.get('ce-id') === position.eventId;
+    const message = await manager.streams.getMessage(streamName, { seq: sequence });
+    return message?.header.get('ce-id');
   } catch (error) {
-    if (error instanceof JetStreamApiError) return false;
+    if (error instanceof JetStreamApiError) return undefined;
     throw error;
   }
 }
@@ -54,14 +69,24 @@ export interface SentEvent {
   sequence: number;
 }
 
-/** Records the last of some events. */
-export async function notePosition(tx: Transaction<MessagingSchema>, { created }: StreamInfo, sent: SentEvent[]): Promise<void> {
+/** The position after some events. */
+export function positionAfter(sent: SentEvent[], { created }: StreamState): Position {
   const last = sent.reduce((one, other) => (other.sequence > one.sequence ? other : one));
-  const position = { streamCreated: created, sequence: last.sequence, eventId: last.id };
-  await tx
-    .insertInto('outboxPosition')
-    .values(position)
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(position))
+  return { streamCreated: created, sequence: last.sequence, eventId: last.id };
+}
+
+/** Marks events as sent, and records the position after them, in one statement. */
+export async function markSent(db: Kysely<MessagingSchema>, sent: SentEvent[], position: Position): Promise<void> {
+  await db
+    .with('noted', (query) =>
+      query
+        .insertInto('outboxPosition')
+        .values(position)
+        .onConflict((conflict) => conflict.column('id').doUpdateSet(position)),
+    )
+    .updateTable('outbox')
+    .set({ sentAt: sql<Date>`clock_timestamp()` })
+    .where('id', '=', sql<string>`ANY(${sent.map(({ id }) => id)}::uuid[])`)
     .execute();
 }
 
@@ -81,9 +106,9 @@ export function selectRefillRows(db: Kysely<MessagingSchema>, limit: number): Pr
     .execute();
 }
 
-/** Records that everything up to this event is in the stream again. */
-export async function advanceRefill(tx: Kysely<MessagingSchema>, refillAfter: string): Promise<void> {
-  await tx.updateTable('outboxPosition').set({ refillAfter }).execute();
+/** Records that everything up to this event is in the stream again, and the position if events were published for that. */
+export async function advanceRefill(db: Kysely<MessagingSchema>, refillAfter: string, position?: Position): Promise<void> {
+  await db.updateTable('outboxPosition').set({ ...position, refillAfter }).execute();
 }
 
 export async function finishRefill(db: Kysely<MessagingSchema>, logger: Logger): Promise<void> {

@@ -1,8 +1,18 @@
-import { type Broker, eventHeaders, type JetStream, streamName } from '@scheduling/events';
+import type { Broker, JetStream } from '@scheduling/events';
 import { createLeadership, type Database, type Leadership } from '@scheduling/postgres';
 import { type Logger, type Metrics, startLoop } from '@scheduling/runtime';
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { advanceRefill, consumersHaveCaughtUp, detectLoss, finishRefill, notePosition, selectRefillRows, type SentEvent } from './refill.ts';
+import type { Kysely, Selectable } from 'kysely';
+import {
+  advanceRefill,
+  consumersHaveCaughtUp,
+  detectLoss,
+  finishRefill,
+  markSent,
+  type Position,
+  positionAfter,
+  selectRefillRows,
+  type SentEvent,
+} from './refill.ts';
 import { measureRelay } from './relay-metrics.ts';
 import type { MessagingSchema, OutboxTable } from './schema.ts';
 
@@ -17,6 +27,8 @@ export interface RelayOptions<Schema extends MessagingSchema> {
   /** How often it polls if nothing wakes it; 2 s by default. */
   pollMs?: number;
 }
+
+type OutboxRow = Selectable<OutboxTable>;
 
 interface Relay {
   service: string;
@@ -35,14 +47,14 @@ interface Relay {
   comparedMs: number;
 }
 
-const batchSize = 200;
+const batchSize = 500;
 /** How many are published at once: the requests of the service have their turn before the next ones. */
-const publishSize = 25;
+const publishSize = 100;
 /** Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost wake-ups. */
 const defaultPollMs = 2_000;
 const refillPollMs = 100;
 /** A round costs about as much as the events that it publishes, so those of one moment share it. */
-const gatherMs = 50;
+const gatherMs = 100;
 /** Less than a poll, so that an idle relay compares on every poll; a commit without an event, as most consumers have, does not trigger it. */
 const compareMs = 1_000;
 /** However far behind consumers are, at least one batch per second is published again: a service that is down for hours must not stall the refill. */
@@ -98,10 +110,8 @@ async function publishUnsent(relay: Relay, stream: JetStream, limit: number): Pr
   const rows = await relay.db.selectFrom('outbox').selectAll().where('sentAt', 'is', null).orderBy('id').limit(limit).execute();
   if (rows.length === 0 && performance.now() - relay.comparedMs < compareMs) return 0;
   const { sent, failure } = await publishAll(relay, stream, rows, { repeated: false });
-  await noteSent(relay, stream, sent, async (tx) => {
-    await tx.updateTable('outbox').set({ sentAt: sql<Date>`clock_timestamp()` }).where('id', 'in', sent.map(({ id }) => id)).execute();
-  });
-  if (failure) throw failure.reason;
+  await noteSent(relay, stream, sent, (position) => markSent(relay.db, sent, position));
+  if (failure) throw failure;
   return rows.length;
 }
 
@@ -123,58 +133,53 @@ async function refill(relay: Relay, stream: JetStream, limit: number): Promise<n
     return rows.length;
   }
   const { sent, failure } = await publishAll(relay, stream, lost, { repeated: true });
-  if (failure) throw failure.reason;
-  await noteSent(relay, stream, sent, (tx) => advanceRefill(tx, last.id));
+  if (failure) throw failure;
+  await noteSent(relay, stream, sent, (position) => advanceRefill(relay.db, last.id, position));
   relay.refilledMs = performance.now();
   return rows.length;
 }
 
-/** Commits the effect of a batch together with the position. After a loss it is unknown which stream received the batch, so it is published again. */
-async function noteSent(
-  relay: Relay,
-  { manager }: JetStream,
-  sent: SentEvent[],
-  effect: (tx: Transaction<MessagingSchema>) => Promise<void>,
-): Promise<void> {
-  const info = await manager.streams.info(streamName);
+/** Stores what a batch did together with its position. After a loss it is unknown which stream received the batch, so it is published again. */
+async function noteSent(relay: Relay, { manager }: JetStream, sent: SentEvent[], store: (position: Position) => Promise<void>): Promise<void> {
   // First: once the position moves on, an earlier loss can no longer be detected.
-  const { lost, refilling } = await detectLoss(relay.db, manager, info, relay.logger);
-  relay.refilling = refilling;
+  const state = await detectLoss(relay.db, manager, relay.logger);
+  relay.refilling = state.refilling;
   relay.comparedMs = performance.now();
-  if (lost || sent.length === 0) return;
-  await relay.db.transaction().execute(async (tx) => {
-    await effect(tx);
-    await notePosition(tx, info, sent);
-  });
+  if (state.lost || sent.length === 0) return;
+  await store(positionAfter(sent, state));
 }
 
 interface PublishedBatch {
   sent: SentEvent[];
   /** The first failure among those that were not acknowledged. */
-  failure: PromiseRejectedResult | undefined;
+  failure: Error | undefined;
 }
 
 /** Stops when nothing of a part was acknowledged: NATS is away. A single event that it rejects does not keep back the others. */
-async function publishAll(
-  { service, count }: Relay,
-  stream: JetStream,
-  rows: Selectable<OutboxTable>[],
-  { repeated }: { repeated: boolean },
-): Promise<PublishedBatch> {
-  const publish = async ({ id, type, createdAt: time, requestId, traceparent, subject, payload }: Selectable<OutboxTable>): Promise<SentEvent> => {
-    const headers = eventHeaders({ id, service, type, time, requestId, traceparent, repeated });
-    const { seq: sequence } = await stream.client.publish(subject, payload, { msgID: id, headers });
-    count(subject);
-    return { id, sequence };
-  };
+async function publishAll(relay: Relay, stream: JetStream, rows: OutboxRow[], { repeated }: { repeated: boolean }): Promise<PublishedBatch> {
   const sent: SentEvent[] = [];
-  let failure: PromiseRejectedResult | undefined;
+  let failure: Error | undefined;
   for (let start = 0; start < rows.length; start += publishSize) {
-    const results = await Promise.allSettled(rows.slice(start, start + publishSize).map(publish));
-    const acknowledged = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-    failure ??= results.find((result) => result.status === 'rejected');
-    if (acknowledged.length === 0) break;
-    sent.push(...acknowledged);
+    const part = await publishPart(relay, stream, rows.slice(start, start + publishSize), repeated);
+    failure ??= part.failure;
+    if (part.sent.length === 0) break;
+    sent.push(...part.sent);
+  }
+  return { sent, failure };
+}
+
+async function publishPart({ service, count }: Relay, { publisher }: JetStream, rows: OutboxRow[], repeated: boolean): Promise<PublishedBatch> {
+  const publications = await publisher.publish(rows.map((row) => ({ ...row, service, time: row.createdAt, repeated })));
+  const sent: SentEvent[] = [];
+  let failure: Error | undefined;
+  for (const [index, publication] of publications.entries()) {
+    const { id, subject } = rows[index]!;
+    if ('failure' in publication) {
+      failure ??= publication.failure;
+    } else {
+      count(subject);
+      sent.push({ id, sequence: publication.sequence });
+    }
   }
   return { sent, failure };
 }

@@ -5,10 +5,9 @@ import { createDatabase, type Database, migrateDatabase } from '@scheduling/post
 import { runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { sql } from 'kysely';
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
+import { startProxy } from './nats-proxy.ts';
 
 const logger = testLogger('messaging-test');
 const event = (version: number) => ({ crmId: 'crm', customerId: 'customer', version });
@@ -309,57 +308,3 @@ describe('an event', () => {
     await eventually(() => expect(committed).toEqual([1, 2]));
   });
 });
-
-interface ProxiedConnection {
-  /** Forwards the request to the server. */
-  forward: () => void;
-  /** Answers the client in place of the server. */
-  answer: (response: string) => void;
-  /** Drops the connection; each connection has its own function. */
-  close: () => void;
-}
-
-/** A TCP proxy for the server at `url` whose `onRequest` decides what happens to each chunk that a client sends. Returns its own URL. */
-async function startProxy(
-  stack: AsyncDisposableStack,
-  url: string,
-  onRequest: (request: string, connection: ProxiedConnection) => Promise<void>,
-): Promise<string> {
-  const address = new URL(url);
-  const proxy = createServer((client) => {
-    const server = connect(Number(address.port), address.hostname);
-    const close = (): void => void client.destroy();
-    const handleRequests = async (): Promise<void> => {
-      for await (const request of readRequests(client)) {
-        await onRequest(String(request), { forward: () => server.write(request), answer: (response) => client.write(response), close });
-      }
-    };
-    server.pipe(client);
-    server.on('error', () => client.destroy());
-    void handleRequests().finally(() => server.destroy()).catch(() => undefined);
-  });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  stack.defer(() => void proxy.close());
-  return `nats://${address.username}:${address.password}@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-}
-
-/** The operations of the NATS protocol, one by one: several may arrive in one piece. */
-async function* readRequests(client: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let received = Buffer.alloc(0);
-  for await (const chunk of client) {
-    received = Buffer.concat([received, chunk]);
-    for (let length = lengthOfFirst(received); length <= received.length; length = lengthOfFirst(received)) {
-      yield received.subarray(0, length);
-      received = received.subarray(length);
-    }
-  }
-}
-
-/** Infinity while its first line is not complete. A message follows its line and ends with a line break, too. */
-function lengthOfFirst(received: Buffer): number {
-  const lineLength = received.indexOf('\r\n') + 2;
-  if (lineLength < 2) return Number.POSITIVE_INFINITY;
-  const line = String(received.subarray(0, lineLength - 2));
-  return /^H?PUB /i.test(line) ? lineLength + Number(line.split(' ').at(-1)) + 2 : lineLength;
-}

@@ -86,9 +86,9 @@ function createAlarm(): Alarm {
   return {
     ring: () => rung.resolve(),
     wait: async (timeoutMs) => {
-      const timeout = new AbortController();
-      await Promise.race([rung.promise, delay(timeoutMs, undefined, { signal: timeout.signal }).catch(() => undefined)]);
-      timeout.abort();
+      const timer = setTimeout(rung.resolve, timeoutMs);
+      await rung.promise;
+      clearTimeout(timer);
       rung = Promise.withResolvers();
     },
   };
