@@ -99,3 +99,25 @@ CREATE TABLE outbox_position (
   CONSTRAINT outbox_position_check CHECK (((refill_after IS NULL) = (refill_until IS NULL))),
   CONSTRAINT outbox_position_id_check CHECK (id)
 );
+
+CREATE OR REPLACE FUNCTION public.create_customer(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  event jsonb := request -> 'event';
+  new_created_at timestamptz;
+BEGIN
+  INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language)
+  VALUES (
+    request ->> 'crmId', (request ->> 'id')::uuid, (request ->> 'providerId')::uuid, request ->> 'providerReference', request ->> 'reference',
+    request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language')
+  ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING
+  RETURNING created_at INTO new_created_at;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
+
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  RETURN jsonb_build_object('outcome', 'created', 'createdAt', new_created_at);
+END
+$function$;
