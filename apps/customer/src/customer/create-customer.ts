@@ -39,15 +39,15 @@ interface CreatedCustomer {
 }
 
 /** See create-customer.sql. */
-type InsertResult = { outcome: 'exists' } | { outcome: 'created'; createdAt: string };
+interface InsertResult {
+  outcome: 'created' | 'exists';
+}
 
 async function createOrFindCustomer(db: Kysely<CustomerSchema>, providerId: string, request: NewCustomer): Promise<CreatedCustomer> {
   const { crmId, providerReference, customerReference: reference, userName, email = '', mobile = '', note = '', language = '' } = request;
   const row = { crmId, id: randomUUIDv7(), providerId, providerReference, reference, userName, ...emptyToNull({ email, mobile, note, language }), version: 1 };
   const event = outboxJson(events.customerChanged, { crmId, customerId: row.id, version: row.version });
   const call = { name: 'create_customer', request: { ...row, event }, locks: `${providerReference} ${reference}` };
-  const result: InsertResult = await callFunction(db, call);
-  if (result.outcome === 'exists') return { customer: await requireCustomerByReference(db, request), created: false };
-  const createdAt = new Date(result.createdAt);
-  return { customer: { ...row, createdAt, updatedAt: createdAt }, created: true };
+  const { outcome }: InsertResult = await callFunction(db, call);
+  return outcome === 'created' ? { customer: row, created: true } : { customer: await requireCustomerByReference(db, request), created: false };
 }

@@ -6,7 +6,8 @@ import type { Selectable } from 'kysely';
 import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
 import type { ProviderIds } from './provider-ids.ts';
 
-export type CustomerRow = Selectable<CustomerTable>;
+/** A customer as callers see it. */
+export type CustomerRow = Omit<Selectable<CustomerTable>, 'createdAt' | 'updatedAt'>;
 
 /** The dependencies of the use cases. */
 export interface CustomerDependencies {

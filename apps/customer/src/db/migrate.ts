@@ -8,6 +8,7 @@ const migrations = { '2026-11-21-customers': customers };
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {
   '2026-11-22-1-create-customer': sqlFile(new URL('../customer/create-customer.sql', import.meta.url)),
+  '2026-11-22-2-get-customer': sqlFile(new URL('../customer/get-customer.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */
