@@ -2,6 +2,7 @@ import type { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { events as catalogue } from '@scheduling/events';
 import type { ClientOf } from '@scheduling/rpc';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CustomerUnderTest, startCustomer } from './customer-under-test.ts';
 
@@ -101,6 +102,16 @@ describe('a customer', () => {
     await expect(get(key('old'))).rejects.toMatchObject({ code: 'customer.not_found' });
     expect((await get(key('new'))).customer).toMatchObject({ userName: 'Mover' });
   });
+});
+
+it('customers can be created and read while a newer version adds a column', async () => {
+  const createAndGet = async (reference: string) => {
+    const { customer } = await customers.createCustomer({ ...key(reference), userName: 'Name' });
+    expect((await get(key(reference))).customer).toEqual(customer);
+  };
+  await createAndGet('column-before');
+  await sql`ALTER TABLE customer ADD COLUMN priority integer NOT NULL DEFAULT 1`.execute(service.database.kysely);
+  await createAndGet('column-after');
 });
 
 it('a customer of a known provider can be created while identity does not respond', async () => {
