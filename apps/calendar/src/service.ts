@@ -11,6 +11,7 @@ import { hostCalendarServices } from './grpc.ts';
 import { createBookingMetrics } from './participation/booking-metrics.ts';
 import { startRetention } from './participation/start-retention.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
+import { createRememberedProviders } from './provider/remembered-providers.ts';
 import { calendarSubscriptions } from './subscriptions.ts';
 
 /** Assembles the service, for the process as well as the tests. */
@@ -26,6 +27,7 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
       const dependencies: CalendarDependencies = {
         database,
         identity: connect(IdentityServiceService, 'identity', config.identityAddress),
+        providers: createRememberedProviders(),
         customers: connect(CustomerServiceService, 'customer', config.customerAddress),
         archiveAfterDays,
         bookings,

@@ -1,5 +1,6 @@
-import { type Appointment, AppointmentState, type ListAppointmentsRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { type Appointment, AppointmentState, type CreateAppointmentRequest, type ListAppointmentsRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import type { DomainError } from '@scheduling/errors';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type Calendar,
@@ -70,6 +71,23 @@ describe('creating an appointment', () => {
     });
   });
 
+  it.each<[string, Partial<CreateAppointmentRequest>]>([
+    ['only what is required', {}],
+    ['every field', { acceptBookings: true, contactReference: 'contact@test', description: 'Yoga', notes: '', address: { kind: { $case: 'text', value: 'Room 1' } } }],
+    ['an address with some fields', { address: { kind: { $case: 'address', value: { street: 'Weg', city: 'Basel' } } } }],
+    ['a price with many digits', { price: { value: -0.30000000000000004, currency: 'EUR' } }],
+    ['a small price', { price: { value: 1e-7, currency: 'EUR' } }],
+    ['seconds and an offset', { start: '2099-06-01T10:00:59+05:30', end: '9998-12-31T23:59:59Z' }],
+    ['an end that is long ago', { start: '1900-01-01T00:00', end: '1900-01-01T00:01' }],
+    ['participations', { participations: [embedded('RESERVED'), embedded('BOOKED'), { ...embedded('REQUESTED'), mobile: undefined, note: '' }, embedded('CANCELED'), embedded('DELETED')] }],
+    ['many participations', { participations: Array.from({ length: 500 }, () => embedded('BOOKED')) }],
+  ])('with %s returns what a list contains afterwards', async (_what, overrides) => {
+    const productReference = freshReference('product');
+    const { appointment, created } = await calendar.appointments.createAppointment(newAppointment({ productReference, ...overrides }));
+    expect(created).toBe(true);
+    expect(await list({ productReference, includeArchived: true })).toEqual([appointment]);
+  });
+
   it('places embedded participations deliberately: never rejected, counted as taken, no mail', async () => {
     const participations = [embedded('BOOKED'), embedded('RESERVED'), embedded('REQUESTED'), embedded('CANCELED'), embedded('DELETED')];
     const request = newAppointment({ capacity: 1, participations });
@@ -112,6 +130,30 @@ describe('creating an appointment', () => {
     expect(await seatsOf(calendar, request.reference)).toBe(2);
   });
 
+  it.each(['one replica', 'two replicas'])('with the same participations in other orders happens once in %s', async (where) => {
+    await using other = await calendar.startReplica();
+    const replicas = where === 'one replica' ? [calendar] : [calendar, other];
+    for (let round = 0; round < 5; round += 1) {
+      const participations = Array.from({ length: 50 }, () => embedded('BOOKED'));
+      const orders = [participations, participations.toReversed(), participations.toSorted((a, b) => (a.reference < b.reference ? -1 : 1))];
+      const requests = [...orders, ...orders].map((order) => newAppointment({ participations: order }));
+      const calls = requests.map((request, index) => replicas[index % replicas.length]!.appointments.createAppointment(request));
+      const codes = (await Promise.allSettled(calls)).map((result) => (result.status === 'fulfilled' ? 'created' : (result.reason as DomainError).code));
+      expect(codes.toSorted()).toEqual(['created', ...Array.from({ length: 5 }, () => 'participation.reference_taken')]);
+    }
+  });
+
+  it('that is rejected does not affect those that are created at the same moment', async () => {
+    const taken = embedded('BOOKED');
+    await createAppointment(calendar, { participations: [taken] });
+    const others = Array.from({ length: 5 }, () => newAppointment({ participations: [embedded('BOOKED')] }));
+    const requests = [...others, newAppointment({ participations: [taken] }), newAppointment({ notes: 'a\0b' })];
+    const answers = await Promise.allSettled(requests.map((request) => calendar.appointments.createAppointment(request)));
+    expect(answers.slice(0, others.length)).toMatchObject(others.map(({ reference }) => ({ value: { created: true, appointment: { reference } } })));
+    expect(answers.slice(others.length)).toMatchObject([{ reason: { code: 'participation.reference_taken' } }, { reason: { code: 'text.invalid' } }]);
+    for (const { participations } of others) expect(await eventsOf(calendar, participations[0]!.reference)).toHaveLength(1);
+  });
+
   it('with an existing participation creates nothing', async () => {
     const taken = embedded('BOOKED');
     await createAppointment(calendar, { participations: [taken] });
@@ -138,6 +180,28 @@ describe('creating an appointment', () => {
     const request = newAppointment({ providerReference: 'Asia/Kolkata' });
     const { appointment } = await calendar.appointments.createAppointment(request);
     expect(appointment!.start).toEqual(new Date('2099-06-01T04:30:00Z'));
+  });
+});
+
+describe('after the provider has changed, creating an appointment', () => {
+  const inBerlin = { start: '2099-06-01T10:00', end: '2099-06-01T11:00' };
+  /** 02:30 does not exist in Berlin on this day, and means 03:30. */
+  const inGap = { start: '2099-03-29T02:30', end: '2099-03-29T03:15' };
+
+  it.each([
+    ['interprets local times in the new zone', inBerlin, '2099-06-01T04:30:00Z'],
+    ['does not reject times that the old zone skips', inGap, '2099-03-28T21:00:00Z'],
+  ])('%s', async (_what, times, start) => {
+    const [providerReference, version] = [freshReference('provider'), 2];
+    await calendar.identity.createProvider({ crmId: 'one', reference: providerReference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: 'Name', timeZone: 'Europe/Berlin' });
+    const { appointment: before } = await calendar.appointments.createAppointment(newAppointment({ providerReference, ...inBerlin }));
+    expect(before!.start).toEqual(new Date('2099-06-01T08:00:00Z'));
+    const invalid = newAppointment({ providerReference, ...inGap });
+    expect((await refusal(calendar.appointments.createAppointment(invalid))).errors).toMatchObject([{ pointer: '/end' }]);
+
+    await calendar.database.kysely.updateTable('provider').set({ timeZone: 'Asia/Kolkata', version }).where('reference', '=', providerReference).execute();
+    const { appointment: after } = await calendar.appointments.createAppointment(newAppointment({ providerReference, ...times }));
+    expect(after!.start).toEqual(new Date(start));
   });
 });
 

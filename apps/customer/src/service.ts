@@ -4,6 +4,7 @@ import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
 import type { Config } from './config.ts';
+import { createProviderIds } from './customer/provider-ids.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { CustomerSchema } from './db/schema.ts';
 import { startErasureDriver } from './erasure/drive-erasures.ts';
@@ -22,6 +23,7 @@ export function createCustomerService(config: Config, logger: Logger): Promise<R
       const dependencies = {
         database,
         identity: connect(IdentityServiceService, 'identity', config.identityAddress),
+        providerIds: createProviderIds(),
         removals: connect(CustomerRemovalServiceService, 'calendar', config.calendarAddress),
       };
       createErasureMetrics(metrics, database);

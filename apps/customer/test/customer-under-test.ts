@@ -11,6 +11,8 @@ import { createCustomerService } from '../src/service.ts';
 export interface CustomerUnderTest extends AsyncDisposable {
   customers: ClientOf<typeof CustomerServiceService>;
   identity: ClientOf<typeof IdentityServiceService>;
+  /** From then on, identity does not respond. */
+  stopIdentity(): Promise<void>;
   /** For inspecting what no RPC returns. */
   database: Database<CustomerSchema>;
 }
@@ -38,7 +40,8 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
   const identity = starting.use(createClient(IdentityServiceService, 'identity', services.identity.address));
   const database = starting.use(createDatabase<CustomerSchema>({ url: databaseUrl, applicationName: 'test', logger }));
   const started = starting.move();
-  return { customers, identity, database, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  const stopIdentity = async () => services.identity[Symbol.asyncDispose]();
+  return { customers, identity, stopIdentity, database, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
 /** Providers p1 and p2 of CRM one, p1 of CRM two. */

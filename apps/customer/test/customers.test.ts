@@ -1,8 +1,12 @@
 import type { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import { CustomerChanged } from '@scheduling/contracts/events/v1';
+import { events as catalogue } from '@scheduling/events';
 import type { ClientOf } from '@scheduling/rpc';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CustomerUnderTest, startCustomer } from './customer-under-test.ts';
 
+const { customerChanged } = catalogue;
 let service: CustomerUnderTest;
 let customers: ClientOf<typeof CustomerServiceService>;
 
@@ -24,6 +28,21 @@ describe('a customer', () => {
     expect(customer).toMatchObject({ ...fields, customerReference: 'ada', providerReference: 'p1', version: 1 });
     expect((await get(key('ada'))).customer).toEqual(customer);
     expect((await customers.getCustomer({ crmId: 'one', key: { $case: 'id', value: customer!.id } })).customer).toEqual(customer);
+  });
+
+  it('without the optional fields, which may be empty, is found the same', async () => {
+    const { customer } = await customers.createCustomer({ ...key('bare'), userName: 'Bare', email: '', note: '' });
+    expect(customer).toMatchObject({ userName: 'Bare', email: undefined, mobile: undefined, note: undefined, language: undefined });
+    expect((await get(key('bare'))).customer).toEqual(customer);
+  });
+
+  it('is reported by one event with its id', async () => {
+    const { customer } = await customers.createCustomer({ ...key('reported'), userName: 'Reported' });
+    const rows = await service.database.kysely.selectFrom('outbox').select(['subject', 'payload']).where('type', '=', customerChanged.type).execute();
+    const reports = rows.filter(({ payload }) => CustomerChanged.decode(payload).customerId === customer!.id);
+    expect(reports.map(({ subject, payload }) => [subject, CustomerChanged.decode(payload)])).toEqual([
+      [customerChanged.subject, { crmId: 'one', customerId: customer!.id, version: 1 }],
+    ]);
   });
 
   it('that exists is returned unchanged', async () => {
@@ -59,6 +78,13 @@ describe('a customer', () => {
     await expect(customers.createCustomer({ ...key('lost', 'nowhere'), userName: 'Lost' })).rejects.toMatchObject(absent);
   });
 
+  it('with a text that cannot be stored is rejected, and those created at the same moment are not', async () => {
+    const requests = ['a', 'b\0', 'c', 'd'].map((userName, index) => customers.createCustomer({ ...key(`moment-${index}`), userName }));
+    const [, unstorable, ...others] = await Promise.allSettled(requests);
+    expect(unstorable).toMatchObject({ status: 'rejected', reason: { code: 'text.invalid' } });
+    expect(others).toMatchObject([{ value: { created: true } }, { value: { created: true } }]);
+  });
+
   it('changes only in the given fields; an empty string clears a field', async () => {
     await customers.createCustomer({ ...key('change'), userName: 'Before', email: 'before@example.com', note: 'note' });
     const { customer } = await customers.updateCustomer({ ...key('change'), userName: 'After', note: '' });
@@ -76,4 +102,22 @@ describe('a customer', () => {
     await expect(get(key('old'))).rejects.toMatchObject({ code: 'customer.not_found' });
     expect((await get(key('new'))).customer).toMatchObject({ userName: 'Mover' });
   });
+});
+
+it('customers can be created and read while a newer version adds a column', async () => {
+  const createAndGet = async (reference: string) => {
+    const { customer } = await customers.createCustomer({ ...key(reference), userName: 'Name' });
+    expect((await get(key(reference))).customer).toEqual(customer);
+  };
+  await createAndGet('column-before');
+  await sql`ALTER TABLE customer ADD COLUMN priority integer NOT NULL DEFAULT 1`.execute(service.database.kysely);
+  await createAndGet('column-after');
+});
+
+it('a customer of a known provider can be created while identity does not respond', async () => {
+  await customers.createCustomer({ ...key('before'), userName: 'Before' });
+  await service.stopIdentity();
+  expect(await customers.createCustomer({ ...key('meanwhile'), userName: 'Meanwhile' })).toMatchObject({ created: true });
+  const unknown = customers.createCustomer({ ...key('meanwhile', 'never-used'), userName: 'Meanwhile' });
+  await expect(unknown).rejects.toMatchObject({ category: 'unavailable' });
 });

@@ -2,8 +2,8 @@ import { DomainError } from '@scheduling/errors';
 import { DatabaseError } from 'pg';
 
 const uniqueViolation = '23505';
-/** A text with a NUL character: no validation rule of ours accepts one, but a caller may have forgotten to validate. */
-const untranslatableCharacter = '22021';
+/** A text with a NUL character, as a value and within JSON: no validation rule of ours accepts one, but a caller may have forgotten to validate. */
+const unstorableCharacters = new Set(['22021', '22P05']);
 
 /** SQLSTATEs after which the same request can succeed a moment later. */
 const transientStates = new Set([
@@ -29,7 +29,7 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
  * other error is returned unchanged.
  */
 export function translatePostgresError(error: unknown): unknown {
-  if (error instanceof DatabaseError && error.code === untranslatableCharacter) {
+  if (error instanceof DatabaseError && unstorableCharacters.has(error.code ?? '')) {
     return new DomainError('text.invalid');
   }
   return isTransient(error) ? new DomainError('database.unavailable', { cause: error }) : error;

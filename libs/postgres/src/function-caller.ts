@@ -14,12 +14,16 @@ export type FunctionCaller = (call: FunctionCall) => Promise<unknown>;
 
 /** The most calls in one transaction. */
 const maxBatch = 64;
+/** The most characters that their requests have together: a large one is made alone, or with few others, so that small ones do not wait for its work. */
+const maxBatchCharacters = 100_000;
 /** How many transactions of one function and CRM run at once. More would each contain fewer calls. */
 const maxRunning = 2;
 /** A call that has to wait longer for a lock, in milliseconds, is made alone: those that share its transaction need not wait with it. */
 const sharedLockTimeoutMs = 100;
 
 interface Waiting extends FunctionCall {
+  /** The request as JSON. */
+  json: string;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -40,7 +44,7 @@ export function createFunctionCaller(pool: PostgresPool): FunctionCaller {
   function proceed(key: string, line: Line): void {
     while (line.running < maxRunning && line.waiting.length > 0) {
       line.running += 1;
-      void makeCalls(pool, line.waiting.splice(0, maxBatch)).finally(() => {
+      void makeCalls(pool, takeBatch(line.waiting)).finally(() => {
         line.running -= 1;
         proceed(key, line);
       });
@@ -53,10 +57,17 @@ export function createFunctionCaller(pool: PostgresPool): FunctionCaller {
       const key = `${call.name} ${call.request.crmId}`;
       const line = lines.get(key) ?? { waiting: [], running: 0 };
       lines.set(key, line);
-      line.waiting.push({ ...call, resolve, reject });
+      line.waiting.push({ ...call, json: JSON.stringify(call.request), resolve, reject });
       // After everything that arrived together with this call.
       if (line.waiting.length === 1) setImmediate(() => proceed(key, line));
     });
+}
+
+/** Removes the calls that have waited longest, at least one. */
+function takeBatch(waiting: Waiting[]): Waiting[] {
+  let characters = 0;
+  const end = waiting.findIndex(({ json }, index) => index === maxBatch || ((characters += json.length) > maxBatchCharacters && index > 0));
+  return waiting.splice(0, end === -1 ? waiting.length : end);
 }
 
 /** Settles all of them, and never rejects. */
@@ -72,10 +83,10 @@ async function makeCalls(pool: PostgresPool, calls: Waiting[]): Promise<void> {
   }
 }
 
-async function makeAlone(pool: PostgresPool, { name, request, resolve, reject }: Waiting): Promise<void> {
+async function makeAlone(pool: PostgresPool, { name, json, resolve, reject }: Waiting): Promise<void> {
   try {
     const text = `SELECT ${name}($1::jsonb) AS answer`;
-    const [row] = await runNamed<{ answer: unknown }>(pool, { name: `${name}_alone`, text, value: JSON.stringify(request) });
+    const [row] = await runNamed<{ answer: unknown }>(pool, { name: `${name}_alone`, text, value: json });
     resolve(row!.answer);
   } catch (error) {
     reject(error);
@@ -87,7 +98,7 @@ function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<{ index: nu
   const text = `
     SELECT index, ${name}(request) AS answer
       FROM set_config('lock_timeout', '${sharedLockTimeoutMs}', true), jsonb_array_elements($1) WITH ORDINALITY AS each(request, index)`;
-  return runNamed(pool, { name: `${name}_together`, text, value: JSON.stringify(calls.map(({ request }) => request)) });
+  return runNamed(pool, { name: `${name}_together`, text, value: `[${calls.map(({ json }) => json).join(',')}]` });
 }
 
 /** Postgres parses and plans a statement with a name once per connection. */

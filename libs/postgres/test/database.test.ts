@@ -79,8 +79,11 @@ describe('a database', () => {
 
   it('cannot store a NUL character, which is the caller’s fault', async () => {
     await using database = open(url);
-    const nul = await database.kysely.insertInto('thing').values({ name: 'a\0b' }).execute().catch((failure: unknown) => failure);
-    expect(translatePostgresError(nul)).toMatchObject({ category: 'invalid', code: 'text.invalid' });
+    const [name, json] = ['a\0b', JSON.stringify({ name: 'a\0b' })];
+    const inserts = [database.kysely.insertInto('thing').values({ name }).execute(), sql`INSERT INTO thing SELECT ${json}::jsonb ->> 'name'`.execute(database.kysely)];
+    for (const result of await Promise.allSettled(inserts)) {
+      expect(result.status === 'rejected' && translatePostgresError(result.reason)).toMatchObject({ category: 'invalid', code: 'text.invalid' });
+    }
   });
 
   it('survives the loss of its idle connections', async () => {

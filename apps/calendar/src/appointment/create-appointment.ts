@@ -1,29 +1,16 @@
-import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
-import { isUniqueViolation, transactOnce, withRows } from '@scheduling/postgres';
-import { sql, type Transaction } from 'kysely';
-import { randomUUIDv7 } from 'node:crypto';
+import { isUniqueViolation, runOnce } from '@scheduling/postgres';
+import type { Kysely } from 'kysely';
 import { contentDigest } from '../content-digest.ts';
 import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
-import { appendChanges } from '../participation/change-events.ts';
-import { type ParticipationState, takesSeat } from '../participation/moves.ts';
-import { reservationSeconds } from '../participation/participation.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
-import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
+import type { ProviderRow } from '../provider/provider-copy.ts';
+import { type ProviderChanged, withRememberedProvider } from '../provider/remembered-providers.ts';
 import { type AppointmentDetails, type AppointmentRecord, detailColumns, selectAppointments, withParticipations } from './appointment.ts';
-
-export interface EmbeddedParticipation {
-  reference: string;
-  name: string;
-  email: string;
-  mobile?: string | undefined;
-  note?: string | undefined;
-  state: ParticipationState;
-}
+import { type AppointmentContent, type EmbeddedParticipation, insertAppointment } from './insert-appointment.ts';
 
 export interface NewAppointment extends AppointmentDetails {
   crmId: string;
@@ -40,44 +27,74 @@ export interface CreatedAppointment {
   created: boolean;
 }
 
-interface Period {
-  startsAt: Date;
-  endsAt: Date;
-}
-
-/** A retry follows the removal of expired reservations or a concurrent deletion. */
-const maxAttempts = 3;
+/** One retry each to read the provider again and to remove expired reservations, plus a few for races on the same reference. */
+const maxAttempts = 5;
 
 /**
  * Creates one appointment with the participations embedded in the request (interface 4.2), which are never rejected for lack of capacity; sends
- * no mail. Repeated with the same content, it returns the existing appointment. Rejects with `appointment.invalid`, `provider.not_found`,
- * `appointment.reference_taken` or `participation.reference_taken`.
+ * no mail. This is one round trip for a provider that the process remembers. Repeated with the same content, it returns the existing appointment.
+ * Rejects with `appointment.invalid`, `provider.not_found`, `appointment.reference_taken` or `participation.reference_taken`.
  */
 export async function createAppointment(dependencies: CalendarDependencies, request: NewAppointment): Promise<CreatedAppointment> {
-  const provider = await requireProvider(dependencies, request);
-  const period = readPeriod(request, provider.timeZone);
-  const digest = digestOf(request, period);
+  let reclaimed = false;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    try {
-      const answer = await createOrFindAppointment(dependencies, provider, request, period, digest);
-      if (answer !== undefined) return answer;
-    } catch (error) {
-      if (!isUniqueViolation(error, 'participation_reference_key')) throw error;
-      if (attempt > 0) throw new DomainError('participation.reference_taken');
-      await reclaimReservations(dependencies, request.crmId, request.participations.map((participation) => participation.reference));
+    const answer = await withRememberedProvider(dependencies, request, (provider) => tryToCreate(dependencies, provider, request));
+    switch (answer) {
+      case 'participation_exists':
+        if (reclaimed) throw new DomainError('participation.reference_taken');
+        await reclaimReservations(dependencies, request.crmId, request.participations.map((participation) => participation.reference));
+        reclaimed = true;
+        break;
+      case 'provider_changed':
+      case 'reference_unsettled':
+        break;
+      default:
+        return answer;
     }
   }
   throw new DomainError('appointment.busy');
 }
 
-function readPeriod(request: NewAppointment, timeZone: string): Period {
+/** Why an attempt failed in a way that a retry may fix. Unsettled: the appointment existed and was deleted concurrently. */
+type Obstacle = ProviderChanged | 'participation_exists' | 'reference_unsettled';
+
+async function tryToCreate(
+  { database, archiveAfterDays, bookings }: CalendarDependencies,
+  provider: ProviderRow,
+  request: NewAppointment,
+): Promise<CreatedAppointment | Obstacle> {
+  const { crmId } = request;
+  const content = readContent(request, provider.timeZone);
+  try {
+    return await runOnce(database, crmId, {
+      work: async (db) => {
+        const result = await insertAppointment(db, provider, content, archiveAfterDays);
+        if (result === 'exists') return findExisting(db, archiveAfterDays, provider, content);
+        if (result === 'provider_changed') return result;
+        for (const { state } of content.participations) bookings.moved(db, crmId, undefined, state);
+        return { appointment: result, created: true };
+      },
+      keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.appointment.row.id], created: answer.created }),
+      replay: async (db, { resourceIds, created }) => {
+        const appointment = await findAppointment(db, archiveAfterDays, { crmId, id: resourceIds[0]! });
+        if (appointment === undefined) throw new DomainError('appointment.not_found');
+        return { appointment, created };
+      },
+    });
+  } catch (error) {
+    if (isUniqueViolation(error, 'participation_reference_key')) return 'participation_exists';
+    throw error;
+  }
+}
+
+function readContent(request: NewAppointment, timeZone: string): AppointmentContent {
   const errors = collectFieldErrors();
   const startsAt = parseDateTime(request.start, timeZone);
   const endsAt = parseDateTime(request.end, timeZone);
   if (endsAt <= startsAt) errors.add('/end', 'must be after start');
   checkParticipations(errors, request.participations);
   errors.throwIfAny('appointment.invalid');
-  return { startsAt, endsAt };
+  return { ...request, startsAt, endsAt, contentDigest: digestOf(request, startsAt, endsAt) };
 }
 
 function checkParticipations(errors: FieldErrors, participations: EmbeddedParticipation[]): void {
@@ -88,119 +105,30 @@ function checkParticipations(errors: FieldErrors, participations: EmbeddedPartic
   }
 }
 
-function digestOf(request: NewAppointment, { startsAt, endsAt }: Period): Buffer {
+function digestOf(request: NewAppointment, startsAt: Date, endsAt: Date): Buffer {
   const participations = request.participations.map(({ reference, name, email, mobile, note, state }) => [reference, name, email, mobile, note, state]);
   return contentDigest([startsAt, endsAt, detailColumns(request), participations]);
 }
 
-/** Undefined when the reference existed and was deleted concurrently. */
-function createOrFindAppointment(
-  { database, archiveAfterDays, bookings }: CalendarDependencies,
-  provider: ProviderRow,
-  request: NewAppointment,
-  period: Period,
-  digest: Buffer,
-): Promise<CreatedAppointment | undefined> {
-  const { crmId, reference } = request;
-  return transactOnce(database, crmId, {
-    work: async (tx) => {
-      const created = await insertAppointment(tx, provider, request, period, digest);
-      const appointment = await findAppointment(tx, archiveAfterDays, { crmId, reference });
-      if (appointment === undefined) return undefined;
-      if (created) for (const { state } of request.participations) bookings.moved(tx, crmId, undefined, state);
-      const { row } = appointment;
-      if (!created && (row.providerId !== provider.id || !row.contentDigest.equals(digest))) throw new DomainError('appointment.reference_taken');
-      return { appointment, created };
-    },
-    keep: (answer) => answer && { resourceIds: [answer.appointment.row.id], created: answer.created },
-    replay: async (tx, { resourceIds, created }) => {
-      const appointment = await findAppointment(tx, archiveAfterDays, { crmId, id: resourceIds[0]! });
-      if (appointment === undefined) throw new DomainError('appointment.not_found');
-      return { appointment, created };
-    },
-  });
-}
-
-/** False when the reference exists. */
-async function insertAppointment(
-  tx: Transaction<CalendarSchema>,
-  provider: ProviderRow,
-  request: NewAppointment,
-  { startsAt, endsAt }: Period,
-  digest: Buffer,
-): Promise<boolean> {
-  const inserted = await tx
-    .insertInto('appointment')
-    .values({
-      crmId: request.crmId,
-      providerId: provider.id,
-      reference: request.reference,
-      seriesId: null,
-      startsAt,
-      endsAt,
-      taken: request.participations.filter((participation) => takesSeat(participation.state)).length,
-      contentDigest: digest,
-      ...detailColumns(request),
-    })
-    .onConflict((conflict) => conflict.constraint('appointment_reference_key').doNothing())
-    .returning('id')
-    .executeTakeFirst();
-  if (inserted !== undefined) await insertEmbedded(tx, request.crmId, inserted.id, request.participations);
-  return inserted !== undefined;
-}
-
-/**
- * Lists are ordered by id, so ascending ids keep the order of the request. The rows are inserted by reference, so that two requests with the
- * same references cannot deadlock.
- */
-async function insertEmbedded(
-  tx: Transaction<CalendarSchema>,
-  crmId: string,
-  appointmentId: string,
-  participations: EmbeddedParticipation[],
-): Promise<void> {
-  if (participations.length === 0) return;
-  const ids = participations.map(() => randomUUIDv7()).toSorted();
-  const reservedUntil = await endOfReservation(tx);
-  const rows = participations.map((participation, index) => ({
-    crmId,
-    id: ids[index]!,
-    appointmentId,
-    customerId: null,
-    reference: participation.reference,
-    name: participation.name,
-    email: participation.email,
-    mobile: participation.mobile ?? null,
-    note: participation.note ?? null,
-    state: participation.state,
-    exempt: true,
-    reservedUntil: participation.state === 'RESERVED' ? reservedUntil : null,
-  }));
-  await withRows(tx.insertInto('participation'), rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1))).execute();
-  const facts = rows.map((row) => ({
-    crmId,
-    participationId: row.id,
-    version: 1,
-    cause: ParticipationChangeCause.CREATED,
-    fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: ParticipationStateMessage[row.state],
-    notify: false,
-  }));
-  await appendChanges(tx, facts);
-}
-
-async function endOfReservation(tx: Transaction<CalendarSchema>): Promise<Date> {
-  const { rows } = await sql<{ end: Date }>`SELECT scheduling_now() + make_interval(secs => ${reservationSeconds}) AS end`.execute(tx);
-  return rows[0]!.end;
+async function findExisting(
+  db: Kysely<CalendarSchema>,
+  archiveAfterDays: number,
+  { crmId, id: providerId }: ProviderRow,
+  { reference, contentDigest: digest }: AppointmentContent,
+): Promise<CreatedAppointment | 'reference_unsettled'> {
+  const appointment = await findAppointment(db, archiveAfterDays, { crmId, reference });
+  if (appointment === undefined) return 'reference_unsettled';
+  const { row } = appointment;
+  if (row.providerId !== providerId || !row.contentDigest.equals(digest)) throw new DomainError('appointment.reference_taken');
+  return { appointment, created: false };
 }
 
 async function findAppointment(
-  tx: Transaction<CalendarSchema>,
+  db: Kysely<CalendarSchema>,
   archiveAfterDays: number,
   key: { crmId: string } & ({ reference: string } | { id: string }),
 ): Promise<AppointmentRecord | undefined> {
-  const query = selectAppointments(tx, archiveAfterDays).where('crmId', '=', key.crmId);
+  const query = selectAppointments(db, archiveAfterDays).where('crmId', '=', key.crmId);
   const rows = await ('id' in key ? query.where('id', '=', key.id) : query.where('reference', '=', key.reference)).execute();
-  return (await withParticipations(tx, rows))[0];
+  return (await withParticipations(db, rows))[0];
 }
-

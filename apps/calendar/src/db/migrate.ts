@@ -10,6 +10,7 @@ const functions = {
   '2026-11-21-1-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
   '2026-11-21-2-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
   '2026-11-21-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2026-11-22-1-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -184,6 +184,48 @@ CREATE TABLE timeslot (
 );
 CREATE INDEX timeslot_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
 
+CREATE OR REPLACE FUNCTION public.create_appointment(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  present timestamptz := scheduling_now();
+  held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
+  new_id uuid;
+  is_archived boolean;
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
+
+  INSERT INTO appointment (
+    crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
+    starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
+  VALUES (
+    the_crm, the_provider, request ->> 'reference', request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
+    request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
+    (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, (request ->> 'taken')::bigint,
+    (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'))
+  ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
+  RETURNING id, ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24) INTO new_id, is_archived;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
+
+  IF jsonb_array_length(request -> 'participations') > 0 THEN
+    -- In the order of the references, so that two requests with the same ones cannot deadlock.
+    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
+    SELECT the_crm, id, new_id, reference, name, email, mobile, note, state, true, CASE WHEN state = 'RESERVED' THEN held_until END
+      FROM jsonb_to_recordset(request -> 'participations')
+        AS embedded(id uuid, reference text, name text, email text, mobile text, note text, state text)
+     ORDER BY reference COLLATE "C";
+    INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+    SELECT subject, type, decode(payload, 'base64'), request_id, traceparent
+      FROM jsonb_to_recordset(request -> 'events') AS event(subject text, type text, payload text, request_id text, traceparent text);
+  END IF;
+  RETURN jsonb_build_object('outcome', 'created', 'id', new_id, 'archived', is_archived, 'reservedUntil', held_until);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.create_participation(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql

@@ -4,14 +4,17 @@ import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
 import type { Selectable } from 'kysely';
 import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
+import type { ProviderIds } from './provider-ids.ts';
 
-export type CustomerRow = Selectable<CustomerTable>;
+/** A customer as callers see it. */
+export type CustomerRow = Omit<Selectable<CustomerTable>, 'createdAt' | 'updatedAt'>;
 
 /** The dependencies of the use cases. */
 export interface CustomerDependencies {
   database: Database<CustomerSchema>;
   /** Owns the providers that customers belong to. */
   identity: ClientOf<typeof IdentityServiceService>;
+  providerIds: ProviderIds;
   /** Decides whether a customer may be deleted, and owns the bookings. */
   removals: ClientOf<typeof CustomerRemovalServiceService>;
 }

@@ -1,4 +1,5 @@
 import { DomainError } from '@scheduling/errors';
+import { callFunction } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
@@ -19,20 +20,16 @@ export function getCustomerById({ database }: CustomerDependencies, key: { crmId
 }
 
 export function requireCustomerById(db: Kysely<CustomerSchema>, key: { crmId: string; id: string }): Promise<CustomerRow> {
-  return db
-    .selectFrom('customer')
-    .selectAll()
-    .where('crmId', '=', key.crmId)
-    .where('id', '=', key.id)
-    .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
+  return requireCustomer(db, key);
 }
 
-export function requireCustomerByReference(db: Kysely<CustomerSchema>, key: CustomerReference): Promise<CustomerRow> {
-  return db
-    .selectFrom('customer')
-    .selectAll()
-    .where('crmId', '=', key.crmId)
-    .where('providerReference', '=', key.providerReference)
-    .where('reference', '=', key.customerReference)
-    .executeTakeFirstOrThrow(() => new DomainError('customer.not_found'));
+export function requireCustomerByReference(db: Kysely<CustomerSchema>, { crmId, providerReference, customerReference }: CustomerReference): Promise<CustomerRow> {
+  return requireCustomer(db, { crmId, providerReference, customerReference });
+}
+
+/** See get-customer.sql. */
+async function requireCustomer(db: Kysely<CustomerSchema>, request: CustomerReference | { crmId: string; id: string }): Promise<CustomerRow> {
+  const customer: CustomerRow | null = await callFunction(db, { name: 'get_customer', request, locks: '' });
+  if (customer === null) throw new DomainError('customer.not_found');
+  return customer;
 }

@@ -1,12 +1,23 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { idempotencyMigrations, type MigrationSet, migrateDatabase } from '@scheduling/postgres';
+import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as customers from './migrations/2026-11-21-customers.ts';
 
 const migrations = { '2026-11-21-customers': customers };
 
+/** When a function changes, add a line with a new date, which runs its file again. */
+const functions = {
+  '2026-11-22-1-create-customer': sqlFile(new URL('../customer/create-customer.sql', import.meta.url)),
+  '2026-11-22-2-get-customer': sqlFile(new URL('../customer/get-customer.sql', import.meta.url)),
+};
+
 /** In execution order; the doctor compares the database with them. */
-export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, { name: 'customer', migrations }];
+export const migrationSets: MigrationSet[] = [
+  messagingMigrations,
+  idempotencyMigrations,
+  { name: 'customer', migrations },
+  { name: 'customer_functions', migrations: functions },
+];
 
 export function migrateCustomerDatabase(url: string, logger: Logger): Promise<void> {
   return migrateDatabase({ url, sets: migrationSets, logger });

@@ -99,3 +99,45 @@ CREATE TABLE outbox_position (
   CONSTRAINT outbox_position_check CHECK (((refill_after IS NULL) = (refill_until IS NULL))),
   CONSTRAINT outbox_position_id_check CHECK (id)
 );
+
+CREATE OR REPLACE FUNCTION public.create_customer(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  event jsonb := request -> 'event';
+BEGIN
+  INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language)
+  VALUES (
+    request ->> 'crmId', (request ->> 'id')::uuid, (request ->> 'providerId')::uuid, request ->> 'providerReference', request ->> 'reference',
+    request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language')
+  ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
+
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  RETURN jsonb_build_object('outcome', 'created');
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.get_customer(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  person customer%ROWTYPE;
+BEGIN
+  IF request ? 'id' THEN
+    SELECT * INTO person FROM customer WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid;
+  ELSE
+    SELECT * INTO person FROM customer
+     WHERE crm_id = request ->> 'crmId' AND provider_reference = request ->> 'providerReference' AND reference = request ->> 'customerReference';
+  END IF;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  RETURN jsonb_build_object(
+    'crmId', person.crm_id, 'id', person.id, 'providerId', person.provider_id, 'providerReference', person.provider_reference,
+    'reference', person.reference, 'userName', person.user_name, 'email', person.email, 'mobile', person.mobile, 'note', person.note,
+    'language', person.language, 'version', person.version);
+END
+$function$;

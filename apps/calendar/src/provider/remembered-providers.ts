@@ -1,0 +1,44 @@
+import { DomainError } from '@scheduling/errors';
+import { LRUCache } from 'lru-cache';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { type ProviderReference, type ProviderRow, requireProvider } from './provider-copy.ts';
+
+/** The providers that this process has read, by CRM and reference. They may have changed since. */
+export type RememberedProviders = LRUCache<string, ProviderRow>;
+
+/** What work answers when the provider's row has another version. */
+export type ProviderChanged = 'provider_changed';
+
+const maxProviders = 10_000;
+
+export function createRememberedProviders(): RememberedProviders {
+  return new LRUCache({ max: maxProviders });
+}
+
+/**
+ * Does the work with the provider as this process remembers it, which saves a round trip. The work compares the version with that of the row, in the
+ * statement that relies on it. If the row has changed, and before a request is rejected as invalid, the work is done again with the row as it is now.
+ * Rejects with `provider.not_found`.
+ */
+export async function withRememberedProvider<Result>(
+  dependencies: CalendarDependencies,
+  key: ProviderReference,
+  work: (provider: ProviderRow) => Promise<Result | ProviderChanged>,
+): Promise<Result | ProviderChanged> {
+  const { providers } = dependencies;
+  const name = `${key.crmId} ${key.providerReference}`;
+  const remembered = providers.get(name);
+  if (remembered !== undefined) {
+    const result = await work(remembered).catch(changedIfInvalid);
+    if (result !== 'provider_changed') return result;
+  }
+  const provider = await requireProvider(dependencies, key);
+  providers.set(name, provider);
+  return work(provider);
+}
+
+/** In another time zone, the request may be valid. */
+function changedIfInvalid(error: unknown): ProviderChanged {
+  if (error instanceof DomainError && error.category === 'invalid') return 'provider_changed';
+  throw error;
+}

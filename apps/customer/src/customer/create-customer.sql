@@ -1,0 +1,21 @@
+-- Creates a customer in one round trip with the event about it.
+--
+-- Request: crmId, id, providerId, providerReference, reference, userName, email, mobile, note, language (the last four may be null), event (a row of the
+--   outbox, its payload in base64).
+-- Answer: outcome, which is created or exists.
+CREATE OR REPLACE FUNCTION create_customer(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  event jsonb := request -> 'event';
+BEGIN
+  INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language)
+  VALUES (
+    request ->> 'crmId', (request ->> 'id')::uuid, (request ->> 'providerId')::uuid, request ->> 'providerReference', request ->> 'reference',
+    request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language')
+  ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
+
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  RETURN jsonb_build_object('outcome', 'created');
+END
+$$;
