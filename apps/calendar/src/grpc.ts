@@ -102,7 +102,7 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
       await deleteAppointments(dependencies, { crmId, providerReference, target: readTarget(target) });
       return {};
     },
-  });
+  }, { light: ['createAppointment'] });
 }
 
 function hostParticipationService(dependencies: CalendarDependencies): HostedService {

@@ -31,7 +31,7 @@ export function hostCustomerService(dependencies: CustomerDependencies): HostedS
       await deleteCustomer(dependencies, request);
       return {};
     },
-  });
+  }, { light: ['getCustomer', 'createCustomer'] });
 }
 
 /** Notification calls one method of this service, operators the others. */
