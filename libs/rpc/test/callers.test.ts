@@ -80,6 +80,12 @@ describe('with mutual TLS, a method', () => {
     await expect(client.updateCustomer({ ...request, providerReference: 'p', customerReference: 'c', userName: 'n' })).rejects.toMatchObject(forbidden);
   });
 
+  it('is guarded in calls that are made at the same moment, too', async () => {
+    const calendar = await customersAs(await serve(), 'calendar');
+    const settled = await Promise.allSettled([calendar.getCustomer(request), calendar.createCustomer({ ...request, providerReference: 'p', customerReference: 'c', userName: 'n' })]);
+    expect(settled).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: forbidden }]);
+  });
+
   it('refuses everybody if it has no entry', async () => {
     const { getCustomer: _missing, ...incomplete } = customerCallers;
     const client = await customersAs(await serve(incomplete as unknown as typeof customerCallers), 'gateway');
