@@ -1,4 +1,7 @@
+import { DomainError } from '@scheduling/errors';
+import { currentContext } from '@scheduling/runtime';
 import type { PostgresPool } from 'kysely';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { DatabaseError, type PoolClient } from 'pg';
 
 /** A call of a SQL function, `name(request jsonb) RETURNS jsonb`. */
@@ -16,14 +19,18 @@ export type FunctionCaller = (call: FunctionCall) => Promise<unknown>;
 const maxBatch = 64;
 /** The most characters that their requests have together: a large one is made alone, or with few others, so that small ones do not wait for its work. */
 const maxBatchCharacters = 100_000;
-/** How many transactions of one function and CRM run at once. More would each contain fewer calls. */
-const maxRunning = 2;
-/** A call that has to wait longer for a lock, in milliseconds, is made alone: those that share its transaction need not wait with it. */
-const sharedLockTimeoutMs = 100;
+/** A call that has to wait longer for a lock, in milliseconds, waits apart from the others. */
+const shortLockTimeoutMs = 100;
+/** How many calls of one CRM wait apart for a lock: the connections are for all. */
+const maxWaitingApart = 2;
+/** lock_not_available */
+const lockTimeout = '55P03';
 
 interface Waiting extends FunctionCall {
   /** The request as JSON. */
   json: string;
+  /** When its caller gives up, in epoch milliseconds. */
+  deadlineMs: number;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -31,36 +38,76 @@ interface Waiting extends FunctionCall {
 /** The calls of one function for one CRM. */
 interface Line {
   waiting: Waiting[];
-  running: number;
+  isRunning: boolean;
+}
+
+/** Where the calls of one CRM are made after the database has rejected a statement. */
+interface Lanes {
+  /** One by one. */
+  alone: LimitFunction;
+  /** Those that wait for a lock. */
+  apart: LimitFunction;
 }
 
 /**
- * Makes calls that wait at the same moment in one statement, which is one round trip and one commit. No call waits for others to come: a call that
- * comes alone is made alone. If the database rejects the statement, none of its calls has had an effect, and each is made alone.
+ * Makes calls of one function and CRM that wait at the same moment in one statement, which is one round trip and one commit; one statement at a time,
+ * because more would each contain fewer calls. No call waits for others to come. If the database rejects the statement, none of its calls has had an
+ * effect, and they are made one by one, while others go on. A call whose caller has given up is not made.
  */
 export function createFunctionCaller(pool: PostgresPool): FunctionCaller {
   const lines = new Map<string, Line>();
+  const lanes = new Map<string, Lanes>();
 
-  function proceed(key: string, line: Line): void {
-    while (line.running < maxRunning && line.waiting.length > 0) {
-      line.running += 1;
-      void makeCalls(pool, takeBatch(line.waiting)).finally(() => {
-        line.running -= 1;
-        proceed(key, line);
-      });
+  async function proceed(key: string, line: Line): Promise<void> {
+    if (line.isRunning) return;
+    line.isRunning = true;
+    while (line.waiting.length > 0) await makeCalls(takeBatch(line.waiting));
+    line.isRunning = false;
+    lines.delete(key);
+  }
+
+  /** Never rejects. */
+  async function makeCalls(calls: Waiting[]): Promise<void> {
+    const awaited = calls.filter(isAwaited);
+    if (awaited.length === 0) return;
+    try {
+      await callTogether(pool, awaited);
+    } catch (error) {
+      for (const call of awaited) makeAgain(call, error, awaited.length > 1);
     }
-    if (line.running === 0) lines.delete(key);
+  }
+
+  /** None of the calls in the rejected statement has had an effect, unless the connection was lost: then nobody knows. */
+  function makeAgain(call: Waiting, error: unknown, wasShared: boolean): void {
+    const { alone, apart } = lanesOf(call.request);
+    if (!(error instanceof DatabaseError)) call.reject(error);
+    else if (wasShared) void alone(() => makeCalls([call]));
+    else if (error.code === lockTimeout) void apart(() => callApart(pool, call));
+    else call.reject(error);
+  }
+
+  function lanesOf({ crmId }: FunctionCall['request']): Lanes {
+    const known = lanes.get(crmId) ?? { alone: pLimit(1), apart: pLimit(maxWaitingApart) };
+    lanes.set(crmId, known);
+    return known;
   }
 
   return (call) =>
     new Promise((resolve, reject) => {
       const key = `${call.name} ${call.request.crmId}`;
-      const line = lines.get(key) ?? { waiting: [], running: 0 };
+      const line = lines.get(key) ?? { waiting: [], isRunning: false };
       lines.set(key, line);
-      line.waiting.push({ ...call, json: JSON.stringify(call.request), resolve, reject });
+      const deadlineMs = currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY;
+      line.waiting.push({ ...call, json: JSON.stringify(call.request), deadlineMs, resolve, reject });
       // After everything that arrived together with this call.
-      if (line.waiting.length === 1) setImmediate(() => proceed(key, line));
+      if (line.waiting.length === 1) setImmediate(() => void proceed(key, line));
     });
+}
+
+function isAwaited({ deadlineMs, reject }: Waiting): boolean {
+  if (Date.now() < deadlineMs) return true;
+  reject(new DomainError('database.unavailable', { text: 'the time for this request is used up' }));
+  return false;
 }
 
 /** Removes the calls that have waited longest, at least one. */
@@ -70,35 +117,24 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
   return waiting.splice(0, end === -1 ? waiting.length : end);
 }
 
-/** Settles all of them, and never rejects. */
-async function makeCalls(pool: PostgresPool, calls: Waiting[]): Promise<void> {
-  if (calls.length === 1) return makeAlone(pool, calls[0]!);
+/** Resolves each call. Rejects if the database rejects the statement. */
+async function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<void> {
   const sorted = calls.toSorted((one, other) => (one.locks < other.locks ? -1 : 1));
-  try {
-    const answers = await callTogether(pool, sorted);
-    for (const { index, answer } of answers) sorted[index - 1]!.resolve(answer);
-  } catch (error) {
-    if (error instanceof DatabaseError) await Promise.all(calls.map((call) => makeAlone(pool, call)));
-    else for (const { reject } of calls) reject(error);
-  }
-}
-
-async function makeAlone(pool: PostgresPool, { name, json, resolve, reject }: Waiting): Promise<void> {
-  try {
-    const text = `SELECT ${name}($1::jsonb) AS answer`;
-    const [row] = await runNamed<{ answer: unknown }>(pool, { name: `${name}_alone`, text, value: json });
-    resolve(row!.answer);
-  } catch (error) {
-    reject(error);
-  }
-}
-
-function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<{ index: number; answer: unknown }[]> {
-  const { name } = calls[0]!;
+  const { name } = sorted[0]!;
   const text = `
     SELECT index, ${name}(request) AS answer
-      FROM set_config('lock_timeout', '${sharedLockTimeoutMs}', true), jsonb_array_elements($1) WITH ORDINALITY AS each(request, index)`;
-  return runNamed(pool, { name: `${name}_together`, text, value: `[${calls.map(({ json }) => json).join(',')}]` });
+      FROM set_config('lock_timeout', '${shortLockTimeoutMs}', true), jsonb_array_elements($1) WITH ORDINALITY AS each(request, index)`;
+  const value = `[${sorted.map(({ json }) => json).join(',')}]`;
+  const answers = await runNamed<{ index: number; answer: unknown }>(pool, { name: `${name}_together`, text, value });
+  for (const { index, answer } of answers) sorted[index - 1]!.resolve(answer);
+}
+
+/** Waits for locks as long as any other statement. */
+async function callApart(pool: PostgresPool, call: Waiting): Promise<void> {
+  if (!isAwaited(call)) return;
+  const { name, json, resolve, reject } = call;
+  const text = `SELECT ${name}($1::jsonb) AS answer`;
+  await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json }).then(([row]) => resolve(row!.answer), reject);
 }
 
 /** Postgres parses and plans a statement with a name once per connection. */

@@ -1,3 +1,4 @@
+import { runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -68,7 +69,7 @@ it('rejects only the call that the database rejects, and no call takes effect tw
   expect((await countUp('c-2')).value).toBe(before + 3);
 });
 
-it('does not let a call that waits for a lock keep the others waiting', async () => {
+it('does not let calls that wait for a lock keep the others waiting, whether they arrived together or not', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const holding = database.transaction(async (tx) => {
@@ -79,14 +80,24 @@ it('does not let a call that waits for a lock keep the others waiting', async ()
   await locked.promise;
   const startedMs = performance.now();
   let isBlocked = true;
-  const blocked = countUp('c-50').finally(() => (isBlocked = false));
-  const others = await Promise.all(numbers(10).map((index) => countUp(`c-${index + 60}`)));
-  expect([others.length, isBlocked]).toEqual([10, true]);
+  const blocked = Promise.all(numbers(5).map(() => countUp('c-50'))).finally(() => (isBlocked = false));
+  await Promise.all(numbers(10).map((index) => countUp(`c-${index + 60}`)));
+  const otherCrm = await Promise.all(numbers(20).map((index) => countUp(`c-${index + 70}`, { crmId: `crm-${index}` })));
+  const later = await countUp('c-60');
+  expect([otherCrm.length, later.counter, isBlocked]).toEqual([20, 'c-60', true]);
   // A call that is made alone waits for 2 s.
   expect(performance.now() - startedMs).toBeLessThan(1_900);
   release();
   await holding;
-  expect((await blocked).value).toBeGreaterThan(0);
+  const values = (await blocked).map(({ value }) => value).toSorted((a, b) => a - b);
+  expect(values).toEqual(numbers(5).map((index) => values[0]! + index));
+});
+
+it('does not make a call whose caller has given up', async () => {
+  const { value: before } = await countUp('c-5');
+  const late = runWithContext({ requestId: 'r', deadlineMs: Date.now() }, () => countUp('c-5'));
+  await expect(late).rejects.toMatchObject({ code: 'database.unavailable' });
+  expect((await countUp('c-5')).value).toBe(before + 1);
 });
 
 it('is a part of the transaction in which it is called', async () => {
