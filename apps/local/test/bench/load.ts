@@ -1,0 +1,135 @@
+import autocannon from 'autocannon';
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Pool } from 'undici';
+import type { BenchRequest, Effect } from './requests.ts';
+
+export interface Source {
+  /** The gateway. */
+  url: string;
+  key: string;
+  /** The next request. */
+  next: () => BenchRequest;
+}
+
+export interface LoadResult {
+  /** Answers within the measured seconds. */
+  perSecond: number;
+  /** All answers, with those to the requests that were in progress at the end. */
+  answers: number;
+  /** What all of them together have changed. */
+  effect: Effect;
+  latencies: RecordableHistogram;
+}
+
+const answerTimeoutSeconds = 30;
+const openLoopConnections = 256;
+
+/**
+ * As many requests as possible: each connection sends the next one when the previous one is answered. At the end the requests in progress are
+ * answered, too, so that what was answered is exactly what was done. Rejects at the first wrong answer.
+ */
+export async function closedLoop({ url, key, next }: Source, connections: number, seconds: number): Promise<LoadResult> {
+  const tally = createTally();
+  const startedMs = performance.now();
+  let endMs = startedMs + seconds * 1_000;
+  let fault: unknown;
+  const fail = (reason: unknown): void => {
+    fault ??= reason;
+    endMs = 0;
+  };
+  const options: autocannon.Options = {
+    url,
+    connections,
+    // The clients end by themselves; this is the bound for answers that do not come.
+    duration: seconds + answerTimeoutSeconds,
+    timeout: answerTimeoutSeconds,
+    setupClient: (client) => {
+      // A client whose limit is reached ends before its next request; autocannon would cut off the last one.
+      const limited = client as typeof client & { reqsMade: number; responseMax: number };
+      client.on('response', () => {
+        if (performance.now() >= endMs) limited.responseMax = limited.reqsMade;
+      });
+    },
+    requests: [
+      {
+        setupRequest: (template, context) => {
+          const request = next();
+          Object.assign(context, { request, sentMs: performance.now() });
+          const { method, path, body } = request;
+          return { ...template, method, path, body, headers: headersFor(request, key) };
+        },
+        onResponse: (status, body, context) => {
+          const { request, sentMs } = context as { request: BenchRequest; sentMs: number };
+          try {
+            request.check(status, body);
+            tally.add(request, sentMs, endMs);
+          } catch (error) {
+            fail(error);
+          }
+        },
+      },
+    ],
+  };
+  await new Promise((resolve) => autocannon(options, resolve).on('reqError', fail));
+  if (fault !== undefined) throw fault as Error;
+  return tally.result(seconds);
+}
+
+/**
+ * Requests on an even schedule, whether previous ones have been answered or not. A latency counts from the scheduled time, so waiting for a
+ * connection counts, too; up to a millisecond of it is the timer's. Rejects at the first wrong answer.
+ */
+export async function openLoop({ url, key, next }: Source, perSecond: number, seconds: number): Promise<LoadResult> {
+  const pool = new Pool(url, { connections: openLoopConnections, headersTimeout: answerTimeoutSeconds * 1_000, bodyTimeout: answerTimeoutSeconds * 1_000 });
+  const tally = createTally();
+  const failed = new AbortController();
+  const send = async (scheduledMs: number): Promise<void> => {
+    try {
+      const request = next();
+      const { method, path, body } = request;
+      const response = await pool.request({ method, path, headers: headersFor(request, key), body: body ?? null });
+      request.check(response.statusCode, await response.body.text());
+      tally.add(request, scheduledMs, Infinity);
+    } catch (error) {
+      failed.abort(error);
+    }
+  };
+  try {
+    const pending: Promise<void>[] = [];
+    const startedMs = performance.now();
+    for (let number = 0; number < Math.ceil(perSecond * seconds) && !failed.signal.aborted; number += 1) {
+      const scheduledMs = startedMs + (number * 1_000) / perSecond;
+      const waitMs = scheduledMs - performance.now();
+      if (waitMs > 0) await delay(waitMs);
+      pending.push(send(scheduledMs));
+    }
+    await Promise.all(pending);
+    failed.signal.throwIfAborted();
+    return tally.result(seconds);
+  } finally {
+    await pool.destroy();
+  }
+}
+
+function headersFor({ body }: BenchRequest, key: string): Record<string, string> {
+  return { 'x-service-client-id': key, ...(body !== undefined && { 'content-type': 'application/json' }) };
+}
+
+/** Latencies are recorded in microseconds. */
+function createTally() {
+  const latencies = createHistogram();
+  const effect: Effect = { seats: 0, appointments: 0, customers: 0, mails: 0 };
+  let answers = 0;
+  let inTime = 0;
+  return {
+    add: (request: BenchRequest, sinceMs: number, endMs: number): void => {
+      const nowMs = performance.now();
+      latencies.record(Math.max(1, Math.round((nowMs - sinceMs) * 1_000)));
+      answers += 1;
+      if (nowMs <= endMs) inTime += 1;
+      for (const name of Object.keys(effect) as (keyof Effect)[]) effect[name] += request.effect[name] ?? 0;
+    },
+    result: (seconds: number): LoadResult => ({ perSecond: inTime / seconds, answers, effect, latencies }),
+  };
+}
