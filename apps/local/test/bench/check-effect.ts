@@ -13,21 +13,21 @@ interface Rows extends Effect {
 
 const mailsTimeoutMs = 180_000;
 
-/** What a tenant has in the databases. */
-export async function countRows({ info }: Target, { crmId }: Tenant): Promise<Rows> {
+/** What the tenants have in the databases. */
+export async function countRows({ info }: Target, tenants: Tenant[]): Promise<Rows> {
   const count = async (service: 'calendar' | 'customer' | 'notification', text: string): Promise<number> =>
-    Number((await query<{ count: string }>(service, text, [crmId], info))[0]!.count);
+    Number((await query<{ count: string }>(service, text, [tenants.map(({ crmId }) => crmId)], info))[0]!.count);
   return {
-    seats: await count('calendar', 'SELECT coalesce(sum(taken), 0) AS count FROM appointment WHERE crm_id = $1'),
-    seated: await count('calendar', "SELECT count(*) FROM participation WHERE crm_id = $1 AND state IN ('BOOKED', 'RESERVED')"),
-    appointments: await count('calendar', 'SELECT count(*) FROM appointment WHERE crm_id = $1'),
-    customers: await count('customer', 'SELECT count(*) FROM customer WHERE crm_id = $1'),
-    mails: await count('notification', 'SELECT count(*) FROM mail WHERE crm_id = $1'),
+    seats: await count('calendar', 'SELECT coalesce(sum(taken), 0) AS count FROM appointment WHERE crm_id = ANY($1)'),
+    seated: await count('calendar', "SELECT count(*) FROM participation WHERE crm_id = ANY($1) AND state IN ('BOOKED', 'RESERVED')"),
+    appointments: await count('calendar', 'SELECT count(*) FROM appointment WHERE crm_id = ANY($1)'),
+    customers: await count('customer', 'SELECT count(*) FROM customer WHERE crm_id = ANY($1)'),
+    mails: await count('notification', 'SELECT count(*) FROM mail WHERE crm_id = ANY($1)'),
   };
 }
 
 /** Throws unless the databases have changed by exactly what was answered. */
-export async function checkEffect(target: Target, tenant: Tenant, before: Rows, loads: LoadResult[]): Promise<void> {
+export async function checkEffect(target: Target, tenants: Tenant[], before: Rows, loads: LoadResult[]): Promise<void> {
   const change = (name: keyof Effect): number => loads.reduce((sum, { effect }) => sum + effect[name], 0);
   const expected: Rows = {
     seats: before.seats + change('seats'),
@@ -36,8 +36,8 @@ export async function checkEffect(target: Target, tenant: Tenant, before: Rows, 
     customers: before.customers + change('customers'),
     mails: before.mails + change('mails'),
   };
-  const haveArrived = async (): Promise<boolean> => (await countRows(target, tenant)).mails >= expected.mails;
+  const haveArrived = async (): Promise<boolean> => (await countRows(target, tenants)).mails >= expected.mails;
   if (change('mails') > 0) await waitUntil(haveArrived, { what: 'a mail for each booking', timeoutMs: mailsTimeoutMs, intervalMs: 500 });
-  const found = await countRows(target, tenant);
+  const found = await countRows(target, tenants);
   if (!isDeepStrictEqual(found, expected)) throw new Error(`the databases have ${JSON.stringify(found)}; after what was answered they should have ${JSON.stringify(expected)}`);
 }

@@ -38,11 +38,11 @@ export function transactionsOf(tenant: Tenant) {
       adds: { table: 'participation', rows: 1 },
     }),
 
-    /** Each participation makes three moves, and no two clients move the same one. */
-    move: (): Transaction => ({
+    /** Each participation makes three moves, and no two clients move the same one: their number is a multiple of that of the clients. */
+    move: (participations: number): Transaction => ({
       database: 'calendar',
       statements: [
-        movable(tenant, `((:n::int / 30 * 10 + :n::int % 10) * ${limitClients} + :client_id::int)`),
+        movable(tenant, `((:n::int / 30 * 10 + :n::int % 10) * ${limitClients} + :client_id::int) % ${participations}`),
         `SELECT move_participation(jsonb_build_object(
            'participationId', :id::text, 'expectedVersion', :version::int, 'state', :next::text, 'seats', :seats::int, 'needsActive', :next::text = 'BOOKED')
            || '${json({ crmId, exempt: false, message: null, event: changeEvent(tenant, false) })}')`,
@@ -168,7 +168,7 @@ function movable({ crmId, providerReference }: Tenant, number: string): string {
     FROM participation ${joinCustomer}
     JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
     JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
-   WHERE participation.crm_id = '${crmId}' AND participation.reference = 'p-' || ${number} AND provider.reference = '${providerReference}' \\gset`;
+   WHERE participation.crm_id = '${crmId}' AND participation.reference = 'p-' || (${number}) AND provider.reference = '${providerReference}' \\gset`;
 }
 
 /** The appointments as they are in a response, one per row. */

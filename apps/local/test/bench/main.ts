@@ -28,16 +28,21 @@ const command = createCommand('npm run bench --', 'Measure throughput, latencies
   .parse();
 const options = command.opts<{ seconds: number; json: string; peer: string[] }>();
 const { stop } = listenForInterruption();
+const rows: Row[] = [];
 
 try {
-  const rows = await run(chooseCases(command.args));
-  console.log(toMarkdown(rows));
-  await writeFile(options.json, `${JSON.stringify(rows, undefined, 2)}\n`);
-  process.exit(0);
+  await run(chooseCases(command.args));
 } catch (error) {
   console.error(error instanceof Interrupted ? 'interrupted' : error);
-  process.exit(1);
+  process.exitCode = 1;
 }
+// What was measured before a failure counts, too.
+if (rows.length > 0) {
+  console.log(toMarkdown(rows));
+  await writeFile(options.json, `${JSON.stringify(rows, undefined, 2)}\n`);
+}
+// Requests of an interrupted load may still wait for answers.
+process.exit();
 
 function chooseCases(parts: string[]): Case[] {
   const chosen = cases.filter(({ name }) => parts.length === 0 || parts.some((part) => name.includes(part)));
@@ -45,7 +50,7 @@ function chooseCases(parts: string[]): Case[] {
   return chosen;
 }
 
-async function run(chosen: Case[]): Promise<Row[]> {
+async function run(chosen: Case[]): Promise<void> {
   await using started = new AsyncDisposableStack();
   const targets: Target[] = [];
   for (const version of versions(options.peer)) {
@@ -53,13 +58,11 @@ async function run(chosen: Case[]): Promise<Row[]> {
     targets.push(started.use(await startTarget(version, stop)));
   }
   const limits = await createLimitDatabases(targets[0]!.superuserUrl);
-  const rows: Row[] = [];
   for (const each of chosen) {
     note(each.name);
     const bench: Bench = { targets, limits, seconds: options.seconds, signal: stop, note: (text) => note(`  ${text}`) };
     rows.push(...(await unlessInterrupted(measure(bench, each))).map((row) => compare(row, each, rows)));
   }
-  return rows;
 }
 
 /** The checkout of this file, and what it is compared with. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent } from 'undici';
-import type { Case, FreshCase, ListCase, LoadCase } from './cases.ts';
+import type { Case, FreshCase, ListCase, LoadCase, RestCase } from './cases.ts';
 import { checkEffect, countRows } from './check-effect.ts';
 import type { LimitDatabases } from './limit-databases.ts';
 import { transactionsOf } from './limit-statements.ts';
@@ -8,8 +8,8 @@ import { measureLimit, measureQuery } from './limits.ts';
 import { closedLoop, type LoadResult, openLoop, type Source } from './load.ts';
 import { combine, type PerProcess, readCpu, watchMemory } from './processes.ts';
 import type { Latency, Row } from './report.ts';
-import { requestsOf } from './requests.ts';
-import { seedCalendar, seedCustomers, type SeedSize } from './seed.ts';
+import { type BenchRequest, requestsOf } from './requests.ts';
+import { finishSeeding, seedCalendar, seedCustomers } from './seed.ts';
 import { settle, startTarget, type Target } from './target.ts';
 import { createTenant, type Tenant } from './tenant.ts';
 
@@ -23,7 +23,7 @@ export interface Bench {
   note: (text: string) => void;
 }
 
-const connections = 64;
+const defaultConnections = 64;
 const warmUpSeconds = 2;
 const evenShare = 0.4;
 const restSeconds = 30;
@@ -60,25 +60,24 @@ async function measureRest(target: Target, name: string): Promise<Row> {
 
 async function measureLoad(bench: Bench, each: LoadCase): Promise<Row[]> {
   const { limits, seconds, signal } = bench;
-  const tenants = await prepare(bench, each.seed);
+  const { tenants, limitTenant } = await prepare(bench, each);
   const limit = (half: number): Promise<number> =>
-    measureLimit(limits, each.limit(transactionsOf(tenants[0]!)), { seconds: seconds / 2, firstNumber: half * numbersPerHalf, signal });
+    measureLimit(limits, each.limit(transactionsOf(limitTenant)), { seconds: seconds / 2, firstNumber: half * numbersPerHalf, signal });
   const before = await limit(0);
   const rows: Row[] = [];
   for (const [index, target] of bench.targets.entries()) rows.push(await loadTarget(bench, target, tenants[index]!, each));
   const perSecond = (before + (await limit(1))) / 2;
-  return rows.map((row) => ({ ...row, limit: { value: perSecond, unit: '/s' }, ratio: row.perSecond! / perSecond, note: each.note }));
+  return rows.map((row) => ({ ...row, limit: { value: perSecond, unit: '/s' }, ratio: row.perSecond! / perSecond }));
 }
 
 /** More than a client completes; the participations that are moved are enough for two halves. */
 const numbersPerHalf = 30_000;
 
-async function loadTarget(bench: Bench, target: Target, tenant: Tenant, each: LoadCase): Promise<Row> {
+async function loadTarget(bench: Bench, target: Target, tenants: Tenant[], each: LoadCase): Promise<Row> {
   const { seconds } = bench;
-  const requests = requestsOf(tenant);
-  let number = 0;
-  const source: Source = { url: target.info.gateway, key: tenant.key, next: () => each.request(requests, number++) };
-  const before = await countRows(target, tenant);
+  const { connections = defaultConnections } = each;
+  const source = createSource(target, tenants, each.request);
+  const before = await countRows(target, tenants);
   const warmUp = await closedLoop(source, connections, warmUpSeconds);
   await settle(target);
 
@@ -89,7 +88,7 @@ async function loadTarget(bench: Bench, target: Target, tenant: Tenant, each: Lo
   const even = await openLoop(source, evenShare * most.perSecond, seconds);
   await settle(target);
   const memory = await watch.stop();
-  await checkEffect(target, tenant, before, [warmUp, most, even]);
+  await checkEffect(target, tenants, before, [warmUp, most, even]);
   return {
     case: each.name,
     version: target.version.name,
@@ -99,20 +98,21 @@ async function loadTarget(bench: Bench, target: Target, tenant: Tenant, each: Lo
     ...memory,
     cpu: mapEach(cpu, (ms) => ms / most.answers),
     cpuUnit: 'ms',
+    note: remarks(each.note, [most, even]),
   };
 }
 
 async function measureList(bench: Bench, each: ListCase): Promise<Row[]> {
   const { limits, signal } = bench;
-  const tenants = await prepare(bench, each.seed);
+  const { tenants, limitTenant } = await prepare(bench, each);
   const limit = async (): Promise<number[]> => {
     const times: number[] = [];
-    for (let run = 0; run < each.repetitions; run += 1) times.push(await measureQuery(limits, each.limit(transactionsOf(tenants[0]!)), signal));
+    for (let run = 0; run < each.repetitions; run += 1) times.push(await measureQuery(limits, each.limit(transactionsOf(limitTenant)), signal));
     return times;
   };
   const before = await limit();
   const rows: Row[] = [];
-  for (const [index, target] of bench.targets.entries()) rows.push(await readLists(target, tenants[index]!, each));
+  for (const [index, target] of bench.targets.entries()) rows.push(await readLists(target, tenants[index]![0]!, each));
   const limitMs = median([...before, ...(await limit())]);
   return rows.map((row) => ({ ...row, limit: { value: limitMs, unit: 'ms' }, ratio: row.totalMs! / limitMs, note: each.note }));
 }
@@ -120,10 +120,10 @@ async function measureList(bench: Bench, each: ListCase): Promise<Row[]> {
 async function readLists(target: Target, tenant: Tenant, each: ListCase): Promise<Row> {
   const request = each.request(requestsOf(tenant));
   await using agent = Object.assign(new Agent(), { [Symbol.asyncDispose]: () => agent.close() });
-  await readList(agent, target, tenant, request);
+  await readList(agent, target, request);
   const watch = await startWatch(target);
   const reads = [];
-  for (let run = 0; run < each.repetitions; run += 1) reads.push(await readList(agent, target, tenant, request));
+  for (let run = 0; run < each.repetitions; run += 1) reads.push(await readList(agent, target, request));
   const { cpu, ...memory } = await watch.stop();
   return {
     case: each.name,
@@ -136,9 +136,9 @@ async function readLists(target: Target, tenant: Tenant, each: ListCase): Promis
   };
 }
 
-async function readList(agent: Agent, { info }: Target, { key }: Tenant, { path, check }: ReturnType<ListCase['request']>) {
+async function readList(agent: Agent, { info }: Target, { path, headers, check }: BenchRequest) {
   const startedMs = performance.now();
-  const response = await agent.request({ origin: info.gateway, method: 'GET', path, headers: { 'x-service-client-id': key } });
+  const response = await agent.request({ origin: info.gateway, method: 'GET', path, headers });
   const chunks: Buffer[] = [];
   let firstByteMs = 0;
   for await (const chunk of response.body) {
@@ -146,24 +146,22 @@ async function readList(agent: Agent, { info }: Target, { key }: Tenant, { path,
     chunks.push(chunk as Buffer);
   }
   const totalMs = performance.now() - startedMs;
-  check(response.statusCode, Buffer.concat(chunks).toString());
+  if (!check(response.statusCode, Buffer.concat(chunks).toString())) throw new Error(`${path} was refused`);
   return { firstByteMs, totalMs };
 }
 
 /** On a stack that has just been started, while the others rest. */
 async function measureFresh(bench: Bench, { version }: Target, each: FreshCase): Promise<Row> {
   await using target = await startTarget(version, bench.signal);
-  const tenant = await createTenant(target.info);
-  await seedCalendar(target.superuserUrl('calendar'), tenant, each.seed);
-  const requests = requestsOf(tenant);
-  const before = await countRows(target, tenant);
+  const tenants = await createTenants(target, each);
+  const before = await countRows(target, tenants);
   const watch = await startWatch(target);
-  const source = { url: target.info.gateway, key: tenant.key, next: () => each.request(requests) };
+  const source = createSource(target, tenants, each.request);
   const parts: LoadResult[] = [];
-  for (let part = 0; part < 4; part += 1) parts.push(await closedLoop(source, connections, (minutesFactor * bench.seconds) / 4));
+  for (let part = 0; part < 4; part += 1) parts.push(await closedLoop(source, defaultConnections, (minutesFactor * bench.seconds) / 4));
   await settle(target);
   const { cpu, ...memory } = await watch.stop();
-  await checkEffect(target, tenant, before, parts);
+  await checkEffect(target, tenants, before, parts);
   const answers = parts.reduce((sum, part) => sum + part.answers, 0);
   const share = parts[0]!.perSecond / parts.at(-1)!.perSecond;
   return {
@@ -174,26 +172,48 @@ async function measureFresh(bench: Bench, { version }: Target, each: FreshCase):
     ...memory,
     cpu: mapEach(cpu, (ms) => ms / answers),
     cpuUnit: 'ms',
-    note: `${each.note}; rate of the first quarter to that of the last: ${share.toFixed(2)}; latencies of the last`,
+    note: remarks(`${each.note}; rate of the first quarter to that of the last: ${share.toFixed(2)}; latencies of the last`, parts),
   };
 }
 
-/** Creates and fills a tenant in each stack, and the same rows as in the first one for its limit. */
-async function prepare({ targets, limits, note, signal }: Bench, size: SeedSize): Promise<Tenant[]> {
+/** Creates and fills the tenants in each stack, and one in the databases of the limit that has as much as all of them. */
+async function prepare({ targets, limits, note, signal }: Bench, each: LoadCase | ListCase): Promise<{ tenants: Tenant[][]; limitTenant: Tenant }> {
   note('seeding');
-  const tenants: Tenant[] = [];
-  for (const [index, target] of targets.entries()) {
-    const tenant = await createTenant(target.info);
-    const urls = { calendar: [target.superuserUrl('calendar')], customer: [target.superuserUrl('customer')] };
-    if (index === 0) for (const service of ['calendar', 'customer'] as const) urls[service].push(limits.url(service));
-    for (const url of urls.calendar) await seedCalendar(url, tenant, size);
-    for (const url of urls.customer) await seedCustomers(url, tenant);
-    signal.throwIfAborted();
-    tenants.push(tenant);
+  const tenants: Tenant[][] = [];
+  for (const target of targets) {
+    tenants.push(await createTenants(target, each));
     await settle(target);
+    signal.throwIfAborted();
   }
+  const limitTenant = tenants[0]![0]!;
+  await seedCalendar(limits.url('calendar'), limitTenant, each.limitSeed ?? each.seed);
+  await seedCustomers(limits.url('customer'), limitTenant);
+  for (const service of ['calendar', 'customer'] as const) await finishSeeding(limits.url(service));
   note('measuring');
+  return { tenants, limitTenant };
+}
+
+async function createTenants({ info, superuserUrl }: Target, { tenants: count, seed }: Exclude<Case, RestCase>): Promise<Tenant[]> {
+  const tenants: Tenant[] = [];
+  for (let number = 0; number < count; number += 1) tenants.push(await createTenant(info));
+  for (const tenant of tenants) {
+    await seedCalendar(superuserUrl('calendar'), tenant, seed);
+    await seedCustomers(superuserUrl('customer'), tenant);
+  }
+  for (const service of ['calendar', 'customer'] as const) await finishSeeding(superuserUrl(service));
   return tenants;
+}
+
+/** The tenants take turns; each counts its own requests. */
+function createSource({ info }: Target, tenants: Tenant[], request: LoadCase['request']): Source {
+  const requests = tenants.map(requestsOf);
+  let number = 0;
+  const next = (): BenchRequest => {
+    const turn = number;
+    number += 1;
+    return request(requests[turn % tenants.length]!, Math.floor(turn / tenants.length));
+  };
+  return { url: info.gateway, next };
 }
 
 /** Follows the processes of a stack until `stop`. */
@@ -212,6 +232,11 @@ async function startWatch({ info: { pids }, idleMemory }: Target) {
 
 function mapEach(values: PerProcess, change: (value: number) => number): PerProcess {
   return combine(values, values, change);
+}
+
+function remarks(note: string | undefined, loads: LoadResult[]): string {
+  const refused = loads.reduce((sum, load) => sum + load.refused, 0);
+  return [note, refused > 0 && `${refused} requests refused`].filter(Boolean).join('; ');
 }
 
 function latencyOf({ perSecond, latencies }: LoadResult): Latency {

@@ -13,9 +13,10 @@ export interface Effect {
 export interface BenchRequest {
   method: 'GET' | 'POST';
   path: string;
+  headers: Record<string, string>;
   body?: string;
-  /** Throws unless this is the right answer. */
-  check: (status: number, body: string) => void;
+  /** Throws unless the answer is right; false if the request was refused because too many are in progress. */
+  check: (status: number, body: string) => boolean;
   effect: Partial<Effect>;
 }
 
@@ -24,12 +25,13 @@ export class WrongAnswer extends Error {
 }
 
 /** The requests of a tenant that the cases are made of. */
-export function requestsOf({ crmId, providerReference }: Tenant) {
+export function requestsOf({ crmId, key, providerReference }: Tenant) {
   const base = `/crms/${crmId}/provider/${encodeURIComponent(providerReference)}`;
 
   const post = (path: string, content: unknown, status: number, effect: Partial<Effect>, isRight: (answer: never) => boolean): BenchRequest => ({
     method: 'POST',
     path: base + path,
+    headers: { 'x-service-client-id': key, 'content-type': 'application/json' },
     body: JSON.stringify(content),
     check: checker(path, status, isRight),
     effect,
@@ -37,6 +39,7 @@ export function requestsOf({ crmId, providerReference }: Tenant) {
   const get = (path: string, isRight: (answer: never) => boolean): BenchRequest => ({
     method: 'GET',
     path: base + path,
+    headers: { 'x-service-client-id': key },
     check: checker(path, 200, isRight),
     effect: {},
   });
@@ -55,9 +58,9 @@ export function requestsOf({ crmId, providerReference }: Tenant) {
       ),
     createAppointment: (): BenchRequest => {
       const reference = randomUUID();
+      const day = dayOf(random(1_000));
       const participations = [1, 2].map((number) => ({ reference: `${reference}-${number}`, name: 'Grace Hopper', email: `${reference}@customers.example`, state: 'BOOKED' }));
-      const content = { ...details, reference, start: `${dayOf(random(1_000))}T08:00`, end: `${dayOf(0)}T00:00`, participations };
-      content.end = content.start.replace('T08', 'T09');
+      const content = { ...details, reference, start: `${day}T08:00`, end: `${day}T09:00`, participations };
       return post('/appointments', content, 201, { appointments: 1, seats: 2 }, ({ appointment }: { appointment: Appointment }) =>
         appointment.reference === reference && appointment.participations.length === 2,
       );
@@ -105,13 +108,17 @@ interface Customer {
 
 const details = { capacity: 10, resourceReference: 'room-0', productReference: 'cut', productName: 'Haircut' };
 
+/** What a request gets after waiting for its turn for too long: behind others of its CRM, or of all CRMs. */
+const refusals = ['rate.concurrent', 'service.unavailable'];
+
 export function random(count: number): number {
   return Math.floor(Math.random() * count);
 }
 
 function checker(path: string, expected: number, isRight: (answer: never) => boolean): BenchRequest['check'] {
   return (status, body) => {
-    if (status === expected && isRight(JSON.parse(body) as never)) return;
+    if (refusals.some((code) => body.includes(`"code":"${code}"`))) return false;
+    if (status === expected && isRight(JSON.parse(body) as never)) return true;
     throw new WrongAnswer(`${path} was answered with ${status} ${body.slice(0, 500)}`);
   };
 }

@@ -84,15 +84,21 @@ function idOf(number: string): string {
   return `('00000000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`;
 }
 
-/** Foreign keys are not checked, which would take most of the time; afterwards the tables are as after a while of normal operation. */
+/** Leaves the tables of a database as after a while of normal operation, and nothing to write to the disk. */
+export async function finishSeeding(url: string): Promise<void> {
+  await withSeeder(url, async (client) => {
+    await client.query('VACUUM (ANALYZE)');
+    await client.query('CHECKPOINT');
+  });
+}
+
+/** Foreign keys are not checked, which would take most of the time. */
 async function withSeeder(url: string, seed: (client: Client) => Promise<unknown>): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
     await client.query("SET session_replication_role = 'replica'; SET synchronous_commit = off");
     await seed(client);
-    await client.query('VACUUM ANALYZE');
-    await client.query('CHECKPOINT');
   } finally {
     await client.end();
   }
