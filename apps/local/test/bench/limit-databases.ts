@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
 import { repositoryRoot } from '../../src/config.ts';
 import { databaseServices, serviceEnvironment, services, type Surroundings } from '../../src/service-table.ts';
+import { withClient } from './with-client.ts';
 
 const run = promisify(execFile);
 
@@ -19,7 +19,7 @@ type LimitService = 'calendar' | 'customer';
 export async function createLimitDatabases(superuserUrl: (database: string) => string): Promise<LimitDatabases> {
   const url = (service: LimitService): string => superuserUrl(`limit_${service}`);
   for (const service of ['calendar', 'customer'] as const) {
-    await createDatabase(superuserUrl('postgres'), `limit_${service}`);
+    await withClient(superuserUrl('postgres'), (client) => client.query(`CREATE DATABASE limit_${service}`));
     await migrate(service, url(service));
   }
   const programs = new Map<string, Promise<boolean>>();
@@ -31,16 +31,6 @@ export async function createLimitDatabases(superuserUrl: (database: string) => s
       return known;
     },
   };
-}
-
-async function createDatabase(url: string, name: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(`CREATE DATABASE ${name}`);
-  } finally {
-    await client.end();
-  }
 }
 
 /** With the service's own command, which needs no server but Postgres. */

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { limitClients, type Transaction } from './limit-statements.ts';
 import type { LimitDatabases } from './limit-databases.ts';
+import { withClient } from './with-client.ts';
 
 /** A transaction, and which share of all requests it is in a mix. */
 export interface LimitPart {
@@ -116,14 +117,4 @@ async function timeQuery(client: Client, text: string): Promise<number> {
   const startedMs = performance.now();
   await client.query(text);
   return performance.now() - startedMs;
-}
-
-async function withClient<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
 }

@@ -35,12 +35,8 @@ const openLoopConnections = 256;
 export async function closedLoop({ url, next }: Source, connections: number, seconds: number): Promise<LoadResult> {
   const tally = createTally();
   const startedMs = performance.now();
-  let endMs = startedMs + seconds * 1_000;
+  const endMs = startedMs + seconds * 1_000;
   let fault: unknown;
-  const fail = (reason: unknown): void => {
-    fault ??= reason;
-    endMs = 0;
-  };
   const options: autocannon.Options = {
     url,
     connections,
@@ -74,7 +70,14 @@ export async function closedLoop({ url, next }: Source, connections: number, sec
       },
     ],
   };
-  await new Promise((resolve) => autocannon(options, resolve).on('reqError', fail));
+  const fail = (reason: unknown): void => {
+    fault ??= reason;
+    loop.stop();
+  };
+  const ended = Promise.withResolvers<void>();
+  const loop = autocannon(options, (error) => (error ? ended.reject(error as Error) : ended.resolve()));
+  loop.on('reqError', fail);
+  await ended.promise;
   if (fault !== undefined) throw fault as Error;
   return tally.result(seconds);
 }

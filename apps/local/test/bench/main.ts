@@ -6,9 +6,10 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { InvalidArgumentError } from 'commander';
 import { createCommand } from '../../src/command-line.ts';
 import { repositoryRoot } from '../../src/config.ts';
-import { Interrupted, listenForInterruption } from '../../src/interruption.ts';
+import { listenForInterruption } from '../../src/interruption.ts';
 import { type Case, cases } from './cases.ts';
 import { createLimitDatabases } from './limit-databases.ts';
 import { type Bench, measure } from './measure.ts';
@@ -21,19 +22,19 @@ ${cases.map(({ name }) => `  ${name}`).join('\n')}`;
 
 const command = createCommand('npm run bench --', 'Measure throughput, latencies, processor time and memory of a stack with its own, empty data.')
   .argument('[case...]', 'parts of the names of the cases (default: all)')
-  .option('--seconds <number>', 'length of each load', Number, 8)
+  .option('--seconds <number>', 'length of each load', readSeconds, 8)
   .option('--json <file>', 'where the results are stored', join(repositoryRoot, 'bench.json'))
-  .option('--peer <folder or NAME=value>', 'compare with another checkout, or with other settings; may be repeated', (value: string, all: string[]) => [...all, value], [])
+  .option('--peer <folder or NAME=value>', 'compare with another checkout, or with other settings; may be repeated', (value: string, all: string[] | undefined) => [...(all ?? []), value])
   .addHelpText('after', help)
   .parse();
-const options = command.opts<{ seconds: number; json: string; peer: string[] }>();
+const options = command.opts<{ seconds: number; json: string; peer?: string[] }>();
 const { stop } = listenForInterruption();
 const rows: Row[] = [];
 
 try {
   await run(chooseCases(command.args));
 } catch (error) {
-  console.error(error instanceof Interrupted ? 'interrupted' : error);
+  console.error(stop.aborted ? 'interrupted' : error);
   process.exitCode = 1;
 }
 // What was measured before a failure counts, too.
@@ -44,6 +45,11 @@ if (rows.length > 0) {
 // Requests of an interrupted load may still wait for answers.
 process.exit();
 
+function readSeconds(text: string): number {
+  if (!(Number(text) >= 2)) throw new InvalidArgumentError('It must be a number, at least 2.');
+  return Number(text);
+}
+
 function chooseCases(parts: string[]): Case[] {
   const chosen = cases.filter(({ name }) => parts.length === 0 || parts.some((part) => name.includes(part)));
   if (chosen.length === 0) command.error(`no case has a name with ${parts.join(' or ')}`);
@@ -53,14 +59,15 @@ function chooseCases(parts: string[]): Case[] {
 async function run(chosen: Case[]): Promise<void> {
   await using started = new AsyncDisposableStack();
   const targets: Target[] = [];
-  for (const version of versions(options.peer)) {
+  for (const version of versions(options.peer ?? [])) {
     note(`starting ${version.name}`);
     targets.push(started.use(await startTarget(version, stop)));
   }
   const limits = await createLimitDatabases(targets[0]!.superuserUrl);
   for (const each of chosen) {
     note(each.name);
-    const bench: Bench = { targets, limits, seconds: options.seconds, signal: stop, note: (text) => note(`  ${text}`) };
+    const bench: Bench = { targets, limits, seconds: options.seconds, signal: stop, note: (text) => note(`  ${text}`), atEnd: (work) => started.defer(work) };
+    stop.throwIfAborted();
     rows.push(...(await unlessInterrupted(measure(bench, each))).map((row) => compare(row, each, rows)));
   }
 }

@@ -21,6 +21,8 @@ export interface Bench {
   seconds: number;
   signal: AbortSignal;
   note: (text: string) => void;
+  /** Has this done before the command ends, whether what is measured by then is complete or not. */
+  atEnd: (work: () => Promise<void>) => void;
 }
 
 const defaultConnections = 64;
@@ -152,7 +154,9 @@ async function readList(agent: Agent, { info }: Target, { path, headers, check }
 
 /** On a stack that has just been started, while the others rest. */
 async function measureFresh(bench: Bench, { version }: Target, each: FreshCase): Promise<Row> {
-  await using target = await startTarget(version, bench.signal);
+  const starting = startTarget(version, bench.signal);
+  bench.atEnd(() => starting.then((target) => target[Symbol.asyncDispose](), () => {}));
+  await using target = await starting;
   const tenants = await createTenants(target, each);
   const before = await countRows(target, tenants);
   const watch = await startWatch(target);

@@ -1,5 +1,6 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import type { Tenant } from './tenant.ts';
+import { withClient } from './with-client.ts';
 
 /** What the tables contain for a case, before it begins. */
 export interface SeedSize {
@@ -86,20 +87,16 @@ function idOf(number: string): string {
 
 /** Leaves the tables of a database as after a while of normal operation, and nothing to write to the disk. */
 export async function finishSeeding(url: string): Promise<void> {
-  await withSeeder(url, async (client) => {
+  await withClient(url, async (client) => {
     await client.query('VACUUM (ANALYZE)');
     await client.query('CHECKPOINT');
   });
 }
 
 /** Foreign keys are not checked, which would take most of the time. */
-async function withSeeder(url: string, seed: (client: Client) => Promise<unknown>): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
+function withSeeder(url: string, seed: (client: Client) => Promise<unknown>): Promise<void> {
+  return withClient(url, async (client) => {
     await client.query("SET session_replication_role = 'replica'; SET synchronous_commit = off");
     await seed(client);
-  } finally {
-    await client.end();
-  }
+  });
 }
