@@ -42,7 +42,7 @@ export interface ListCase extends Common {
 /** A load on a stack of its own, from its first moment on. */
 export interface FreshCase extends Common {
   kind: 'fresh';
-  request: (requests: Requests) => BenchRequest;
+  request: LoadCase['request'];
 }
 
 /** No requests. */

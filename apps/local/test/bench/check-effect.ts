@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { waitUntil } from '@scheduling/embedded';
 import { query } from '../http/databases.ts';
-import type { LoadResult } from './load.ts';
+import { type LoadResult, mergeLoads } from './load.ts';
 import type { Effect } from './requests.ts';
 import type { Target } from './target.ts';
 import type { Tenant } from './tenant.ts';
@@ -28,16 +28,16 @@ export async function countRows({ info }: Target, tenants: Tenant[]): Promise<Ro
 
 /** Throws unless the databases have changed by exactly what was answered. */
 export async function checkEffect(target: Target, tenants: Tenant[], before: Rows, loads: LoadResult[]): Promise<void> {
-  const change = (name: keyof Effect): number => loads.reduce((sum, { effect }) => sum + effect[name], 0);
+  const { effect } = mergeLoads(loads);
   const expected: Rows = {
-    seats: before.seats + change('seats'),
-    seated: before.seated + change('seats'),
-    appointments: before.appointments + change('appointments'),
-    customers: before.customers + change('customers'),
-    mails: before.mails + change('mails'),
+    seats: before.seats + effect.seats,
+    seated: before.seated + effect.seats,
+    appointments: before.appointments + effect.appointments,
+    customers: before.customers + effect.customers,
+    mails: before.mails + effect.mails,
   };
   const haveArrived = async (): Promise<boolean> => (await countRows(target, tenants)).mails >= expected.mails;
-  if (change('mails') > 0) await waitUntil(haveArrived, { what: 'a mail for each booking', timeoutMs: mailsTimeoutMs, intervalMs: 500 });
+  if (effect.mails > 0) await waitUntil(haveArrived, { what: 'a mail for each booking', timeoutMs: mailsTimeoutMs, intervalMs: 500 });
   const found = await countRows(target, tenants);
   if (!isDeepStrictEqual(found, expected)) throw new Error(`the databases have ${JSON.stringify(found)}; after what was answered they should have ${JSON.stringify(expected)}`);
 }

@@ -12,7 +12,8 @@ import { repositoryRoot } from '../../src/config.ts';
 import { listenForInterruption } from '../../src/interruption.ts';
 import { type Case, cases } from './cases.ts';
 import { createLimitDatabases } from './limit-databases.ts';
-import { type Bench, measure } from './measure.ts';
+import { measure } from './measure.ts';
+import type { Bench } from './prepare.ts';
 import { type Row, toMarkdown } from './report.ts';
 import { startTarget, type Target, type Version } from './target.ts';
 

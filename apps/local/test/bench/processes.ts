@@ -59,6 +59,10 @@ export function combine(one: PerProcess, other: PerProcess, operation: (a: numbe
   return Object.fromEntries(pairs) as PerProcess;
 }
 
+export function mapEach(values: PerProcess, change: (value: number) => number): PerProcess {
+  return combine(values, values, change);
+}
+
 async function perProcess(pids: Pids, read: (pid: number, children: number[]) => Promise<number | undefined>): Promise<PerProcess> {
   const backends = await childrenOf(pids.postgres);
   const values = processNames.map(async (name) => {

@@ -1,3 +1,4 @@
+import type { LoadResult } from './load.ts';
 import { type PerProcess, processNames } from './processes.ts';
 
 /** In milliseconds, at a rate. */
@@ -14,7 +15,7 @@ export interface Row {
   perSecond?: number;
   /** As many requests as possible. */
   atMaximum?: Latency;
-  /** An even load of 40 % of that. */
+  /** An even load of 40 % of that; of the lower one, if two stacks are compared. */
   atPart?: Latency;
   firstByteMs?: number;
   totalMs?: number;
@@ -28,6 +29,16 @@ export interface Row {
   memory: PerProcess;
   growth: PerProcess;
   note?: string | undefined;
+}
+
+/** The latencies of a load. */
+export function latencyOf({ perSecond, latencies }: LoadResult): Latency {
+  return { perSecond, p50: latencies.percentile(50) / 1_000, p99: latencies.percentile(99) / 1_000 };
+}
+
+export function remarks(note: string | undefined, ...loads: LoadResult[]): string {
+  const refused = loads.reduce((sum, load) => sum + load.refused, 0);
+  return [note, refused > 0 && `${refused} requests refused`].filter(Boolean).join('; ');
 }
 
 const columns = ['case', 'requests/s', 'p50 / p99', 'p50 / p99 at 40 %', 'first byte / total', 'limit', 'ratio to it', ...processNames, 'remarks'];
