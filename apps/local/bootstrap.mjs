@@ -24,6 +24,7 @@ const commands = {
   demo: ['apps/local/src/demo.ts'],
   admin: ['apps/local/src/admin.ts'],
   attack: ['apps/local/test/attack/main.ts'],
+  bench: ['apps/local/test/bench/main.ts'],
   mails: ['apps/local/src/mails.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run', '--root', root],
 };

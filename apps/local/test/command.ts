@@ -18,8 +18,9 @@ export interface Command {
 
 const readyTimeoutMs = 300_000;
 
-export function startCommand(dataDir: string, args: string[] = [], environment: NodeJS.ProcessEnv = {}): Command {
-  const child = spawn(process.execPath, [join(repositoryRoot, 'apps/local/src/main.ts'), ...args], {
+/** `root` is the checkout of the repository whose command it is. */
+export function startCommand(dataDir: string, args: string[] = [], environment: NodeJS.ProcessEnv = {}, root = repositoryRoot): Command {
+  const child = spawn(process.execPath, [join(root, 'apps/local/src/main.ts'), ...args], {
     env: { ...inherited(), SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -14,18 +14,34 @@ export interface TestStack extends AsyncDisposable {
   loggedErrors(): Promise<string[]>;
 }
 
+export interface TestStackOptions {
+  /** Another checkout of the repository. */
+  root?: string;
+  /** Cancels the start. */
+  signal?: AbortSignal;
+}
+
 /** The whole system as `npm start` runs it, with its own data and on a free port. Disposal deletes the data. */
-export async function startTestStack(environment: NodeJS.ProcessEnv = {}): Promise<TestStack> {
+export async function startTestStack(environment: NodeJS.ProcessEnv = {}, { root, signal }: TestStackOptions = {}): Promise<TestStack> {
+  signal?.throwIfAborted();
   const dataDir = await mkdtemp(join(tmpdir(), 'http-test-'));
-  const command = startCommand(dataDir, [], { LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'warn', ...environment });
+  const command = startCommand(dataDir, [], { LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'warn', ...environment }, root);
+  const cancel = (): unknown => command.process.kill('SIGTERM');
+  signal?.addEventListener('abort', cancel);
   const stop = async (): Promise<void> => {
+    signal?.removeEventListener('abort', cancel);
     command.process.kill('SIGTERM');
     await command.ended;
     await rm(dataDir, { recursive: true, force: true });
   };
+  const ready = async (): Promise<StackInfo> => {
+    const info = await command.ready();
+    signal?.removeEventListener('abort', cancel);
+    return info;
+  };
   try {
     return {
-      info: await command.ready(),
+      info: await ready(),
       dataDir,
       currentInfo: () => readStackFile(dataDir),
       loggedErrors: async () => (await Promise.all(services.map((service) => errorsIn(join(dataDir, 'logs', `${service}.log`))))).flat(),

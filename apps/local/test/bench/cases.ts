@@ -1,0 +1,205 @@
+import type { LimitPart } from './limits.ts';
+import type { Transaction, transactionsOf } from './limit-statements.ts';
+import { type BenchRequest, random, type requestsOf } from './requests.ts';
+import type { SeedSize } from './seed.ts';
+
+type Requests = ReturnType<typeof requestsOf>;
+type Transactions = ReturnType<typeof transactionsOf>;
+
+interface Common {
+  name: string;
+  /** What the result needs to be understood. */
+  note?: string;
+  /** How many CRMs take turns: a single one gets only a part of what the gateway and calendar can do at a time. */
+  tenants: number;
+  /** What each of them has. */
+  seed: SeedSize;
+}
+
+/** As many requests as possible, then an even load of a part of that. */
+export interface LoadCase extends Common {
+  kind: 'load';
+  /** The request of a tenant with a number, from 0. */
+  request: (requests: Requests, number: number) => BenchRequest;
+  limit: (transactions: Transactions) => LimitPart[];
+  /** Fewer than usual for requests that are so much work that some would wait too long for their turn. */
+  connections?: number;
+  /** What the only tenant of the limit has, unless it has the same. */
+  limitSeed?: SeedSize;
+  /** The case whose rate it is compared with. */
+  comparedWith?: string;
+}
+
+/** One response after the other. */
+export interface ListCase extends Common {
+  kind: 'list';
+  request: (requests: Requests) => BenchRequest;
+  limit: (transactions: Transactions) => string;
+  limitSeed?: SeedSize;
+  repetitions: number;
+}
+
+/** A load on a stack of its own, from its first moment on. */
+export interface FreshCase extends Common {
+  kind: 'fresh';
+  request: LoadCase['request'];
+}
+
+/** No requests. */
+export interface RestCase {
+  kind: 'rest';
+  name: string;
+}
+
+export type Case = LoadCase | ListCase | FreshCase | RestCase;
+
+const tenants = 4;
+const booked = 'book, 20,000 appointments';
+
+export const cases: Case[] = [
+  { kind: 'rest', name: 'at rest' },
+  ...[100, 10_000, 100_000].map((count) => list(count)),
+  booking({ name: booked, tenants, appointments: 20_000 }),
+  booking({ name: 'book, 10 appointments', tenants: 2, appointments: 10 }),
+  booking({ name: 'book, 1 appointment', tenants: 1, appointments: 1 }),
+  writing('create an appointment with 2 participations', (requests) => requests.createAppointment(), (transactions) => transactions.createAppointment()),
+  { ...writing('create a series of 100', (requests) => requests.createSeries(100), (transactions) => transactions.createSeries(100)), connections: 16 },
+  moving(),
+  timeslots(),
+  writing('get a customer', (requests) => requests.getCustomer(), (transactions) => transactions.getCustomer()),
+  writing('create a customer', (requests) => requests.createCustomer(), (transactions) => transactions.createCustomer()),
+  mix(),
+  booking({ name: 'book with mails, 20,000 appointments', tenants, appointments: 20_000, mails: true }),
+  { ...booking({ name: 'book, 1,000,000 appointments', tenants, appointments: 1_000_000, participations: 3 }), comparedWith: booked },
+  {
+    kind: 'fresh',
+    name: 'first minutes',
+    note: 'bookings in a new stack with 200 appointments',
+    tenants,
+    seed: { appointments: 200 / tenants },
+    request: (requests) => requests.book(200 / tenants),
+  },
+];
+
+function list(count: number): ListCase {
+  return {
+    kind: 'list',
+    name: `list of ${count.toLocaleString('en')} appointments`,
+    note: '2 participations in each',
+    tenants: 1,
+    seed: { appointments: count, participations: 2 },
+    request: (requests) => requests.allAppointments(count, 2),
+    limit: (transactions) => transactions.allAppointments(),
+    repetitions: count > 10_000 ? 3 : 10,
+  };
+}
+
+interface Booking {
+  name: string;
+  tenants: number;
+  /** Of all tenants. */
+  appointments: number;
+  participations?: number;
+  mails?: boolean;
+}
+
+function booking({ name, tenants, appointments, participations = 0, mails }: Booking): LoadCase {
+  return {
+    kind: 'load',
+    name,
+    note: participations > 0 ? `${participations} participations in each` : undefined,
+    tenants,
+    seed: { appointments: appointments / tenants, participations },
+    request: (requests) => requests.book(appointments / tenants, { mails }),
+    limit: (transactions) => whole(transactions.book(appointments, { mails })),
+    limitSeed: { appointments, participations },
+  };
+}
+
+/** Requests that need nothing but the customers that every tenant has. */
+function writing(name: string, request: LoadCase['request'], limit: (transactions: Transactions) => Transaction): LoadCase {
+  return { kind: 'load', name, tenants, seed: {}, request, limit: (transactions) => whole(limit(transactions)) };
+}
+
+function moving(): LoadCase {
+  const [appointments, participations] = [20_000, 8];
+  return {
+    kind: 'load',
+    name: 'move a participation',
+    note: 'REQUESTED to BOOKED to DELETED to CANCELED',
+    tenants,
+    seed: { appointments: appointments / tenants, participations, state: 'REQUESTED' },
+    request: (requests, number) => requests.move(...moveOf(number)),
+    limit: (transactions) => whole(transactions.move(appointments * participations)),
+    limitSeed: { appointments, participations, state: 'REQUESTED' },
+  };
+}
+
+/** Only the first week has appointments. */
+function timeslots(): LoadCase {
+  const [rooms, appointmentsADay] = [1_000, 4];
+  const seedOf = (resources: number): SeedSize => ({ appointments: resources * appointmentsADay * 7, resources, appointmentsADay, participations: 1, timeslots: resources * 1_000 });
+  return {
+    kind: 'load',
+    name: 'timeslots of a week',
+    connections: 16,
+    note: '7 timeslots with 4 appointments each, among 1,000,000 timeslots',
+    tenants,
+    seed: seedOf(rooms / tenants),
+    request: (requests) => requests.timeslotsOfWeek(random(rooms / tenants), 0, appointmentsADay),
+    limit: (transactions) => whole(transactions.timeslotsOfWeek(rooms, 1)),
+    limitSeed: seedOf(rooms),
+  };
+}
+
+interface MixPart {
+  share: number;
+  request: LoadCase['request'];
+  limit: (transactions: Transactions) => Transaction;
+}
+
+/** Five rooms with eight appointments a day for 200 days; a week begins on any of the first 193. */
+function mix(): LoadCase {
+  const [rooms, days, perDay, participations] = [5, 200, 8, 3];
+  const [weeks, appointments] = [days - 7, rooms * days * perDay];
+  const parts: MixPart[] = [
+    { share: 0.5, request: (requests) => requests.timeslotsOfWeek(random(rooms), random(weeks), perDay), limit: (transactions) => transactions.timeslotsOfWeek(rooms, weeks) },
+    { share: 0.2, request: (requests) => requests.appointmentsOfDay(random(days), rooms * perDay), limit: (transactions) => transactions.appointmentsOfDay(days) },
+    { share: 0.15, request: (requests) => requests.book(appointments), limit: (transactions) => transactions.book(appointments) },
+    { share: 0.05, request: (requests, number) => requests.move(Math.floor(number / 20), 'CANCELED', -1), limit: (transactions) => transactions.move(appointments * participations) },
+    { share: 0.05, request: (requests) => requests.createCustomer(), limit: (transactions) => transactions.createCustomer() },
+    { share: 0.05, request: (requests) => requests.getCustomer(), limit: (transactions) => transactions.getCustomer() },
+  ];
+  // A fixed order of twenty requests, in which neighbours differ.
+  const wheel = parts
+    .flatMap((part) => Array.from({ length: Math.round(20 * part.share) }, (_, index) => ({ part, place: index / part.share })))
+    .toSorted((a, b) => a.place - b.place);
+  return {
+    kind: 'load',
+    name: 'mix of a practice',
+    connections: 16,
+    note: '50 % timeslots of a week (56 appointments), 20 % appointments of a day (40), 15 % bookings, 5 % cancellations, 5 % customers created, 5 % customers read',
+    tenants,
+    seed: { appointments, resources: rooms, appointmentsADay: perDay, participations, timeslots: rooms * days },
+    request: (requests, number) => wheel[number % wheel.length]!.part.request(requests, number),
+    limit: (transactions) => parts.map(({ share, limit }) => ({ share, transaction: limit(transactions) })),
+  };
+}
+
+function whole(transaction: Transaction): LimitPart[] {
+  return [{ share: 1, transaction }];
+}
+
+const blockSize = 1_000;
+const moves = [
+  ['BOOKED', 1],
+  ['DELETED', -1],
+  ['CANCELED', 0],
+] as const;
+
+/** Each thousand participations makes its three moves, before the next thousand does. The second move of one comes a thousand requests after the first. */
+function moveOf(number: number): [participation: number, state: string, seats: number] {
+  const block = Math.floor(number / (blockSize * moves.length));
+  const [state, seats] = moves[Math.floor(number / blockSize) % moves.length]!;
+  return [block * blockSize + (number % blockSize), state, seats];
+}

@@ -1,0 +1,195 @@
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { events } from '@scheduling/events';
+import { customers } from './seed.ts';
+import type { Tenant } from './tenant.ts';
+
+/**
+ * What the service does for one request, in SQL alone. `:name` in a statement stands for a variable; `:n` counts the transactions of a client, whose
+ * number is `:client_id`. The columns of a statement that ends with `\gset` become variables.
+ */
+export interface Transaction {
+  database: 'calendar' | 'customer';
+  /** Random numbers below these. */
+  variables?: Record<string, number>;
+  statements: string[];
+  /** What a transaction adds to the table, to be sure that it did something. */
+  adds?: { table: string; rows: number };
+}
+
+/** The number of clients of a limit. */
+export const limitClients = 8;
+
+/** The transactions of a tenant, as the services run them. A statement that changes in a service changes here. */
+export function transactionsOf(tenant: Tenant) {
+  const { crmId, providerId, providerReference } = tenant;
+  const scope = `crm_id = '${crmId}' AND provider_id = '${providerId}'`;
+  const findProvider = `SELECT * FROM provider WHERE crm_id = '${crmId}' AND reference = '${providerReference}'`;
+
+  return {
+    book: (appointments: number, { mails = false } = {}): Transaction => ({
+      database: 'calendar',
+      variables: { appointment: appointments, customer: customers },
+      statements: [
+        `SELECT create_participation(jsonb_build_object(
+           'id', uuidv7(), 'reference', gen_random_uuid(), 'appointmentReference', 'a-' || :appointment::text, 'customerReference', 'c-' || :customer::text)
+           || '${json({ crmId, providerReference, state: 'BOOKED', takesSeat: true, needsActive: true, exempt: false, reservationSeconds: 180, message: null, event: changeEvent(tenant, mails) })}')`,
+      ],
+      adds: { table: 'participation', rows: 1 },
+    }),
+
+    /** Each participation makes three moves, and no two clients move the same one: their number is a multiple of that of the clients. */
+    move: (participations: number): Transaction => ({
+      database: 'calendar',
+      statements: [
+        movable(tenant, `((:n::int / 30 * 10 + :n::int % 10) * ${limitClients} + :client_id::int) % ${participations}`),
+        `SELECT move_participation(jsonb_build_object(
+           'participationId', :id::text, 'expectedVersion', :version::int, 'state', :next::text, 'seats', :seats::int, 'needsActive', :next::text = 'BOOKED')
+           || '${json({ crmId, exempt: false, message: null, event: changeEvent(tenant, false) })}')`,
+      ],
+      adds: { table: 'outbox', rows: 1 },
+    }),
+
+    createAppointment: (): Transaction => ({
+      database: 'calendar',
+      variables: { day: 1_000 },
+      statements: [
+        findProvider,
+        'BEGIN ISOLATION LEVEL READ COMMITTED',
+        `INSERT INTO appointment (crm_id, provider_id, reference, series_id, starts_at, ends_at, taken, content_digest, capacity, accept_bookings, resource_reference, product_reference, description)
+         SELECT '${crmId}', '${providerId}', gen_random_uuid(), NULL, day, day + interval '1 hour', 2, sha256('x'), 10, false, 'room-0', 'cut', 'Haircut'
+           FROM (SELECT date '2031-01-01' + :day::int) AS days (day)
+         ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING RETURNING id \\gset`,
+        "SELECT scheduling_now() + make_interval(secs => 180) AS reserved_until",
+        `INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, state, exempt)
+         SELECT shared.crm_id, uuidv7(), :id::uuid, gen_random_uuid(), shared.name, own.email, shared.state, shared.exempt
+           FROM jsonb_populate_record(NULL::participation, '${json({ crm_id: crmId, name: 'Grace Hopper', state: 'BOOKED', exempt: true })}') AS shared,
+                jsonb_populate_recordset(NULL::participation, '${json([1, 2].map((number) => ({ email: `g-${number}@customers.example` })))}') AS own`,
+        insertEvents(changeEvent(tenant, false), 2),
+        `SELECT * FROM appointment WHERE crm_id = '${crmId}' AND reference = (SELECT reference FROM appointment WHERE crm_id = '${crmId}' AND id = :id::uuid)`,
+        `SELECT ${participationColumns} FROM participation ${joinCustomer} WHERE participation.crm_id = '${crmId}' AND participation.appointment_id = :id::uuid ORDER BY participation.id`,
+        'COMMIT',
+      ],
+      adds: { table: 'appointment', rows: 1 },
+    }),
+
+    createSeries: (length: number): Transaction => ({
+      database: 'calendar',
+      variables: { day: 1_000 },
+      statements: [
+        findProvider,
+        'BEGIN ISOLATION LEVEL READ COMMITTED',
+        'SELECT uuidv7() AS series \\gset',
+        `INSERT INTO appointment (crm_id, provider_id, reference, series_id, starts_at, ends_at, taken, content_digest, capacity, accept_bookings, resource_reference, product_reference, description)
+         SELECT '${crmId}', '${providerId}', uuidv7() || '@scheduling', :series::text, start, start + interval '1 minute', 0, sha256('x'), 10, false, 'room-0', 'cut', 'Haircut'
+           FROM generate_series(1, ${length}) AS number, LATERAL (SELECT date '2031-01-01' + :day::int + number * interval '1 minute') AS starts (start)`,
+        `SELECT * FROM appointment WHERE ${scope} AND series_id = :series::text ORDER BY starts_at`,
+        'COMMIT',
+      ],
+      adds: { table: 'appointment', rows: length },
+    }),
+
+    timeslotsOfWeek: (resources: number, days: number): Transaction => ({
+      database: 'calendar',
+      variables: { resource: resources, day: days },
+      statements: [findProvider, timeslotsJson(scope, "'room-' || :resource::text", ':day::int', 7)],
+    }),
+
+    appointmentsOfDay: (days: number): Transaction => ({
+      database: 'calendar',
+      variables: { day: days },
+      statements: [
+        findProvider,
+        appointmentsJson(`${scope} AND starts_at < date '2031-01-01' + :day::int + 1 AND ends_at > date '2031-01-01' + :day::int`),
+      ],
+    }),
+
+    allAppointments: (): string => appointmentsJson(scope),
+
+    getCustomer: (): Transaction => ({
+      database: 'customer',
+      variables: { customer: customers },
+      statements: [`SELECT * FROM customer WHERE crm_id = '${crmId}' AND provider_reference = '${providerReference}' AND reference = 'c-' || :customer::text`],
+    }),
+
+    createCustomer: (): Transaction => ({
+      database: 'customer',
+      statements: [
+        'BEGIN ISOLATION LEVEL READ COMMITTED',
+        `INSERT INTO customer (crm_id, provider_id, provider_reference, reference, user_name, email, language)
+         VALUES ('${crmId}', '${providerId}', '${providerReference}', gen_random_uuid(), 'Grace Hopper', gen_random_uuid() || '@customers.example', 'en')
+         ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING RETURNING *`,
+        insertEvents(eventRow(events.customerChanged, { crmId, customerId: providerId, version: 1 }), 1),
+        'COMMIT',
+      ],
+      adds: { table: 'customer', rows: 1 },
+    }),
+  };
+}
+
+/** With a space after each colon: what follows one without is the name of a variable, even in a text. */
+function json(value: unknown): string {
+  return JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, ' ');
+}
+
+function changeEvent({ crmId, providerId }: Tenant, notify: boolean) {
+  return eventRow(notify ? events.participationChanged : events.participationChangedSilently, {
+    crmId,
+    participationId: providerId,
+    version: 1,
+    cause: ParticipationChangeCause.CREATED,
+    fromState: ParticipationState.UNSPECIFIED,
+    toState: ParticipationState.BOOKED,
+    notify,
+  });
+}
+
+function eventRow<Data>({ subject, type, encode }: { subject: string; type: string; encode: (data: Data) => Uint8Array }, data: Data) {
+  return { subject, type, payload: Buffer.from(encode(data)).toString('base64'), request_id: '00000000-0000-7000-8000-000000000000', traceparent: null };
+}
+
+function insertEvents(event: ReturnType<typeof eventRow>, count: number): string {
+  return `INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+    SELECT subject, type, decode('${event.payload}', 'base64'), request_id, traceparent
+      FROM jsonb_populate_record(NULL::outbox, '${json({ ...event, payload: null })}'), generate_series(1, ${count})`;
+}
+
+const joinCustomer = 'LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id';
+const messages = `ARRAY(SELECT text FROM participation_message AS message
+  WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id ORDER BY message.version)`;
+const participationColumns = `participation.id, participation.reference, coalesce(customer.user_name, participation.name, '') AS name,
+  coalesce(customer.email, participation.email) AS email, coalesce(customer.mobile, participation.mobile) AS mobile, participation.note, participation.state,
+  participation.reserved_until, ${messages} AS messages`;
+
+function movable({ crmId, providerReference }: Tenant, number: string): string {
+  return `SELECT ${participationColumns}, participation.version,
+      CASE participation.state WHEN 'REQUESTED' THEN 'BOOKED' WHEN 'BOOKED' THEN 'DELETED' ELSE 'CANCELED' END AS next,
+      CASE participation.state WHEN 'REQUESTED' THEN 1 WHEN 'BOOKED' THEN -1 ELSE 0 END AS seats
+    FROM participation ${joinCustomer}
+    JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+    JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
+   WHERE participation.crm_id = '${crmId}' AND participation.reference = 'p-' || (${number}) AND provider.reference = '${providerReference}' \\gset`;
+}
+
+/** The appointments as they are in a response, one per row. */
+function appointmentsJson(condition: string): string {
+  return `SELECT ${appointmentJson} FROM appointment WHERE ${condition} ORDER BY starts_at, id`;
+}
+
+const appointmentJson = `json_build_object('reference', reference, 'acceptBookings', accept_bookings, 'address', address, 'archived', ends_at <= now() - interval '365 days',
+  'capacity', capacity, 'contactReference', contact_reference, 'description', description, 'start', starts_at, 'end', ends_at, 'notes', notes, 'price', price_value,
+  'productReference', product_reference, 'resourceReference', resource_reference, 'seriesId', series_id, 'state', state, 'participations', (
+    SELECT coalesce(json_agg(json_build_object('reference', participation.reference, 'email', coalesce(customer.email, participation.email),
+             'mobile', coalesce(customer.mobile, participation.mobile), 'name', coalesce(customer.user_name, participation.name, ''), 'note', participation.note,
+             'state', participation.state, 'messages', ${messages}) ORDER BY participation.id), '[]')
+      FROM participation ${joinCustomer} WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id))`;
+
+function timeslotsJson(scope: string, resource: string, firstDay: string, days: number): string {
+  return `SELECT json_build_object('reference', reference, 'resourceReference', resource_reference, 'start', starts_at, 'end', ends_at, 'raster', raster,
+      'defaultCapacity', default_capacity, 'defaultAcceptBookings', default_accept_bookings, 'address', address, 'state', state, 'appointments', (
+        SELECT coalesce(json_agg(${appointmentJson} ORDER BY starts_at, id), '[]') FROM appointment
+         WHERE appointment.crm_id = timeslot.crm_id AND appointment.provider_id = timeslot.provider_id AND appointment.resource_reference = timeslot.resource_reference
+           AND appointment.starts_at >= timeslot.starts_at AND appointment.starts_at < timeslot.ends_at AND appointment.ends_at <= timeslot.ends_at))
+    FROM timeslot WHERE ${scope} AND resource_reference = ${resource} AND starts_at < date '2031-01-01' + ${firstDay} + ${days} AND ends_at > date '2031-01-01' + ${firstDay}
+   ORDER BY starts_at, id`;
+}

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import type { Tenant } from './tenant.ts';
+import { customers, dayOf } from './seed.ts';
+
+/** What a request changes if it is answered as expected. The databases are compared with the sum after each load. */
+export interface Effect {
+  seats: number;
+  appointments: number;
+  customers: number;
+  mails: number;
+}
+
+export interface BenchRequest {
+  method: 'GET' | 'POST';
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
+  /** Throws unless the answer is right; false if the request was refused because too many are in progress. */
+  check: (status: number, body: string) => boolean;
+  effect: Partial<Effect>;
+}
+
+export class WrongAnswer extends Error {
+  override readonly name = 'WrongAnswer';
+}
+
+/** The requests of a tenant that the cases are made of. */
+export function requestsOf({ crmId, key, providerReference }: Tenant) {
+  const base = `/crms/${crmId}/provider/${encodeURIComponent(providerReference)}`;
+
+  const post = (path: string, content: unknown, status: number, effect: Partial<Effect>, isRight: (answer: never) => boolean): BenchRequest => ({
+    method: 'POST',
+    path: base + path,
+    headers: { 'x-service-client-id': key, 'content-type': 'application/json' },
+    body: JSON.stringify(content),
+    check: checker(path, status, isRight),
+    effect,
+  });
+  const get = (path: string, isRight: (answer: never) => boolean): BenchRequest => ({
+    method: 'GET',
+    path: base + path,
+    headers: { 'x-service-client-id': key },
+    check: checker(path, 200, isRight),
+    effect: {},
+  });
+
+  return {
+    book: (appointments: number, { mails = false } = {}): BenchRequest => {
+      const reference = randomUUID();
+      const content = { reference, appointmentReference: `a-${random(appointments)}`, customerReference: `c-${random(customers)}`, state: 'BOOKED' };
+      return post(`/participations?sendMails=${mails}`, content, 201, { seats: 1, mails: Number(mails) }, ({ participation }: { participation: Participation }) =>
+        participation.reference === reference && participation.state === 'BOOKED',
+      );
+    },
+    move: (number: number, state: string, seats: number): BenchRequest =>
+      post(`/participations/p-${number}?sendMails=false`, { state }, 200, { seats }, ({ participation }: { participation: Participation }) =>
+        participation.reference === `p-${number}` && participation.state === state,
+      ),
+    createAppointment: (): BenchRequest => {
+      const reference = randomUUID();
+      const day = dayOf(random(1_000));
+      const participations = [1, 2].map((number) => ({ reference: `${reference}-${number}`, name: 'Grace Hopper', email: `${reference}@customers.example`, state: 'BOOKED' }));
+      const content = { ...details, reference, start: `${day}T08:00`, end: `${day}T09:00`, participations };
+      return post('/appointments', content, 201, { appointments: 1, seats: 2 }, ({ appointment }: { appointment: Appointment }) =>
+        appointment.reference === reference && appointment.participations.length === 2,
+      );
+    },
+    createSeries: (length: number): BenchRequest => {
+      const day = dayOf(random(1_000));
+      const content = { ...details, series_data: { from: `${day}T08:00`, to: `${day}T09:40`, raster: 100 / length } };
+      return post('/appointments', content, 201, { appointments: length }, (appointments: Appointment[]) => appointments.length === length);
+    },
+    timeslotsOfWeek: (resource: number, firstDay: number, appointmentsADay: number): BenchRequest =>
+      get(`/resource/room-${resource}/timeslots?from=${dayOf(firstDay)}T00:00&to=${dayOf(firstDay + 7)}T00:00`, (timeslots: { appointments: Appointment[] }[]) =>
+        timeslots.length === 7 && timeslots.every(({ appointments }) => appointments.length === appointmentsADay),
+      ),
+    appointmentsOfDay: (day: number, count: number): BenchRequest =>
+      get(`/appointments?from=${dayOf(day)}T00:00&to=${dayOf(day + 1)}T00:00`, (appointments: Appointment[]) => appointments.length === count),
+    allAppointments: (count: number, participations: number): BenchRequest =>
+      get('/appointments', (appointments: Appointment[]) =>
+        appointments.length === count && appointments.every((each) => each.participations.length === participations),
+      ),
+    getCustomer: (): BenchRequest => {
+      const reference = `c-${random(customers)}`;
+      return get(`/customers/${reference}`, ({ customer }: { customer: Customer }) => customer.customerReference === reference);
+    },
+    createCustomer: (): BenchRequest => {
+      const reference = randomUUID();
+      const content = { customerReference: reference, providerReference, userName: 'Grace Hopper', email: `${reference}@customers.example`, language: 'en' };
+      return post('/customers', content, 201, { customers: 1 }, ({ customer }: { customer: Customer }) => customer.customerReference === reference);
+    },
+  };
+}
+
+interface Participation {
+  reference: string;
+  state: string;
+}
+
+interface Appointment {
+  reference: string;
+  participations: Participation[];
+}
+
+interface Customer {
+  customerReference: string;
+}
+
+const details = { capacity: 10, resourceReference: 'room-0', productReference: 'cut', productName: 'Haircut' };
+
+/** What a request gets after waiting for its turn for too long: behind others of its CRM, or of all CRMs. */
+const refusals = ['rate.concurrent', 'service.unavailable'];
+
+export function random(count: number): number {
+  return Math.floor(Math.random() * count);
+}
+
+function checker(path: string, expected: number, isRight: (answer: never) => boolean): BenchRequest['check'] {
+  return (status, body) => {
+    if (refusals.some((code) => body.includes(`"code":"${code}"`))) return false;
+    if (status === expected && isRight(JSON.parse(body) as never)) return true;
+    throw new WrongAnswer(`${path} was answered with ${status} ${body.slice(0, 500)}`);
+  };
+}
