@@ -15,9 +15,11 @@ declare module 'fastify' {
 }
 
 /** The most that one CRM can have in progress, so that heavy requests of a CRM are handled one at a time. */
-export const fullShare = 32;
+export const fullShare = 64;
 const waiting = { maxWaiting: 500, maxWaitMs: 1_500 };
-const turnLimits = { capacity: 2 * fullShare, ...waiting };
+/** The same while others are served, except for a single request that is heavier. */
+const shareInCompany = 16;
+const turnLimits = { capacity: 2 * fullShare, shareInCompany, ...waiting };
 
 const mebibyte = 1_048_576;
 /** What may be in memory: bodies that have arrived or are arriving, and responses that are not sent. The heap of the process is a multiple of it. */
@@ -29,9 +31,9 @@ const longestBodyBytes = mebibyte;
 /** What a response holds that is sent while it is made: a part that has arrived, and text that the client has not read. */
 const streamBytes = 2 * mebibyte;
 /** A body weighs one more for each of these. */
-const bytesPerWeight = 16_384;
+const bytesPerWeight = 8_192;
 /** So does a request for so many things. */
-const countPerWeight = 8;
+const countPerWeight = 4;
 
 /** Decides when a request of a CRM is handled, so that no CRM takes time or memory from the others. */
 export interface Admission {

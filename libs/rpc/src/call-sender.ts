@@ -20,8 +20,9 @@ interface Waiting extends OutgoingCall {
 }
 
 const { callAll } = BatchServiceService;
-/** The most calls that are sent as one, and their size: a server accepts 4 MiB. */
-const maxCalls = 64;
+/** The most calls that are sent as one: with more of them, one process would wait while the next one works. */
+const maxCalls = 16;
+/** A server accepts 4 MiB. */
 const maxBytes = 1_048_576;
 
 /**

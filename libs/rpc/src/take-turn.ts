@@ -4,11 +4,11 @@ import { nestedHeader } from './headers.ts';
 import type { IncomingCall } from './incoming-call.ts';
 
 /** Of a call that uses a connection to the database. */
-export const callWeight = 8;
+export const callWeight = 16;
 /** Of a call that shares one. */
 export const lightWeight = 1;
 /** Of a message of a stream, which contains many things: of one tenant's, one is made at a time. */
-export const messageWeight = 24;
+export const messageWeight = 48;
 
 /**
  * Waits for a turn of the tenant that a request is about. Calls within calls do not wait: two services whose tenants' turns are all taken by calls to

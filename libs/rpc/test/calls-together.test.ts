@@ -54,11 +54,11 @@ describe('calls that are made at the same moment', () => {
     };
   }
 
-  it('are sent as one, at most 64 of them', async () => {
+  it('are sent as one, at most 16 of them', async () => {
     const batches: Call[][] = [];
     const { client } = await connectTo(BatchServiceService, { callAll: echo(batches) });
-    await Promise.all(numbers(130).map((id) => client.getCustomer(request(id))));
-    expect(batches.map((calls) => calls.length)).toEqual([64, 64, 2]);
+    await Promise.all(numbers(34).map((id) => client.getCustomer(request(id))));
+    expect(batches.map((calls) => calls.length)).toEqual([16, 16, 2]);
   });
 
   it('are sent as several if they would be too large for one', async () => {

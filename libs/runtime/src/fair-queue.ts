@@ -5,6 +5,8 @@ export interface FairQueueOptions {
   capacity: number;
   /** The most of it that one owner has; half by default. */
   share?: number;
+  /** The most of it that one owner has while others are served, unless a single piece of work weighs more; as much as otherwise by default. */
+  shareInCompany?: number;
   /** Whether owners rest between their work; true by default. What is shared may also be memory, which does not get tired. */
   rests?: boolean;
   /** How many may wait per owner. */
@@ -65,6 +67,7 @@ interface Owner {
 export class FairQueue {
   readonly #capacity: number;
   readonly #share: number;
+  readonly #shareInCompany: number;
   readonly #rests: boolean;
   readonly #options: FairQueueOptions;
   /** Those with work in progress or waiting, whose turn it is first. */
@@ -78,6 +81,7 @@ export class FairQueue {
     this.#options = options;
     this.#capacity = options.capacity;
     this.#share = options.share ?? Math.ceil(options.capacity / 2);
+    this.#shareInCompany = options.shareInCompany ?? this.#share;
     this.#rests = options.rests ?? true;
   }
 
@@ -89,7 +93,7 @@ export class FairQueue {
     waiting.signal?.throwIfAborted();
     const owner = this.#ownerOf(name);
     const bounded = Math.min(weight, this.#share);
-    if (this.#fits(owner, bounded)) {
+    if (this.#fits(name, owner, bounded)) {
       this.#noteServed(name);
       this.#take(owner, bounded);
     } else await this.#wait(name, owner, bounded, waiting);
@@ -150,15 +154,19 @@ export class FairQueue {
   }
 
   /** Whether work can begin without overtaking other work of this owner, or work that waits for room. */
-  #fits(owner: Owner, weight: number): boolean {
-    if (this.#taken + weight > this.#capacity || owner.taken + weight > this.#share || owner.waiting.size > 0) return false;
-    return ![...this.#owners.values()].some((other) => this.#nextWithin(other) !== undefined);
+  #fits(name: string, owner: Owner, weight: number): boolean {
+    if (this.#taken + weight > this.#capacity || !this.#isWithinShare(name, owner, weight) || owner.waiting.size > 0) return false;
+    return ![...this.#owners].some(([name, other]) => this.#nextWithin(name, other) !== undefined);
+  }
+
+  #isWithinShare(name: string, { taken }: Owner, weight: number): boolean {
+    return taken === 0 || taken + weight <= (this.#hasCompany(name) ? this.#shareInCompany : this.#share);
   }
 
   /** The first waiting work of an owner, if its share has room for it. */
-  #nextWithin({ waiting, taken }: Owner): Waiting | undefined {
-    const [next] = waiting;
-    return next !== undefined && taken + next.weight <= this.#share ? next : undefined;
+  #nextWithin(name: string, owner: Owner): Waiting | undefined {
+    const [next] = owner.waiting;
+    return next !== undefined && this.#isWithinShare(name, owner, next.weight) ? next : undefined;
   }
 
   #take(owner: Owner, weight: number): void {
@@ -204,7 +212,7 @@ export class FairQueue {
   /** Owners take turns: the one whose work was admitted last comes last. If there is no room for the work of the first, nobody overtakes it. */
   #admitNext(): boolean {
     for (const [name, owner] of this.#owners) {
-      const next = this.#nextWithin(owner);
+      const next = this.#nextWithin(name, owner);
       if (next === undefined) continue;
       if (this.#taken + next.weight > this.#capacity) return false;
       owner.waiting.delete(next);

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { Admission } from '../admission.ts';
 
 /** How much work one part is, compared with a booking. */
-const partWeight = 20;
+const partWeight = 40;
 
 /** The client's request and what serves it. */
 export interface Exchange {

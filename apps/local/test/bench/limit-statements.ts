@@ -54,21 +54,11 @@ export function transactionsOf(tenant: Tenant) {
       database: 'calendar',
       variables: { day: 1_000 },
       statements: [
-        findProvider,
-        'BEGIN ISOLATION LEVEL READ COMMITTED',
-        `INSERT INTO appointment (crm_id, provider_id, reference, series_id, starts_at, ends_at, taken, content_digest, capacity, accept_bookings, resource_reference, product_reference, description)
-         SELECT '${crmId}', '${providerId}', gen_random_uuid(), NULL, day, day + interval '1 hour', 2, sha256('x'), 10, false, 'room-0', 'cut', 'Haircut'
-           FROM (SELECT date '2031-01-01' + :day::int) AS days (day)
-         ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING RETURNING id \\gset`,
-        "SELECT scheduling_now() + make_interval(secs => 180) AS reserved_until",
-        `INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, state, exempt)
-         SELECT shared.crm_id, uuidv7(), :id::uuid, gen_random_uuid(), shared.name, own.email, shared.state, shared.exempt
-           FROM jsonb_populate_record(NULL::participation, '${json({ crm_id: crmId, name: 'Grace Hopper', state: 'BOOKED', exempt: true })}') AS shared,
-                jsonb_populate_recordset(NULL::participation, '${json([1, 2].map((number) => ({ email: `g-${number}@customers.example` })))}') AS own`,
-        insertEvents(changeEvent(tenant, false), 2),
-        `SELECT * FROM appointment WHERE crm_id = '${crmId}' AND reference = (SELECT reference FROM appointment WHERE crm_id = '${crmId}' AND id = :id::uuid)`,
-        `SELECT ${participationColumns} FROM participation ${joinCustomer} WHERE participation.crm_id = '${crmId}' AND participation.appointment_id = :id::uuid ORDER BY participation.id`,
-        'COMMIT',
+        `SELECT create_appointment(jsonb_build_object(
+           'reference', gen_random_uuid(), 'startsAt', day, 'endsAt', day + interval '1 hour', 'participations', jsonb_build_array(
+             jsonb_build_object('id', uuidv7(), 'reference', gen_random_uuid()) || grace, jsonb_build_object('id', uuidv7(), 'reference', gen_random_uuid()) || grace))
+           || '${json({ ...appointmentContent, crmId, providerId, events: [changeEvent(tenant, false), changeEvent(tenant, false)] })}')
+           FROM (SELECT date '2031-01-01' + :day::int, '${json({ name: 'Grace Hopper', email: 'g@customers.example', state: 'BOOKED' })}'::jsonb) AS values (day, grace)`,
       ],
       adds: { table: 'appointment', rows: 1 },
     }),
@@ -109,18 +99,14 @@ export function transactionsOf(tenant: Tenant) {
     getCustomer: (): Transaction => ({
       database: 'customer',
       variables: { customer: customers },
-      statements: [`SELECT * FROM customer WHERE crm_id = '${crmId}' AND provider_reference = '${providerReference}' AND reference = 'c-' || :customer::text`],
+      statements: [`SELECT get_customer(jsonb_build_object('customerReference', 'c-' || :customer::text) || '${json({ crmId, providerReference })}')`],
     }),
 
     createCustomer: (): Transaction => ({
       database: 'customer',
       statements: [
-        'BEGIN ISOLATION LEVEL READ COMMITTED',
-        `INSERT INTO customer (crm_id, provider_id, provider_reference, reference, user_name, email, language)
-         VALUES ('${crmId}', '${providerId}', '${providerReference}', gen_random_uuid(), 'Grace Hopper', gen_random_uuid() || '@customers.example', 'en')
-         ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING RETURNING *`,
-        insertEvents(eventRow(events.customerChanged, { crmId, customerId: providerId, version: 1 }), 1),
-        'COMMIT',
+        `SELECT create_customer(jsonb_build_object('id', uuidv7(), 'reference', gen_random_uuid(), 'email', gen_random_uuid() || '@customers.example')
+           || '${json({ crmId, providerId, providerReference, userName: 'Grace Hopper', language: 'en', event: eventRow(events.customerChanged, { crmId, customerId: providerId, version: 1 }) })}')`,
       ],
       adds: { table: 'customer', rows: 1 },
     }),
@@ -148,11 +134,18 @@ function eventRow<Data>({ subject, type, encode }: { subject: string; type: stri
   return { subject, type, payload: Buffer.from(encode(data)).toString('base64'), request_id: '00000000-0000-7000-8000-000000000000', traceparent: null };
 }
 
-function insertEvents(event: ReturnType<typeof eventRow>, count: number): string {
-  return `INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-    SELECT subject, type, decode('${event.payload}', 'base64'), request_id, traceparent
-      FROM jsonb_populate_record(NULL::outbox, '${json({ ...event, payload: null })}'), generate_series(1, ${count})`;
-}
+const appointmentContent = {
+  resourceReference: 'room-0',
+  productReference: 'cut',
+  description: 'Haircut',
+  capacity: 10,
+  taken: 2,
+  acceptBookings: false,
+  contentDigest: '00',
+  providerVersion: 1,
+  archiveAfterDays: 365,
+  reservationSeconds: 180,
+};
 
 const joinCustomer = 'LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id';
 const messages = `ARRAY(SELECT text FROM participation_message AS message

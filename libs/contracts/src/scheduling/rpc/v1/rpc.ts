@@ -509,7 +509,7 @@ export const CallAllResponse: MessageFns<CallAllResponse> = {
 export type BatchServiceService = typeof BatchServiceService;
 export const BatchServiceService = {
   /**
-   * Makes several unary calls of this server, at most 64, at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
+   * Makes several unary calls of this server at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
    * the others.
    */
   callAll: {
@@ -525,7 +525,7 @@ export const BatchServiceService = {
 
 export interface BatchServiceServer extends UntypedServiceImplementation {
   /**
-   * Makes several unary calls of this server, at most 64, at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
+   * Makes several unary calls of this server at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
    * the others.
    */
   callAll: handleServerStreamingCall<CallAllRequest, CallAllResponse>;
@@ -533,7 +533,7 @@ export interface BatchServiceServer extends UntypedServiceImplementation {
 
 export interface BatchServiceClient extends Client {
   /**
-   * Makes several unary calls of this server, at most 64, at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
+   * Makes several unary calls of this server at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
    * the others.
    */
   callAll(request: CallAllRequest, options?: Partial<CallOptions>): ClientReadableStream<CallAllResponse>;
