@@ -34,6 +34,25 @@ describe('a fair queue', () => {
     await expect.poll(() => order).toEqual(['a1', 'a2', 'b1', 'b2', 'c1 rejected', 'a3']);
   });
 
+  it('admits less for one owner while another one is served, but always one piece of work', async () => {
+    const order: string[] = [];
+    const enter = entering(new FairQueue({ capacity: 8, shareInCompany: 2, ...patient }), order);
+    const alone = await Promise.all(['a1', 'a2', 'a3', 'a4'].map((name) => enter('a', name)));
+    for (const turn of alone) turn[Symbol.dispose]();
+    await enter('b', 'b1');
+    const inCompany = await Promise.all(['a5', 'a6'].map((name) => enter('a', name)));
+    const ended = new AbortController();
+    const third = enter('a', 'a7', 1, ended.signal);
+    await settle();
+    expect(order).toEqual(['a1', 'a2', 'a3', 'a4', 'b1', 'a5', 'a6']);
+    ended.abort();
+    await expect(third).rejects.toThrow('aborted');
+    for (const turn of inCompany) turn[Symbol.dispose]();
+    void enter('a', 'heavy', 4);
+    await settle();
+    expect(order.at(-1)).toBe('heavy');
+  });
+
   it('lets owners take turns', async () => {
     const order: string[] = [];
     const queue = new FairQueue({ capacity: 2, ...patient });

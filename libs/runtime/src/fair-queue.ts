@@ -5,7 +5,10 @@ export interface FairQueueOptions {
   capacity: number;
   /** The most of it that one owner has; half by default. */
   share?: number;
-  /** The most of it that one owner has while others are served, unless a single piece of work weighs more; as much as otherwise by default. */
+  /**
+   * The most of it that an owner has that does most of the work while others are served, unless a single piece weighs more; as much as otherwise by
+   * default.
+   */
   shareInCompany?: number;
   /** Whether owners rest between their work; true by default. What is shared may also be memory, which does not get tired. */
   rests?: boolean;
@@ -43,8 +46,11 @@ const restAfterHeavyWork = 1;
 const shortestHeavyWorkMs = 10;
 /** A burst of light work is not held up for long. */
 const longestRestMs = { heavy: 1_000, light: 200 };
+/** Whoever does more than this part of all work does most of it. */
+const most = 0.6;
 /** An owner has company for this long after work of another one has begun without waiting. */
 const companyMs = 1_000;
+const secondMs = 1_000;
 
 interface Waiting {
   weight: number;
@@ -57,11 +63,18 @@ interface Owner {
   waiting: Set<Waiting>;
 }
 
+/** The weight of the work that began in a second, in total and by owner. */
+interface Second {
+  beganMs: number;
+  total: number;
+  byOwner: Map<string, number>;
+}
+
 /**
  * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than its share of the capacity, and
  * owners with waiting work take turns. So an owner that sends more than it can be served waits for itself, whatever its work weighs. Work that had
  * to wait begins in a later turn of the event loop, so that a row of it does not block the process. While others are served without waiting, an owner
- * rests after heavy work for as long as it took, and for longer if it sends more than its share: what its work causes elsewhere, and later, takes time
+ * rests after heavy work for as long as it took, and for longer if it does most of the work and sends more than its share: what its work causes elsewhere, and later, takes time
  * from the others, too.
  */
 export class FairQueue {
@@ -76,6 +89,8 @@ export class FairQueue {
   /** The last two owners whose work began without waiting, and when. */
   #latest = { name: '', ms: Number.NEGATIVE_INFINITY };
   #latestOther = this.#latest;
+  #second = newSecond();
+  #secondBefore = newSecond();
 
   constructor(options: FairQueueOptions) {
     this.#options = options;
@@ -109,12 +124,13 @@ export class FairQueue {
 
   #begin(name: string, owner: Owner, weight: number): Disposable {
     const beganMs = performance.now();
+    this.#noteWork(name, weight, beganMs);
     let working = true;
     return {
       [Symbol.dispose]: () => {
         if (!working) return;
         working = false;
-        const restMs = this.#rests && this.#hasCompany(name) ? this.#restMs(owner, weight, performance.now() - beganMs) : 0;
+        const restMs = this.#rests && this.#hasCompany(name) ? this.#restMs(name, owner, weight, performance.now() - beganMs) : 0;
         // While it rests, the room is for others.
         this.#taken -= weight;
         const leave = (): void => this.#leave(name, owner, weight);
@@ -132,9 +148,25 @@ export class FairQueue {
     this.#latest = { name, ms: nowMs };
   }
 
-  #restMs({ waiting }: Owner, weight: number, workMs: number): number {
+  #noteWork(name: string, weight: number, nowMs: number): void {
+    if (nowMs - this.#second.beganMs >= secondMs) {
+      this.#secondBefore = nowMs - this.#second.beganMs < 2 * secondMs ? this.#second : newSecond();
+      this.#second = { ...newSecond(), beganMs: nowMs };
+    }
+    this.#second.total += weight;
+    this.#second.byOwner.set(name, (this.#second.byOwner.get(name) ?? 0) + weight);
+  }
+
+  /** Whether an owner does most of the work while others are served. */
+  #dominates(name: string): boolean {
+    const [now, before] = [this.#second, this.#secondBefore];
+    const own = (now.byOwner.get(name) ?? 0) + (before.byOwner.get(name) ?? 0);
+    return own > most * (now.total + before.total) && this.#hasCompany(name);
+  }
+
+  #restMs(name: string, { waiting }: Owner, weight: number, workMs: number): number {
     const isHeavy = weight > heavy * this.#share;
-    const factor = waiting.size > 0 ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
+    const factor = waiting.size > 0 && this.#dominates(name) ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
     if (!isHeavy) return Math.min(factor * workMs, longestRestMs.light);
     return Math.min(factor * Math.max(workMs, shortestHeavyWorkMs), longestRestMs.heavy);
   }
@@ -160,7 +192,7 @@ export class FairQueue {
   }
 
   #isWithinShare(name: string, { taken }: Owner, weight: number): boolean {
-    return taken === 0 || taken + weight <= (this.#hasCompany(name) ? this.#shareInCompany : this.#share);
+    return taken === 0 || taken + weight <= (this.#dominates(name) ? this.#shareInCompany : this.#share);
   }
 
   /** The first waiting work of an owner, if its share has room for it. */
@@ -228,4 +260,8 @@ export class FairQueue {
   #forgetIdle(name: string, owner: Owner): void {
     if (owner.taken === 0 && owner.waiting.size === 0 && this.#owners.get(name) === owner) this.#owners.delete(name);
   }
+}
+
+function newSecond(): Second {
+  return { beganMs: Number.NEGATIVE_INFINITY, total: 0, byOwner: new Map() };
 }
