@@ -9,7 +9,7 @@ import {
   StorageType,
   type StreamInfo,
 } from '@nats-io/jetstream';
-import { connect, type Msg, type NatsConnection, nanos } from '@nats-io/transport-node';
+import { connect, type NatsConnection, nanos } from '@nats-io/transport-node';
 import type { Logger, Metrics } from '@scheduling/runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Gauge } from 'prom-client';
@@ -56,7 +56,10 @@ export interface Broker extends AsyncDisposable {
   /** Notifies every process that is currently connected that there is work; others miss it, so each process must also poll. */
   nudge(topic: string): void;
   onNudge(topic: string, listener: () => void): void;
-  /** Called when a lost connection is re-established, or when NATS lets this process listen again. */
+  /**
+   * Called when events may have been missed until now: when this process begins to listen, when NATS lets it listen again, and when a lost connection
+   * is re-established.
+   */
   onReconnect(listener: () => void): void;
 }
 
@@ -120,11 +123,11 @@ export function connectBroker(options: BrokerOptions): Broker {
       return { client: jetstream(connection, { timeout: 2_000 }), manager, publisher };
     },
     listen: (definition, onEvent) => {
-      const decode = ({ data }: Msg): void => {
-        const event = decodeEvent(definition, data, options.logger);
-        if (event !== undefined) onEvent(event);
+      const begin = (connection: NatsConnection): Promise<void> => {
+        listening.listen(connection, definition.subject, ({ data }) => deliver(definition, data, onEvent, options.logger));
+        return connection.flush().then(notifyReconnected);
       };
-      void connecting.then((connection) => listening.listen(connection, definition.subject, decode), () => undefined);
+      connecting.then(begin).catch(() => undefined);
     },
     nudge: (topic) => {
       if (online) established?.publish(nudgeSubject(topic));
@@ -155,14 +158,16 @@ function showConnection(metrics: Metrics, isConnected: () => boolean): void {
   });
 }
 
-/** Undefined if it is malformed: an error in its callback would end the connection. */
-function decodeEvent<Data>(definition: EventDefinition<Data>, bytes: Uint8Array, logger: Logger): Data | undefined {
+/** A malformed event is left out: an error in the callback would end the connection. */
+function deliver<Data>(definition: EventDefinition<Data>, bytes: Uint8Array, onEvent: (data: Data) => void, logger: Logger): void {
+  let event: Data;
   try {
-    return definition.decode(bytes);
+    event = definition.decode(bytes);
   } catch (error) {
     logger.warn({ err: error, event: definition.name }, 'ignored a malformed event');
-    return undefined;
+    return;
   }
+  onEvent(event);
 }
 
 async function connectForever(options: BrokerOptions, logTrouble: (error: unknown) => void, signal: AbortSignal): Promise<NatsConnection> {
