@@ -144,6 +144,18 @@ describe('a fair queue', () => {
     expect(performance.now() - beganMs).toBeGreaterThanOrEqual(48);
   });
 
+  it('lets nobody rest who sends more than its share, but does no more than another one', async () => {
+    const order: string[] = [];
+    const enter = entering(new FairQueue({ capacity: 4, ...patient }), order);
+    const first = await enter('a', 'a1');
+    for (const name of ['a2', 'b1', 'b2']) await enter(name[0]!, name);
+    void enter('a', 'a3');
+    await delay(10);
+    first[Symbol.dispose]();
+    await settle();
+    expect(order).toEqual(['a1', 'a2', 'b1', 'b2', 'a3']);
+  });
+
   it('lets an owner rest after heavy work while others are served at once', async () => {
     const queue = new FairQueue({ capacity: 4, ...patient });
     const workMs = 60;
