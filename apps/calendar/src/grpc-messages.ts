@@ -10,6 +10,7 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
+import type { AppointmentJson } from './appointment/appointment-json.ts';
 import type { AppointmentRecord } from './appointment/appointment.ts';
 import type { RemovedParticipation } from './customer/remove-customer.ts';
 import type { Location } from './db/schema.ts';
@@ -36,6 +37,24 @@ export function toAppointmentMessage({ row, participations }: AppointmentRecord)
     participations: participations.map(toParticipationMessage),
     price: row.priceValue === null ? undefined : { value: Number(row.priceValue), currency: row.priceCurrency ?? '' },
     state: AppointmentState[row.state],
+  };
+}
+
+/** From the JSON of the REST interface: for a gateway of the previous version. */
+export function parseAppointment(json: string): Appointment {
+  const { address, start, end, participations, state, ...fields } = JSON.parse(json) as AppointmentJson;
+  return {
+    ...withoutNulls(fields),
+    address: toLocationMessage(address instanceof Object ? withoutNulls(address) : address),
+    start: new Date(start),
+    end: new Date(end),
+    participations: participations.map(({ state: participationState, messages, expiresAt, ...participation }) => ({
+      ...withoutNulls(participation),
+      state: ParticipationState[participationState],
+      messages: messages ?? [],
+      expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
+    })),
+    state: AppointmentState[state],
   };
 }
 

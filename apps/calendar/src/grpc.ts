@@ -20,6 +20,7 @@ import type { CalendarDependencies } from './dependencies.ts';
 import {
   fromEnumMessage,
   fromLocationMessage,
+  parseAppointment,
   toAppointmentMessage,
   toParticipationMessage,
   toRemovedParticipationMessage,
@@ -28,7 +29,6 @@ import {
 import { createParticipation } from './participation/create-participation.ts';
 import { getParticipationNotice } from './participation/get-participation-notice.ts';
 import { updateParticipation } from './participation/update-participation.ts';
-import { splitForMessages } from './split-messages.ts';
 import { createTimeslots } from './timeslot/create-timeslots.ts';
 import { deleteTimeslot } from './timeslot/delete-timeslot.ts';
 import { listTimeslots } from './timeslot/list-timeslots.ts';
@@ -91,10 +91,8 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
     },
     listAppointments: async function* (request, signal) {
       for await (const { appointments, nextCursor } of listAppointments(dependencies, request, signal)) {
-        const parts = splitForMessages(appointments);
-        for (const [index, part] of parts.entries()) {
-          yield { appointments: part.map(toAppointmentMessage), nextCursor: index === parts.length - 1 ? nextCursor : undefined };
-        }
+        if (request.asJson) yield { appointments: [], json: Buffer.from(appointments.join(',')), nextCursor };
+        else yield { appointments: appointments.map(parseAppointment), nextCursor };
       }
     },
     cancelAppointment: async (request) => ({ appointment: toAppointmentMessage(await cancelAppointment(dependencies, request)) }),

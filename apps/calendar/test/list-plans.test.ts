@@ -139,7 +139,7 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
 
   it('for the participations of a part of a list', async () => {
     const rows = await selectAppointmentsPart(database.kysely, { ...filter, includeArchived: true }, undefined, 50).execute();
-    expect(rows).toHaveLength(50);
+    expect(rows.filter(({ json }) => json !== null)).toHaveLength(50);
     const query = selectParticipationsOfAppointments(database.kysely, crmId, rows.map((row) => row.id));
     expect(await scannedTables(query)).toEqual([]);
   });

@@ -101,6 +101,24 @@ function expectComplete(listed: ListedTimeslot[]): void {
   }
 }
 
+/** One of a customer with messages, one of a customer without an address for mails, and a reservation. */
+async function createParticipations(appointmentReference: string): Promise<unknown[]> {
+  await post(`${provider}/customers`, { customerReference: 'reachable', providerReference: 'p', userName: 'Ä', email: 'c@x.example', mobile: '1' });
+  await post(`${provider}/customers`, { customerReference: 'unreachable', providerReference: 'p', userName: 'B' });
+  const create = async (reference: string, customerReference: string, state: string, message?: string) => {
+    const booking = { reference, appointmentReference, customerReference, state, message };
+    return (await parse<{ participation: unknown }>(await post(`${provider}/participations?sendMails=false`, booking))).participation;
+  };
+  await create('moved', 'reachable', 'REQUESTED', 'first "message"');
+  const reserved = await create('reserved', 'unreachable', 'RESERVED');
+  const last = await create('last', 'unreachable', 'BOOKED');
+  const change = { state: 'BOOKED', message: 'second' };
+  const { participation: moved } = await parse<{ participation: unknown }>(await send('POST', `${provider}/participations/moved?sendMails=false`, change));
+  expect(moved).toMatchObject({ messages: ['first "message"', 'second'] });
+  expect(reserved).toHaveProperty('expiresAt');
+  return [moved, reserved, last];
+}
+
 const complete = [200, 'application/json; charset=utf-8', null];
 const headOf = ({ status, headers }: Response) => [status, headers.get('content-type'), headers.get('link')];
 
@@ -112,6 +130,33 @@ describe('the list of appointments', () => {
     expect(all).toHaveLength(total);
     expect(all.map(({ start }) => start)).toEqual(all.map(({ start }) => start).toSorted());
     expect(await listPages(`${appointments}?limit=700`)).toEqual(all);
+  });
+
+  it('contains what the creation of each appointment and participation was answered with, character by character', async () => {
+    const times = { start: '2031-01-01T10:00', end: '2031-01-01T11:00', resourceReference: 'r', productReference: 'shown', capacity: 9, acceptBookings: true };
+    const line = 'ü "quoted" \\ / 🏠';
+    const text = `${line}\n\t`;
+    const details = [
+      { address: { city: 'Bern', countryCode: 'CH', street: line, number: '1', zip: '3000' }, price: { value: 49.9, currency: 'CHF' }, description: text },
+      { address: { city: 'Bern' }, price: { value: 0, currency: 'EUR' }, contactReference: 'u@x', notes: text, acceptBookings: false },
+      { address: text, price: { value: 1_200, currency: 'EUR' } },
+      {
+        participations: [
+          { name: line, email: 'a@x.example', mobile: '+49 170 1234567', note: text, state: 'BOOKED' },
+          { name: 'B', email: 'b@x.example', state: 'REQUESTED' },
+        ].map((each) => ({ reference: `embedded-${each.name.length}`, ...each })),
+      },
+    ];
+    const created = [];
+    for (const [index, each] of details.entries()) {
+      const { appointment } = await parse<{ appointment: Listed }>(await post(appointments, { reference: `shown-${index}`, ...times, ...each }));
+      created.push(appointment);
+    }
+    const participations = await createParticipations('shown-2');
+    const expected = created.map((each) => (each.reference === 'shown-2' ? { ...each, participations } : each));
+    for (const page of ['', '&limit=100']) {
+      expect(await (await list(`${appointments}?productRef=shown${page}`)).text()).toBe(JSON.stringify(expected));
+    }
   });
 
   it('has a next page at the public address, also for a request that names the whole URL', async () => {

@@ -4,9 +4,11 @@ import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
+import { maxCharacters } from '../message-length.ts';
 import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+import { appointmentJson } from './appointment-json.ts';
+import { selectAppointments } from './appointment.ts';
 
 export interface AppointmentsQuery {
   crmId: string;
@@ -23,7 +25,8 @@ export interface AppointmentsQuery {
 }
 
 export interface AppointmentsPart {
-  appointments: AppointmentRecord[];
+  /** Each an object of the REST interface (2.5). */
+  appointments: string[];
   /** Set in the last part of a page if there is another page. */
   nextCursor?: string | undefined;
 }
@@ -39,8 +42,9 @@ export interface AppointmentsFilter {
   includeArchived: boolean;
 }
 
-/** The most appointments in a part. */
-const maxAppointments = 100;
+/** The most appointments in a part; the first one has fewer, so that it is there sooner. */
+const maxAppointments = 250;
+const firstAppointments = 100;
 /** The most participations in a part, unless a single appointment has more. */
 const maxParticipations = 500;
 
@@ -55,37 +59,63 @@ export async function* listAppointments(
 ): AsyncGenerator<AppointmentsPart> {
   const provider = await requireProvider(dependencies, query);
   const { filter, start } = readQuery(query, provider.id, provider.timeZone, dependencies.archiveAfterDays);
-  const db = dependencies.database.kysely;
   let after = start;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
-  let batchSize = maxAppointments;
+  let batchSize = firstAppointments;
   while (!signal.aborted) {
     const size = Math.min(batchSize, left);
-    const found = await selectAppointmentsPart(db, filter, after, size + 1).execute();
-    const rows = takePart(found.slice(0, size));
+    const found = await selectAppointmentsPart(dependencies.database.kysely, filter, after, size).execute();
+    const appointments = found.flatMap(({ json }) => json ?? []);
     // The next ones probably have about as many participations.
-    batchSize = Math.min(maxAppointments, 2 * rows.length);
-    left -= rows.length;
-    const more = found.length > rows.length;
-    const last = rows.at(-1);
-    if (last !== undefined) after = { startsAt: last.startsAt, id: last.id };
-    yield {
-      appointments: await withParticipations(db, rows),
-      nextCursor: more && left === 0 && after !== undefined ? encodeCursor(after) : undefined,
-    };
+    batchSize = Math.min(maxAppointments, 2 * appointments.length);
+    left -= appointments.length;
+    const more = found.length > appointments.length;
+    after = found[appointments.length - 1];
+    const nextCursor = more && left === 0 && after !== undefined ? encodeCursor(after) : undefined;
+    yield* splitForMessages(appointments, nextCursor);
     if (!more || left === 0) return;
   }
 }
 
-/** As many of the rows as fit into one part, at least one. */
-function takePart<Row extends { participationCount: number }>(rows: Row[]): Row[] {
-  let participations = 0;
-  const end = rows.findIndex(({ participationCount }, index) => (participations += participationCount) > maxParticipations && index > 0);
-  return end === -1 ? rows : rows.slice(0, end);
+/** Each part fits into one message, unless it is a single appointment; an empty list is one part. */
+function* splitForMessages(appointments: string[], nextCursor: string | undefined): Generator<AppointmentsPart> {
+  let part: string[] = [];
+  let characters = 0;
+  for (const appointment of appointments) {
+    if (part.length > 0 && characters + appointment.length > maxCharacters) {
+      yield { appointments: part };
+      part = [];
+      characters = 0;
+    }
+    part.push(appointment);
+    characters += appointment.length;
+  }
+  yield { appointments: part, nextCursor };
 }
 
-/** One batch, by start and id, after a position. Participations are counted up to what a part can hold. */
-export function selectAppointmentsPart(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, limit: number) {
+/**
+ * One part, by start and id, after a position: at most `size` rows with `json`, at least one if there is any. Rows that are only known to follow have
+ * none: those whose participations would be too many, and the one after `size`.
+ */
+export function selectAppointmentsPart(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, size: number) {
+  const inOrder = sql`OVER (ORDER BY starts_at, id)`;
+  return db
+    .selectFrom(
+      db
+        .selectFrom(selectListed(db, filter, after, size + 1).as('listed'))
+        .selectAll()
+        .select(sql`row_number() ${inOrder}`.as('number'))
+        .select(sql`sum(participation_count) ${inOrder}`.as('participations'))
+        .as('appointment'),
+    )
+    .select(['startsAt', 'id'])
+    .select(sql<string | null>`CASE WHEN number = 1 OR number <= ${size} AND participations <= ${maxParticipations} THEN ${appointmentJson} END`.as('json'))
+    .orderBy('startsAt')
+    .orderBy('id');
+}
+
+/** Participations are counted up to what a part can hold. */
+function selectListed(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, limit: number) {
   let query = selectAppointments(db, filter.archiveAfterDays)
     .select(
       sql<number>`(SELECT count(*) FROM (

@@ -1,6 +1,5 @@
 import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
-import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { ParticipationState } from './moves.ts';
 
@@ -23,6 +22,22 @@ export interface ParticipationRecord {
   reservedUntil: Date | null;
 }
 
+/** The columns that a participation may have from its customer. */
+export const contactSql = {
+  name: "coalesce(customer.user_name, participation.name, '')",
+  email: 'coalesce(customer.email, participation.email)',
+  mobile: 'coalesce(customer.mobile, participation.mobile)',
+};
+
+/** The texts of a participation. */
+export const messagesSql = `ARRAY(
+  SELECT text FROM participation_message AS message
+   WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
+   ORDER BY message.version)`;
+
+/** An expired reservation is hidden, whether or not its row still exists. The clock is a subquery, which is evaluated once. */
+export const isNotOverSql = '(participation.reserved_until IS NULL OR participation.reserved_until > (SELECT scheduling_now()))';
+
 /** All columns of {@link ParticipationRecord}, including expired reservations. */
 export function selectParticipations(db: Kysely<CalendarSchema>) {
   return db
@@ -33,21 +48,17 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
     .select([
       'participation.id',
       'participation.reference',
-      sql<string>`coalesce(customer.user_name, participation.name, '')`.as('name'),
-      sql<string | null>`coalesce(customer.email, participation.email)`.as('email'),
-      sql<string | null>`coalesce(customer.mobile, participation.mobile)`.as('mobile'),
+      sql.raw<string>(contactSql.name).as('name'),
+      sql.raw<string | null>(contactSql.email).as('email'),
+      sql.raw<string | null>(contactSql.mobile).as('mobile'),
       'participation.note',
       'participation.state',
       'participation.reservedUntil',
-      sql<string[]>`ARRAY(
-        SELECT text FROM participation_message AS message
-         WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-         ORDER BY message.version)`.as('messages'),
+      sql.raw<string[]>(messagesSql).as('messages'),
     ]);
 }
 
-/** An expired reservation is hidden, whether or not its row still exists. */
-export const isNotOver = sql<boolean>`(participation.reserved_until IS NULL OR participation.reserved_until > ${databaseNow})`;
+export const isNotOver = sql.raw<boolean>(isNotOverSql);
 
 /** Rejects with `participation.not_found`, also for an expired reservation. */
 export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {

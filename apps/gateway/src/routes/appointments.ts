@@ -6,7 +6,7 @@ import { type Admission, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
 import { linkToNextPage } from '../paging.ts';
 import { apiInfoValue } from '../schemas.ts';
-import { appointmentPage, sendAppointments } from './appointment-list.ts';
+import { sendAppointmentPage, sendAppointments } from './appointment-list.ts';
 import { presentAppointment } from './appointment-presentation.ts';
 import { countSlots, deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
 import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, listAppointmentsSchema } from './appointment-schemas.ts';
@@ -28,10 +28,9 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         limit: query.limit,
         cursor: query.cursor,
       };
-      if (isStreamed(request)) return sendAppointments(appointments, list, { request, reply, admission });
-      const { page, nextCursor } = await appointmentPage(appointments, list, request);
-      if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
-      return page;
+      const exchange = { request, reply, admission };
+      if (isStreamed(request)) return sendAppointments(appointments, list, exchange);
+      return sendAppointmentPage(appointments, list, exchange, (cursor) => linkToNextPage(publicUrl, request.url, cursor));
     });
 
     app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {

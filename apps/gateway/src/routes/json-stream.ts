@@ -14,8 +14,12 @@ export interface Exchange {
   admission: Admission;
 }
 
+type Text = string | Buffer;
+
 /** Texts that together are a JSON document; the last one is the result. */
-export type JsonTexts = AsyncGenerator<string, string, undefined>;
+export type JsonTexts<Part extends Text = string> = AsyncGenerator<Part, Part, undefined>;
+
+export const jsonType = 'application/json; charset=utf-8';
 
 /**
  * Sends texts as they are made, each in a turn that ends before the client has read it, and no faster than the client reads. An error before the
@@ -23,7 +27,7 @@ export type JsonTexts = AsyncGenerator<string, string, undefined>;
  *
  * @param options `admitted`: the first text is made in the turn that the request already has
  */
-export async function sendJson(exchange: Exchange, texts: JsonTexts, options: { admitted?: boolean } = {}): Promise<FastifyReply> {
+export async function sendJson(exchange: Exchange, texts: JsonTexts<Text>, options: { admitted?: boolean } = {}): Promise<FastifyReply> {
   const { request, reply } = exchange;
   const chunks = inTurns(exchange, texts, options.admitted ?? false);
   const first = await chunks.next();
@@ -31,14 +35,14 @@ export async function sendJson(exchange: Exchange, texts: JsonTexts, options: { 
   stream.once('error', (error) => {
     if (!reply.raw.closed) request.log.warn({ err: error }, 'a response was aborted');
   });
-  return reply.type('application/json; charset=utf-8').send(stream);
+  return reply.type(jsonType).send(stream);
 }
 
 /** The request's deadline is that of the first text; how long the others take depends on the client. */
-async function* inTurns({ request, admission }: Exchange, texts: JsonTexts, admitted: boolean): AsyncGenerator<string, undefined> {
+async function* inTurns({ request, admission }: Exchange, texts: JsonTexts<Text>, admitted: boolean): AsyncGenerator<Text, undefined> {
   // The later ones are asked for in events of the connection, which do not know the request's context.
   const inContext = AsyncLocalStorage.snapshot();
-  const nextInTurn = async (first: boolean): Promise<IteratorResult<string, string>> => {
+  const nextInTurn = async (first: boolean): Promise<IteratorResult<Text, Text>> => {
     using _turn = first && admitted ? undefined : await admission.takeTurn(request, partWeight, { first });
     return await (first ? texts.next() : inContext(() => runWithContext({ requestId: request.id }, () => texts.next())));
   };

@@ -431,13 +431,24 @@ export interface ListAppointmentsRequest {
     | undefined;
   /** Absent: all. */
   limit?: number | undefined;
-  cursor?: string | undefined;
+  cursor?:
+    | string
+    | undefined;
+  /** Answer with json instead of appointments. */
+  asJson?: boolean | undefined;
 }
 
 export interface ListAppointmentsResponse {
   appointments: Appointment[];
   /** In the last message of a page that is followed by another. */
-  nextCursor?: string | undefined;
+  nextCursor?:
+    | string
+    | undefined;
+  /**
+   * With as_json: the appointments as objects of the REST interface, separated by commas; empty if there are none. A calendar that does not
+   * know as_json leaves it absent.
+   */
+  json?: Buffer | undefined;
 }
 
 export interface CancelAppointmentRequest {
@@ -3092,6 +3103,7 @@ function createBaseListAppointmentsRequest(): ListAppointmentsRequest {
     to: undefined,
     limit: undefined,
     cursor: undefined,
+    asJson: undefined,
   };
 }
 
@@ -3123,6 +3135,9 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
     }
     if (message.cursor !== undefined) {
       writer.uint32(74).string(message.cursor);
+    }
+    if (message.asJson !== undefined) {
+      writer.uint32(80).bool(message.asJson);
     }
     return writer;
   },
@@ -3212,6 +3227,14 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
             message.cursor = reader.string();
             continue;
           }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.asJson = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3238,12 +3261,13 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
     message.to = object.to ?? undefined;
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
+    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
 
 function createBaseListAppointmentsResponse(): ListAppointmentsResponse {
-  return { appointments: [], nextCursor: undefined };
+  return { appointments: [], nextCursor: undefined, json: undefined };
 }
 
 export const ListAppointmentsResponse: MessageFns<ListAppointmentsResponse> = {
@@ -3253,6 +3277,9 @@ export const ListAppointmentsResponse: MessageFns<ListAppointmentsResponse> = {
     }
     if (message.nextCursor !== undefined) {
       writer.uint32(18).string(message.nextCursor);
+    }
+    if (message.json !== undefined) {
+      writer.uint32(26).bytes(message.json);
     }
     return writer;
   },
@@ -3286,6 +3313,14 @@ export const ListAppointmentsResponse: MessageFns<ListAppointmentsResponse> = {
             message.nextCursor = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3305,6 +3340,7 @@ export const ListAppointmentsResponse: MessageFns<ListAppointmentsResponse> = {
     const message = createBaseListAppointmentsResponse();
     message.appointments = object.appointments?.map((e) => Appointment.fromPartial(e)) || [];
     message.nextCursor = object.nextCursor ?? undefined;
+    message.json = object.json ?? undefined;
     return message;
   },
 };
