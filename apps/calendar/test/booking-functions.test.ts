@@ -1,11 +1,12 @@
-import { createDatabase, type Database } from '@scheduling/postgres';
+import { callFunction, createDatabase, type Database } from '@scheduling/postgres';
 import { createMigratedDatabase, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
+import { randomUUIDv7 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
-import { type CalendarUnderTest, createAppointment, createCustomer, newParticipation, startCalendar } from './calendar-under-test.ts';
+import { type CalendarUnderTest, createAppointment, createCustomer, freshReference, newParticipation, startCalendar } from './calendar-under-test.ts';
 
 /** Called by other functions only, and replaced together with them. */
 const internal = new Set(['free_expired_seats', 'scheduling_now']);
@@ -28,6 +29,28 @@ describe('the functions that the service calls', () => {
     await sql.raw(next).execute(calendar.database.kysely);
     const { participation, created } = await calendar.participations.createParticipation(booking);
     expect([participation?.reference, created]).toEqual([booking.reference, true]);
+  });
+
+  it('write no index of the rows that a booking and a move change', async () => {
+    const booking = newParticipation({ appointmentReference: await createAppointment(calendar, { capacity: 2 }), customerReference: await createCustomer(calendar) });
+    // Calendar fetches the customer.
+    await calendar.participations.createParticipation({ ...booking, reference: freshReference('first') });
+    const { crmId, providerReference, appointmentReference, customerReference, reference } = booking;
+    const event = { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null };
+    const common = { crmId, id: randomUUIDv7(), needsActive: true, exempt: false, message: null, event };
+    const request = { ...common, providerReference, appointmentReference, customerReference, reference, state: 'BOOKED', takesSeat: true, reservationSeconds: 180 };
+    const move = { ...common, participationId: common.id, expectedVersion: 1, state: 'DELETED', seats: -1, needsActive: false };
+    const { rows } = await calendar.database.transaction(async (tx) => {
+      expect(await callFunction(tx, { name: 'create_participation', request, locks: '' })).toMatchObject({ outcome: 'created' });
+      expect(await callFunction(tx, { name: 'move_participation', request: move, locks: '' })).toMatchObject({ outcome: 'moved' });
+      return sql`
+        SELECT relname, n_tup_upd::int AS updates, n_tup_hot_upd::int AS without_index FROM pg_stat_xact_user_tables
+         WHERE relname IN ('appointment', 'participation') ORDER BY relname`.execute(tx);
+    });
+    expect(rows).toEqual([
+      { relname: 'appointment', updates: 2, withoutIndex: 2 },
+      { relname: 'participation', updates: 1, withoutIndex: 1 },
+    ]);
   });
 });
 

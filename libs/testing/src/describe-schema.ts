@@ -17,7 +17,8 @@ export async function describeSchema(url: string): Promise<string> {
 }
 
 const tablesQuery = `
-  SELECT format(E'CREATE TABLE %I (\\n%s\\n);', relname, array_to_string(columns || coalesce(constraints, '{}'), E',\\n'))
+  SELECT format(E'CREATE TABLE %I (\\n%s\\n)%s;', relname, array_to_string(columns || coalesce(constraints, '{}'), E',\\n'),
+           ' WITH (' || array_to_string(reloptions, ', ') || ')')
          || coalesce(E'\\n' || array_to_string(indexes, E'\\n'), '') AS definition
     FROM pg_class AS relation
     CROSS JOIN LATERAL (

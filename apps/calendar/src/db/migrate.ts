@@ -2,8 +2,9 @@ import { messagingMigrations } from '@scheduling/messaging';
 import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as tables from './migrations/2026-11-21-tables.ts';
+import * as roomForUpdates from './migrations/2026-11-23-room-for-updates.ts';
 
-const migrations = { '2026-11-21-tables': tables };
+const migrations = { '2026-11-21-tables': tables, '2026-11-23-room-for-updates': roomForUpdates };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {

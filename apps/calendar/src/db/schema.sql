@@ -25,7 +25,7 @@ CREATE TABLE appointment (
   CONSTRAINT appointment_taken_check CHECK ((taken >= 0)),
   CONSTRAINT appointment_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
   CONSTRAINT appointment_reference_key UNIQUE (crm_id, reference)
-);
+) WITH (fillfactor=85);
 CREATE INDEX appointment_by_end ON public.appointment USING btree (ends_at);
 CREATE INDEX appointment_by_product ON public.appointment USING btree (crm_id, provider_id, product_reference, starts_at, id, ends_at);
 CREATE INDEX appointment_by_resource ON public.appointment USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
@@ -127,11 +127,11 @@ CREATE TABLE participation (
   CONSTRAINT participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE,
   CONSTRAINT participation_crm_id_customer_id_fkey FOREIGN KEY (crm_id, customer_id) REFERENCES customer(crm_id, id),
   CONSTRAINT participation_reference_key UNIQUE (crm_id, reference)
-);
+) WITH (fillfactor=85);
 CREATE INDEX participation_by_appointment ON public.participation USING btree (crm_id, appointment_id, id);
 CREATE INDEX participation_by_customer ON public.participation USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
-CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (state = 'RESERVED'::text);
-CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (state = 'RESERVED'::text);
+CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (reserved_until IS NOT NULL);
+CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (reserved_until IS NOT NULL);
 
 CREATE TABLE participation_message (
   crm_id text NOT NULL,
