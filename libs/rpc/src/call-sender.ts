@@ -1,5 +1,5 @@
 import { type Client, Metadata, type ServiceError, status as Status } from '@grpc/grpc-js';
-import { type Answer, BatchServiceService, type CallAllResponse } from '@scheduling/contracts/rpc/v1';
+import { BatchServiceService, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { toServiceError } from './errors.ts';
 
 /** A unary call, ready to be sent. */
@@ -19,24 +19,43 @@ interface Waiting extends OutgoingCall {
   reject: (error: ServiceError) => void;
 }
 
-const { callAll } = BatchServiceService;
-/** The most calls that are sent as one: with more of them, one process would wait while the next one works. */
+interface CallStream {
+  /** Whether it takes further calls. */
+  isOpen: boolean;
+  send(calls: Waiting[]): void;
+}
+
+const { makeCalls } = BatchServiceService;
+/** How many streams are used in turn: each is served by another replica, as far as there are that many. */
+const maxStreams = 4;
+/** After this time a stream is replaced by another one, which may be served by a new replica. */
+const maxStreamAgeMs = 10_000;
+/** The most calls that are sent at once: with more of them, one process would wait while the next one works. */
 const maxCalls = 16;
 /** A server accepts 4 MiB. */
 const maxBytes = 1_048_576;
 
 /**
- * Sends the calls that are made in the same turn of the event loop as one, because most of what a gRPC call costs does not depend on what it does. No
- * call waits for others: one that comes alone is sent alone, in the same turn. Each has its own outcome and its own deadline.
+ * Makes calls on streams that stay open, because most of what a gRPC call costs does not depend on what it does. Those that are made in the same turn
+ * of the event loop are sent at once. No call waits for others, and each has its own outcome and its own deadline.
  */
 export function createCallSender(client: Client): SendCall {
+  const streams: (CallStream | undefined)[] = Array.from({ length: maxStreams });
+  let turn = 0;
   let waiting: Waiting[] = [];
+
+  const nextStream = (): CallStream => {
+    turn = (turn + 1) % maxStreams;
+    const known = streams[turn];
+    if (known?.isOpen === true) return known;
+    return (streams[turn] = openStream(client));
+  };
   const sendWaiting = (): void => {
     const calls = waiting;
     waiting = [];
     for (const batch of inBatches(calls)) {
-      if (batch.length === 1) sendAlone(client, batch[0]!);
-      else sendTogether(client, batch);
+      if (batch[0]!.request.length > maxBytes) sendAlone(client, batch[0]!);
+      else nextStream().send(batch);
     }
   };
   return (call) =>
@@ -68,43 +87,64 @@ function sendAlone(client: Client, { path, request, metadata, deadlineMs, resolv
   });
 }
 
-function sendTogether(client: Client, calls: Waiting[]): void {
-  const nowMs = Date.now();
-  const request = { calls: calls.map(({ path, request, metadata, deadlineMs }) => ({ path, request, metadata, timeoutMs: Math.max(0, deadlineMs - nowMs) })) };
-  const options = { deadline: Math.max(...calls.map(({ deadlineMs }) => deadlineMs)) };
-  const stream = client.makeServerStreamRequest(callAll.path, callAll.requestSerialize, callAll.responseDeserialize, request, new Metadata(), options);
-
-  const open = new Set(calls);
-  const timers = calls.map((call) => setTimeout(() => giveUp(call), call.deadlineMs - nowMs));
-  const giveUp = (call: Waiting): void => {
-    open.delete(call);
-    call.reject(statusError(Status.DEADLINE_EXCEEDED));
-    if (open.size === 0) stream.cancel();
+function openStream(client: Client): CallStream {
+  const stream = client.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
+  const unanswered = new Map<number, { call: Waiting; timer: NodeJS.Timeout }>();
+  let sent = 0;
+  /** It ends when its calls are answered. */
+  const close = (): void => {
+    if (!self.isOpen) return;
+    self.isOpen = false;
+    clearTimeout(retirement);
+    stream.end();
+  };
+  const take = (index: number): Waiting | undefined => {
+    const found = unanswered.get(index);
+    if (found === undefined) return undefined;
+    unanswered.delete(index);
+    clearTimeout(found.timer);
+    return found.call;
+  };
+  /** The server may be stuck, and never end the stream. */
+  const giveUp = (index: number): void => {
+    take(index)?.reject(statusError(Status.DEADLINE_EXCEEDED));
+    close();
+    if (unanswered.size === 0) stream.cancel();
   };
   const end = (error: ServiceError): void => {
-    for (const timer of timers) clearTimeout(timer);
-    for (const call of open) {
-      // A server of a version without this method.
-      if (error.code === Status.UNIMPLEMENTED) sendAlone(client, call);
-      else call.reject(error);
-    }
-    open.clear();
+    close();
+    for (const index of unanswered.keys()) fail(client, take(index)!, error);
   };
-  stream.on('data', ({ answers }: CallAllResponse) => {
+  const retirement = setTimeout(close, maxStreamAgeMs).unref();
+  const self: CallStream = {
+    isOpen: true,
+    send: (calls) => {
+      const nowMs = Date.now();
+      for (const call of calls) {
+        const index = sent++;
+        unanswered.set(index, { call, timer: setTimeout(giveUp, call.deadlineMs - nowMs, index) });
+      }
+      stream.write({ calls: calls.map(({ path, request, metadata, deadlineMs }) => ({ path, request, metadata, timeoutMs: Math.max(0, deadlineMs - nowMs) })) });
+    },
+  };
+  stream.on('data', ({ answers, isStopping }: MakeCallsResponse) => {
+    if (isStopping) close();
     for (const { index, outcome } of answers) {
-      const call = calls[index]!;
-      if (!open.delete(call)) continue;
-      clearTimeout(timers[index]);
-      settle(call, outcome);
+      const call = take(index);
+      if (call === undefined) continue;
+      if (outcome?.$case === 'response') call.resolve(outcome.value);
+      else fail(client, call, toServiceError(outcome?.value ?? { code: Status.INTERNAL, details: '' }));
     }
   });
   stream.on('error', end);
   stream.on('end', () => end(statusError(Status.UNAVAILABLE)));
+  return self;
 }
 
-function settle({ resolve, reject }: Waiting, outcome: Answer['outcome']): void {
-  if (outcome?.$case === 'response') resolve(outcome.value);
-  else reject(toServiceError(outcome?.value ?? { code: Status.INTERNAL, details: '' }));
+/** A server of a version without this kind of stream, or that does not serve the method on one, may know the method itself. */
+function fail(client: Client, call: Waiting, error: ServiceError): void {
+  if (error.code === Status.UNIMPLEMENTED) sendAlone(client, call);
+  else call.reject(error);
 }
 
 function statusError(code: Status): ServiceError {

@@ -24,7 +24,7 @@ export function incomingCall(call: ServerUnaryCall<unknown, unknown> | ServerWri
 }
 
 /** Aborts when the caller has disconnected or its deadline has passed, and at the end. */
-export function cancellation(call: { once(event: 'cancelled', listener: () => void): unknown }): AbortSignal {
+function cancellation(call: { once(event: 'cancelled', listener: () => void): unknown }): AbortSignal {
   const controller = new AbortController();
   call.once('cancelled', () => controller.abort());
   return controller.signal;

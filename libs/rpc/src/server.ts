@@ -16,7 +16,7 @@ import type { RpcCredentials } from './credentials.ts';
 import type { HostedService } from './hosted-service.ts';
 import { type IncomingCall, incomingCall } from './incoming-call.ts';
 import { answerCall, serve, type ServedMethod, servedMethods, type ServingOptions } from './serve-call.ts';
-import { serveTogether } from './serve-together.ts';
+import { createCallStreams } from './serve-calls.ts';
 import { messageWeight, takeTurn } from './take-turn.ts';
 
 export interface RpcServerOptions extends ServingOptions {
@@ -52,7 +52,8 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     for (const [, served] of methods) if (!served.method.responseStream) unaryMethods.set(served.method.path, served);
     server.addService(service.definition as unknown as ServiceDefinition, implementation(methods));
   }
-  server.addService(BatchServiceService, { callAll: serveTogether(unaryMethods) });
+  const callStreams = createCallStreams(unaryMethods);
+  server.addService(BatchServiceService, { makeCalls: callStreams.serve });
   const health = new HealthImplementation({ '': 'SERVING' });
   health.addToServer(server);
 
@@ -64,6 +65,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     port,
     [Symbol.asyncDispose]: async () => {
       health.setStatus('', 'NOT_SERVING');
+      callStreams.stop();
       const drained = new Promise<void>((resolve) => {
         server.tryShutdown(() => resolve());
       });

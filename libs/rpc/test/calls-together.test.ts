@@ -1,10 +1,10 @@
-import { type handleServerStreamingCall, Server, ServerCredentials, status as Status, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { Client, credentials, type handleBidiStreamingCall, Server, ServerCredentials, status as Status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { CustomerServiceService, type GetCustomerRequest } from '@scheduling/contracts/customer/v1';
-import { type Answer, BatchServiceService, type Call, type CallAllRequest, type CallAllResponse } from '@scheduling/contracts/rpc/v1';
+import { type Answer, BatchServiceService, type Call, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { DomainError } from '@scheduling/errors';
-import { currentContext, runWithContext } from '@scheduling/runtime';
-import { testLogger } from '@scheduling/testing';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { currentContext, FairQueue, runWithContext } from '@scheduling/runtime';
+import { eventually, testLogger } from '@scheduling/testing';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
 
 type GetCustomer = Handlers<typeof CustomerServiceService>['getCustomer'];
@@ -16,6 +16,15 @@ const idOf = ({ key }: GetCustomerRequest): string => (key?.$case === 'id' ? key
 const request = (id: number | string): GetCustomerRequest => ({ crmId: 'crm', key: { $case: 'id', value: String(id) } });
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 const customer = (id: string) => ({ id, providerId: 'p', customerReference: 'c', providerReference: 'p', userName: 'Jörg', version: 1 });
+
+class CountingQueue extends FairQueue {
+  entered = 0;
+
+  override enter(...args: Parameters<FairQueue['enter']>): Promise<Disposable> {
+    this.entered += 1;
+    return super.enter(...args);
+  }
+}
 
 describe('calls that are made at the same moment', () => {
   let stack: AsyncDisposableStack;
@@ -44,28 +53,111 @@ describe('calls that are made at the same moment', () => {
     return { client: clientOf(port), server };
   }
 
+  type ServeStream = handleBidiStreamingCall<MakeCallsRequest, MakeCallsResponse>;
+
   /** Answers every call with an empty response. */
-  function echo(batches: Call[][]): handleServerStreamingCall<CallAllRequest, CallAllResponse> {
+  function echo(messages: Call[][]): ServeStream {
     return (stream) => {
-      batches.push(stream.request.calls);
-      const answers = stream.request.calls.map((_, index): Answer => ({ index, outcome: { $case: 'response', value: Buffer.alloc(0) } }));
-      stream.write({ answers });
-      stream.end();
+      let index = 0;
+      stream.on('data', ({ calls }: MakeCallsRequest) => {
+        messages.push(calls);
+        stream.write({ answers: calls.map((): Answer => ({ index: index++, outcome: { $case: 'response', value: Buffer.alloc(0) } })), isStopping: false });
+      });
+      stream.on('end', () => stream.end());
     };
   }
 
-  it('are sent as one, at most 16 of them', async () => {
-    const batches: Call[][] = [];
-    const { client } = await connectTo(BatchServiceService, { callAll: echo(batches) });
+  it('are sent at once, at most 16 of them', async () => {
+    const messages: Call[][] = [];
+    const { client } = await connectTo(BatchServiceService, { makeCalls: echo(messages) });
     await Promise.all(numbers(34).map((id) => client.getCustomer(request(id))));
-    expect(batches.map((calls) => calls.length)).toEqual([16, 16, 2]);
+    expect(messages.map((calls) => calls.length)).toEqual([16, 16, 2]);
   });
 
-  it('are sent as several if they would be too large for one', async () => {
-    const batches: Call[][] = [];
-    const { client } = await connectTo(BatchServiceService, { callAll: echo(batches) });
-    await Promise.all(numbers(6).map(() => client.getCustomer(request('x'.repeat(400_000)))));
-    expect(batches.map((calls) => calls.length)).toEqual([2, 2, 2]);
+  it('are sent in several messages if they would be too large for one, and alone if one of them is', async () => {
+    const messages: Call[][] = [];
+    const sizes: number[] = [];
+    const getCustomer = (call: { request: GetCustomerRequest }, done: (error: null, answer: object) => void) => {
+      sizes.push(idOf(call.request).length);
+      done(null, {});
+    };
+    const { client, server } = await connectTo(BatchServiceService, { makeCalls: echo(messages) });
+    server.addService(CustomerServiceService, { getCustomer });
+    await Promise.all([...numbers(6).map(() => 400_000), 2_000_000].map((length) => client.getCustomer(request('x'.repeat(length)))));
+    expect(messages.map((calls) => calls.length)).toEqual([2, 2, 2]);
+    expect(sizes).toEqual([2_000_000]);
+  });
+
+  it('use few streams, which stay open for a while', async () => {
+    const opened: Call[][][] = [];
+    const ended: unknown[] = [];
+    const makeCalls: ServeStream = (stream) => {
+      const messages: Call[][] = [];
+      opened.push(messages);
+      echo(messages)(stream);
+      stream.once('end', () => ended.push(messages));
+    };
+    const { client } = await connectTo(BatchServiceService, { makeCalls });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    stack.defer(() => void vi.useRealTimers());
+    for (const id of numbers(12)) await client.getCustomer(request(id));
+    expect(opened.map((messages) => messages.length)).toEqual([3, 3, 3, 3]);
+    expect(ended).toEqual([]);
+    vi.advanceTimersByTime(10_000);
+    vi.useRealTimers();
+    await client.getCustomer(request(12));
+    expect(opened).toHaveLength(5);
+    await eventually(() => expect(ended).toHaveLength(4));
+    client[Symbol.dispose]();
+    await eventually(() => expect(ended).toHaveLength(5));
+  });
+
+  it('avoid a stream on which one was not answered in time', async () => {
+    let streams = 0;
+    const makeCalls: ServeStream = (stream) => {
+      streams += 1;
+      if (streams > 1) echo([])(stream);
+    };
+    const { client } = await connectTo(BatchServiceService, { makeCalls });
+    const late = runWithContext({ requestId: 'r', deadlineMs: Date.now() + 100 }, () => client.getCustomer(request('late')));
+    await expect(late).rejects.toMatchObject({ code: 'service.unavailable' });
+    for (const id of numbers(8)) await client.getCustomer(request(id));
+    expect(streams).toBe(5);
+  });
+
+  it('are all answered while a replica stops, and then by another one', async () => {
+    const start = async (name: string) => {
+      const handlers = { getCustomer: async () => ({ customer: customer(name) }), createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
+      return startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
+    };
+    const [one, other] = [await start('one'), stack.use(await start('other'))];
+    const client = stack.use(createClient(CustomerServiceService, 'customer', `ipv4:127.0.0.1:${one.port},127.0.0.1:${other.port}`));
+    const seen: string[] = [];
+    const call = async () => seen.push((await client.getCustomer(request(1))).customer!.id);
+    await eventually(async () => {
+      await call();
+      expect(new Set(seen)).toEqual(new Set(['one', 'other']));
+    });
+    const stopped = one[Symbol.asyncDispose]().then(() => 'stopped');
+    const callUntilStopped = async (): Promise<void> => {
+      const first = await Promise.race([stopped, Promise.all([call(), call(), call()])]);
+      if (first !== 'stopped') await callUntilStopped();
+    };
+    await callUntilStopped();
+    seen.length = 0;
+    for (const _ of numbers(8)) await call();
+    expect(new Set(seen)).toEqual(new Set(['other']));
+  });
+
+  it('leave nothing open that a server would have to wait for when it stops', async () => {
+    const handlers = { getCustomer: async () => ({}), createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
+    const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
+    const client = clientOf(server.port);
+    await Promise.all(numbers(20).map((id) => client.getCustomer(request(id))));
+    const startedMs = performance.now();
+    await server[Symbol.asyncDispose]();
+    // It would cut off what is in progress after 8 s.
+    expect(performance.now() - startedMs).toBeLessThan(4_000);
   });
 
   it('have each its own request id, idempotency key and deadline', async () => {
@@ -113,15 +205,48 @@ describe('calls that are made at the same moment', () => {
     await expect(other).resolves.toMatchObject({ customer: { id: 'other' } });
   });
 
+  it.each([
+    ['its deadline passes', { timeoutMs: 100, disconnects: false }],
+    ['its caller disconnects', { timeoutMs: 60_000, disconnects: true }],
+  ])('wait for a turn no longer than until %s', async (_, { timeoutMs, disconnects }) => {
+    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // One call may be in progress, and one may wait.
+    const turns = new CountingQueue({ capacity: 1, maxWaiting: 1, maxWaitMs: 60_000 });
+    const getCustomer = async () => {
+      begun.resolve();
+      await held.promise;
+      return {};
+    };
+    const services = [hostService(CustomerServiceService, callers, { getCustomer, createCustomer: unused, updateCustomer: unused, deleteCustomer: unused })];
+    const { port } = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, turns }));
+    const client = clientOf(port);
+    const first = client.getCustomer(request('first'));
+    await begun.promise;
+
+    const raw = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+    stack.defer(() => raw.close());
+    const { makeCalls } = BatchServiceService;
+    const stream = raw.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
+    stream.on('error', () => undefined);
+    const { path, requestSerialize } = CustomerServiceService.getCustomer;
+    stream.write({ calls: [{ path, request: requestSerialize(request('waiting')), metadata: {}, timeoutMs }] });
+    await eventually(() => expect(turns.entered).toBe(2));
+    if (disconnects) stream.cancel();
+    // There is room in the queue again.
+    await eventually(() => expect(turns.enter('crm', 1, { signal: AbortSignal.timeout(10) })).rejects.toThrow('timeout'));
+    held.resolve();
+    await expect(first).resolves.toEqual({});
+  });
+
   it('are unavailable if the connection ends before they are answered', async () => {
-    const { client, server } = await connectTo(BatchServiceService, { callAll: () => server.forceShutdown() });
+    const { client, server } = await connectTo(BatchServiceService, { makeCalls: () => server.forceShutdown() });
     const settled = await Promise.allSettled(numbers(3).map((id) => client.getCustomer(request(id))));
     expect(settled.map((each) => each.status === 'rejected' && (each.reason as DomainError).code)).toEqual(Array.from({ length: 3 }, () => 'service.unavailable'));
   });
 
   it('are unavailable if the server ends its answer without them', async () => {
-    const callAll: handleServerStreamingCall<CallAllRequest, CallAllResponse> = (stream) => stream.end();
-    const { client } = await connectTo(BatchServiceService, { callAll });
+    const makeCalls: ServeStream = (stream) => stream.end();
+    const { client } = await connectTo(BatchServiceService, { makeCalls });
     const settled = await Promise.allSettled(numbers(3).map((id) => client.getCustomer(request(id))));
     expect(settled.map((each) => each.status === 'rejected' && (each.reason as DomainError).code)).toEqual(Array.from({ length: 3 }, () => 'service.unavailable'));
   });

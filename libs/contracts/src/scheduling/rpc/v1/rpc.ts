@@ -7,8 +7,10 @@ import {
   type CallOptions,
   type ChannelCredentials,
   Client,
+  type ClientDuplexStream,
   type ClientOptions,
   type ClientReadableStream,
+  type handleBidiStreamingCall,
   type handleServerStreamingCall,
   makeGenericClientConstructor,
   type Metadata,
@@ -32,7 +34,7 @@ export interface Call_MetadataEntry {
 
 /** The outcome of a call: its response, or its status. */
 export interface Answer {
-  /** The position of the call in the request, from 0. */
+  /** The position of the call among all of the stream, from 0. */
   index: number;
   outcome?: { $case: "response"; value: Buffer } | { $case: "rejection"; value: Rejection } | undefined;
 }
@@ -45,11 +47,21 @@ export interface Rejection {
   domainError?: Buffer | undefined;
 }
 
+export interface MakeCallsRequest {
+  calls: Call[];
+}
+
+export interface MakeCallsResponse {
+  /** Of calls that were done at the same moment. */
+  answers: Answer[];
+  /** The server is stopping. It still makes calls that arrive; the caller makes further ones on another stream, and ends this one. */
+  isStopping: boolean;
+}
+
 export interface CallAllRequest {
   calls: Call[];
 }
 
-/** Those that are done at the same moment. */
 export interface CallAllResponse {
   answers: Answer[];
 }
@@ -395,6 +407,128 @@ export const Rejection: MessageFns<Rejection> = {
   },
 };
 
+function createBaseMakeCallsRequest(): MakeCallsRequest {
+  return { calls: [] };
+}
+
+export const MakeCallsRequest: MessageFns<MakeCallsRequest> = {
+  encode(message: MakeCallsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.calls) {
+      Call.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MakeCallsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMakeCallsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.calls.push(Call.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MakeCallsRequest>): MakeCallsRequest {
+    return MakeCallsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MakeCallsRequest>): MakeCallsRequest {
+    const message = createBaseMakeCallsRequest();
+    message.calls = object.calls?.map((e) => Call.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseMakeCallsResponse(): MakeCallsResponse {
+  return { answers: [], isStopping: false };
+}
+
+export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
+  encode(message: MakeCallsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.answers) {
+      Answer.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.isStopping !== false) {
+      writer.uint32(16).bool(message.isStopping);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MakeCallsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMakeCallsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.answers.push(Answer.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.isStopping = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MakeCallsResponse>): MakeCallsResponse {
+    return MakeCallsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MakeCallsResponse>): MakeCallsResponse {
+    const message = createBaseMakeCallsResponse();
+    message.answers = object.answers?.map((e) => Answer.fromPartial(e)) || [];
+    message.isStopping = object.isStopping ?? false;
+    return message;
+  },
+};
+
 function createBaseCallAllRequest(): CallAllRequest {
   return { calls: [] };
 }
@@ -509,8 +643,23 @@ export const CallAllResponse: MessageFns<CallAllResponse> = {
 export type BatchServiceService = typeof BatchServiceService;
 export const BatchServiceService = {
   /**
-   * Makes several unary calls of this server at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
-   * the others.
+   * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
+   * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
+   * are answered.
+   */
+  makeCalls: {
+    path: "/scheduling.rpc.v1.BatchService/MakeCalls" as const,
+    requestStream: true as const,
+    responseStream: true as const,
+    requestSerialize: (value: MakeCallsRequest): Buffer => Buffer.from(MakeCallsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MakeCallsRequest => MakeCallsRequest.decode(value),
+    responseSerialize: (value: MakeCallsResponse): Buffer => Buffer.from(MakeCallsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MakeCallsResponse => MakeCallsResponse.decode(value),
+  },
+  /**
+   * No longer served: the status UNIMPLEMENTED has callers of the previous version make the calls one by one.
+   *
+   * @deprecated
    */
   callAll: {
     path: "/scheduling.rpc.v1.BatchService/CallAll" as const,
@@ -525,16 +674,35 @@ export const BatchServiceService = {
 
 export interface BatchServiceServer extends UntypedServiceImplementation {
   /**
-   * Makes several unary calls of this server at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
-   * the others.
+   * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
+   * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
+   * are answered.
+   */
+  makeCalls: handleBidiStreamingCall<MakeCallsRequest, MakeCallsResponse>;
+  /**
+   * No longer served: the status UNIMPLEMENTED has callers of the previous version make the calls one by one.
+   *
+   * @deprecated
    */
   callAll: handleServerStreamingCall<CallAllRequest, CallAllResponse>;
 }
 
 export interface BatchServiceClient extends Client {
   /**
-   * Makes several unary calls of this server at the same time. Each is answered, or rejected, as soon as it is done, whatever happens to
-   * the others.
+   * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
+   * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
+   * are answered.
+   */
+  makeCalls(): ClientDuplexStream<MakeCallsRequest, MakeCallsResponse>;
+  makeCalls(options: Partial<CallOptions>): ClientDuplexStream<MakeCallsRequest, MakeCallsResponse>;
+  makeCalls(
+    metadata: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientDuplexStream<MakeCallsRequest, MakeCallsResponse>;
+  /**
+   * No longer served: the status UNIMPLEMENTED has callers of the previous version make the calls one by one.
+   *
+   * @deprecated
    */
   callAll(request: CallAllRequest, options?: Partial<CallOptions>): ClientReadableStream<CallAllResponse>;
   callAll(

@@ -1,0 +1,80 @@
+import { type handleBidiStreamingCall, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
+import type { Answer, Call, MakeCallsRequest, MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
+import { toRejection } from './errors.ts';
+import type { Caller } from './require-caller.ts';
+import { answerCall, type ServedMethod } from './serve-call.ts';
+
+export interface CallStreams {
+  serve: handleBidiStreamingCall<MakeCallsRequest, MakeCallsResponse>;
+  /** Tells all callers to make further calls elsewhere. */
+  stop(): void;
+}
+
+/** Serves the unary calls of streams, all at the same time, each like a call of its own. Those that are done in the same turn of the event loop are answered at once. */
+export function createCallStreams(methods: ReadonlyMap<string, ServedMethod>): CallStreams {
+  const streams = new Set<ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>>();
+  return {
+    serve: (stream) => {
+      streams.add(stream);
+      for (const event of ['end', 'cancelled']) stream.once(event, () => streams.delete(stream));
+      serveStream(methods, stream);
+    },
+    stop: () => {
+      for (const stream of streams) stream.write({ answers: [], isStopping: true });
+    },
+  };
+}
+
+function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>): void {
+  const caller = stream.getAuthContext();
+  const inProgress = new Set<AbortController>();
+  let received = 0;
+  let answers: Answer[] = [];
+  let isEnded = false;
+  const endIfDone = (): void => {
+    if (isEnded && inProgress.size === 0 && answers.length === 0) stream.end();
+  };
+  const flush = (): void => {
+    stream.write({ answers, isStopping: false });
+    answers = [];
+    endIfDone();
+  };
+  const begin = async (call: Call, index: number): Promise<void> => {
+    const controller = new AbortController();
+    inProgress.add(controller);
+    const timer = setTimeout(() => controller.abort(), call.timeoutMs);
+    const outcome = await answer(methods.get(call.path), call, caller, controller.signal);
+    clearTimeout(timer);
+    inProgress.delete(controller);
+    answers.push({ index, outcome });
+    if (answers.length === 1) setImmediate(flush);
+  };
+  stream.on('data', ({ calls }: MakeCallsRequest) => {
+    for (const call of calls) void begin(call, received++);
+  });
+  stream.on('end', () => {
+    isEnded = true;
+    endIfDone();
+  });
+  stream.once('cancelled', () => {
+    for (const controller of inProgress) controller.abort();
+  });
+}
+
+/** Never rejects. */
+async function answer(served: ServedMethod | undefined, call: Call, caller: Caller, signal: AbortSignal): Promise<Answer['outcome']> {
+  if (served === undefined) return rejection(Status.UNIMPLEMENTED, `This server has no ${call.path}.`);
+  const { requestDeserialize, responseSerialize } = served.method;
+  try {
+    const incoming = { request: requestDeserialize(call.request), header: (name: string) => call.metadata[name], deadlineMs: Date.now() + call.timeoutMs, caller, signal };
+    const answered = await answerCall(served, incoming);
+    if (!('response' in answered)) return { $case: 'rejection', value: toRejection(answered) };
+    return { $case: 'response', value: responseSerialize(answered.response as never) };
+  } catch {
+    return rejection(Status.INTERNAL, 'The message is malformed.');
+  }
+}
+
+function rejection(code: Status, details: string): Answer['outcome'] {
+  return { $case: 'rejection', value: { code, details } };
+}
