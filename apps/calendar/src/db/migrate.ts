@@ -12,6 +12,7 @@ const functions = {
   '2026-11-21-2-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
   '2026-11-21-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
   '2026-11-22-1-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
+  '2026-11-23-1-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -10,7 +10,7 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { fetchProvider } from '../provider/provider-copy.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
 import { changeJson } from './change-events.ts';
-import { moveParticipation, type RequestedMove, selectMovableParticipations } from './move-participation.ts';
+import { moveParticipation, type RequestedMove, findParticipation } from './move-participation.ts';
 import { isActive, mailsOnCreation, takesSeat } from './moves.ts';
 import { capacityExhausted, type ParticipationRecord, requireParticipation, reservationSeconds } from './participation.ts';
 import { reclaimReservations } from './reclaim-reservations.ts';
@@ -162,10 +162,7 @@ async function moveExisting(
   request: NewParticipation,
   { appointmentId, customerId }: InsertResult,
 ): Promise<CreatedParticipation | Obstacle> {
-  const existing = await selectMovableParticipations(db)
-    .where('participation.crmId', '=', request.crmId)
-    .where('participation.reference', '=', request.reference)
-    .executeTakeFirst();
+  const existing = await findParticipation(db, { crmId: request.crmId, reference: request.reference });
   // Deleted since it was found.
   if (existing === undefined) return 'reference_unsettled';
   if (existing.expired) return 'reference_expired';

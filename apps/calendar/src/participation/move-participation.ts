@@ -2,18 +2,16 @@ import { ParticipationState as ParticipationStateMessage } from '@scheduling/con
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { callFunction } from '@scheduling/postgres';
-import { type Kysely, sql } from 'kysely';
-import { databaseNow } from '../db/clock.ts';
+import type { Kysely } from 'kysely';
 import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
 import { changeJson } from './change-events.ts';
 import { checkMove, isActive, type ParticipationState, seatsOfMove } from './moves.ts';
-import { capacityExhausted, type ParticipationRecord, selectParticipations } from './participation.ts';
+import { capacityExhausted, type ParticipationRecord } from './participation.ts';
 
 /** A participation with what determines its allowed moves. */
 export interface MovableParticipation extends ParticipationRecord {
   crmId: string;
-  providerId: string;
   appointmentId: string;
   appointmentReference: string;
   customerId: string | null;
@@ -62,30 +60,20 @@ export async function moveParticipation(
       case 'full':
         throw capacityExhausted(capacity);
       case 'stale':
-        current = await selectMovableParticipations(db)
-          .where('participation.crmId', '=', current.crmId)
-          .where('participation.id', '=', current.id)
-          .executeTakeFirst();
+        current = await findParticipation(db, { crmId: current.crmId, reference: current.reference });
     }
   }
   throw new DomainError('participation.busy');
 }
 
-export function selectMovableParticipations(db: Kysely<CalendarSchema>) {
-  return selectParticipations(db)
-    .innerJoin('appointment', (join) =>
-      join.onRef('appointment.crmId', '=', 'participation.crmId').onRef('appointment.id', '=', 'participation.appointmentId'),
-    )
-    .select([
-      'participation.crmId',
-      'appointment.providerId',
-      'participation.appointmentId',
-      'appointment.reference as appointmentReference',
-      'participation.customerId',
-      'appointment.state as appointmentState',
-      'participation.version',
-      sql<boolean>`coalesce(participation.reserved_until <= ${databaseNow}, false)`.as('expired'),
-    ]);
+/** See find-participation.sql. */
+export async function findParticipation(
+  db: Kysely<CalendarSchema>,
+  request: { crmId: string; reference: string; providerReference?: string },
+): Promise<MovableParticipation | undefined> {
+  type Found = Omit<MovableParticipation, 'reservedUntil'> & { reservedUntil: string | null };
+  const found = await callFunction<Found | null>(db, { name: 'find_participation', request, locks: '' });
+  return found === null ? undefined : { ...found, reservedUntil: found.reservedUntil === null ? null : new Date(found.reservedUntil) };
 }
 
 /** See move-participation.sql. */

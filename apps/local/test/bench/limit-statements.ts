@@ -150,18 +150,11 @@ const appointmentContent = {
 const joinCustomer = 'LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id';
 const messages = `ARRAY(SELECT text FROM participation_message AS message
   WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id ORDER BY message.version)`;
-const participationColumns = `participation.id, participation.reference, coalesce(customer.user_name, participation.name, '') AS name,
-  coalesce(customer.email, participation.email) AS email, coalesce(customer.mobile, participation.mobile) AS mobile, participation.note, participation.state,
-  participation.reserved_until, ${messages} AS messages`;
-
 function movable({ crmId, providerReference }: Tenant, number: string): string {
-  return `SELECT ${participationColumns}, participation.version,
-      CASE participation.state WHEN 'REQUESTED' THEN 'BOOKED' WHEN 'BOOKED' THEN 'DELETED' ELSE 'CANCELED' END AS next,
-      CASE participation.state WHEN 'REQUESTED' THEN 1 WHEN 'BOOKED' THEN -1 ELSE 0 END AS seats
-    FROM participation ${joinCustomer}
-    JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
-    JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
-   WHERE participation.crm_id = '${crmId}' AND participation.reference = 'p-' || (${number}) AND provider.reference = '${providerReference}' \\gset`;
+  return `SELECT found ->> 'id' AS id, found ->> 'version' AS version,
+      CASE found ->> 'state' WHEN 'REQUESTED' THEN 'BOOKED' WHEN 'BOOKED' THEN 'DELETED' ELSE 'CANCELED' END AS next,
+      CASE found ->> 'state' WHEN 'REQUESTED' THEN 1 WHEN 'BOOKED' THEN -1 ELSE 0 END AS seats
+    FROM find_participation(jsonb_build_object('reference', 'p-' || (${number})) || '${json({ crmId, providerReference })}') AS found \\gset`;
 }
 
 /** The appointments as they are in a response, one per row. */

@@ -1,0 +1,28 @@
+-- A participation with what decides about its moves.
+--
+-- Request: crmId, reference, providerReference (absent: of any provider of the CRM).
+-- Answer: the fields of MovableParticipation, reservedUntil as text; null if there is none.
+CREATE OR REPLACE FUNCTION find_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object(
+        'id', participation.id, 'reference', participation.reference, 'state', participation.state, 'version', participation.version,
+        'note', participation.note, 'reservedUntil', participation.reserved_until,
+        'name', coalesce(customer.user_name, participation.name, ''),
+        'email', coalesce(customer.email, participation.email),
+        'mobile', coalesce(customer.mobile, participation.mobile),
+        'messages', array_to_json(ARRAY(
+          SELECT text FROM participation_message AS message
+           WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
+           ORDER BY message.version)),
+        'crmId', participation.crm_id, 'appointmentId', participation.appointment_id, 'customerId', participation.customer_id,
+        'appointmentReference', appointment.reference, 'appointmentState', appointment.state,
+        'expired', coalesce(participation.reserved_until <= scheduling_now(), false))
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+      JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
+      LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
+     WHERE participation.crm_id = request ->> 'crmId' AND participation.reference = request ->> 'reference'
+       AND provider.reference = coalesce(request ->> 'providerReference', provider.reference));
+END
+$$;
