@@ -17,14 +17,15 @@ import type { Location } from './db/schema.ts';
 import type { ParticipationRecord } from './participation/participation.ts';
 import type { TimeslotRecord } from './timeslot/timeslot.ts';
 
-export function toTimeslotMessage({ row, appointments }: TimeslotRecord): Timeslot {
+export function toTimeslotMessage({ row, appointments }: TimeslotRecord, { asJson = false }: { asJson?: boolean | undefined }): Timeslot {
   return {
     ...row,
     start: row.startsAt,
     end: row.endsAt,
     address: toLocationMessage(row.address),
     state: TimeslotState[row.state],
-    appointments: appointments.map(toAppointmentMessage),
+    appointments: asJson ? [] : appointments.map(parseAppointment),
+    appointmentsJson: asJson ? Buffer.from(appointments.join(',')) : undefined,
   };
 }
 

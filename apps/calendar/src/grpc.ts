@@ -54,17 +54,17 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
         state: fromEnumMessage(TimeslotState, timeslot.state, { code: 'timeslot.invalid', pointer: `/timeslots/${index}/state` }),
       }));
       const stored = await createTimeslots(dependencies, { ...request, timeslots });
-      return { ...stored, timeslots: stored.timeslots.map(toTimeslotMessage) };
+      return { ...stored, timeslots: stored.timeslots.map((each) => toTimeslotMessage(each, request)) };
     },
     listTimeslots: async (request) => {
       const { continuation } = request;
       const part = continuation === undefined ? await listTimeslots(dependencies, request) : await listTimeslotsPart(dependencies, { ...request, continuation });
-      return { ...part, timeslots: part.timeslots.map(toTimeslotMessage) };
+      return { ...part, timeslots: part.timeslots.map((each) => toTimeslotMessage(each, request)) };
     },
     updateTimeslot: async (request) => {
       const state = request.state && fromEnumMessage(TimeslotState, request.state, { code: 'timeslot.invalid', pointer: '/state' });
       const { timeslot, continuation } = await updateTimeslot(dependencies, { ...request, state });
-      return { timeslot: toTimeslotMessage(timeslot), continuation };
+      return { timeslot: toTimeslotMessage(timeslot, request), continuation };
     },
     deleteTimeslot: async (request) => {
       await deleteTimeslot(dependencies, request);

@@ -223,6 +223,11 @@ describe('the answer of an operation, in parts,', () => {
     const whole = await withKey(key, () => calendar.timeslots.createTimeslots(request));
     expect(whole).toMatchObject({ created: true, continuation: undefined });
     expect(join(parts)).toEqual(whole.timeslots);
+    // By one that takes the appointments as JSON.
+    const { timeslots: withJson } = await withKey(key, () => calendar.timeslots.createTimeslots({ ...request, asJson: true }));
+    expect(withJson.map(({ appointments, appointmentsJson }) => [appointments, (JSON.parse(`[${appointmentsJson!.toString()}]`) as { reference: string }[]).length])).toEqual(
+      whole.timeslots.map(({ appointments }) => [[], appointments.length]),
+    );
 
     const deleted = timeslots[50]!.reference!;
     await calendar.database.kysely.deleteFrom('timeslot').where('reference', '=', deleted).execute();

@@ -99,11 +99,11 @@ function contextOf({ header, deadlineMs, request }: IncomingCall, method: Method
 }
 
 /**
- * The fields are in the order of the definition, so the same content has the same bytes. How the answer is wanted (`in_parts`) is not content: a
+ * The fields are in the order of the definition, so the same content has the same bytes. How the answer is wanted (`in_parts`, `as_json`) is not content: a
  * repetition may come from a caller of another version.
  */
 function fingerprintOf(request: unknown, { path, requestSerialize }: MethodDefinition): Buffer {
-  const content = { ...(request as object), inParts: undefined };
+  const content = { ...(request as object), inParts: undefined, asJson: undefined };
   return createHash('sha256').update(path).update('\0').update(requestSerialize(content as never)).digest();
 }
 

@@ -1,7 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type AppointmentRecord, selectAppointments, withParticipations } from '../appointment/appointment.ts';
+import { appointmentJson } from '../appointment/appointment-json.ts';
+import { selectAppointments } from '../appointment/appointment.ts';
 import type { CalendarSchema } from '../db/schema.ts';
-import { appointmentLength, maxCharacters, timeslotLength } from '../message-length.ts';
+import { maxCharacters, timeslotLength } from '../message-length.ts';
 import { lowestId, type PagePosition } from '../page-cursor.ts';
 import { maxRows } from './continuation.ts';
 import type { TimeslotRecord, TimeslotRow } from './timeslot.ts';
@@ -46,15 +47,15 @@ export async function readPart(
   const pairs = groupKeys(keys);
   // The last one may have more participations.
   const complete = keys.length > start.rows ? pairs.slice(0, -1) : pairs;
-  const records = await readAppointments(db, scope, complete);
-  const taken = complete.slice(0, countFitting(complete, timeslots, records));
+  const texts = await readAppointments(db, scope, complete);
+  const taken = complete.slice(0, countFitting(complete, timeslots, texts));
   const byTimeslot = Map.groupBy(taken, ({ index }) => index);
   const last = taken.at(-1)!;
   return {
     timeslots: timeslots.slice(0, last.index + 1).map((row, index) => ({
       row,
       // One that has been deleted since the keys were read is left out.
-      appointments: byTimeslot.get(index)!.flatMap(({ appointment }) => records.get(appointment?.id ?? '') ?? []),
+      appointments: byTimeslot.get(index)!.flatMap(({ appointment }) => texts.get(appointment?.id ?? '') ?? []),
     })),
     end: taken.length < pairs.length ? endOf(taken, pairs[taken.length]!, taken.length < complete.length) : undefined,
   };
@@ -122,24 +123,23 @@ function groupKeys(keys: KeyRow[]): Pair[] {
   return pairs;
 }
 
-/** By id; an appointment that is in several timeslots is read once. */
-async function readAppointments(db: Kysely<CalendarSchema>, scope: PartScope, pairs: Pair[]): Promise<Map<string, AppointmentRecord>> {
+/** As JSON, by id; an appointment that is in several timeslots is read once. */
+async function readAppointments(db: Kysely<CalendarSchema>, scope: PartScope, pairs: Pair[]): Promise<Map<string, string>> {
   const ids = [...new Set(pairs.flatMap(({ appointment }) => appointment?.id ?? []))];
   if (ids.length === 0) return new Map();
-  const rows = await selectAppointments(db, scope.archiveAfterDays)
+  const found = selectAppointments(db, scope.archiveAfterDays)
     .where('crmId', '=', scope.crmId)
-    .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
-    .execute();
-  return new Map((await withParticipations(db, rows)).map((record) => [record.row.id, record]));
+    .where(sql<boolean>`id = ANY(${ids}::uuid[])`);
+  const rows = await db.selectFrom(found.as('appointment')).select(['id', appointmentJson.as('json')]).execute();
+  return new Map(rows.map(({ id, json }) => [id, json]));
 }
 
 /** How many of the pairs fit into one message. */
-function countFitting(pairs: Pair[], timeslots: TimeslotRow[], records: Map<string, AppointmentRecord>): number {
+function countFitting(pairs: Pair[], timeslots: TimeslotRow[], texts: Map<string, string>): number {
   let characters = 0;
   const excess = pairs.findIndex(({ index, appointment }, number) => {
     if (index !== pairs[number - 1]?.index) characters += timeslotLength(timeslots[index]!);
-    const record = records.get(appointment?.id ?? '');
-    if (record !== undefined) characters += appointmentLength(record);
+    characters += texts.get(appointment?.id ?? '')?.length ?? 0;
     return characters > maxCharacters && number > 0;
   });
   return excess === -1 ? pairs.length : excess;

@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { type AppointmentRecord, withParticipations } from '../appointment/appointment.ts';
+import { appointmentJson } from '../appointment/appointment-json.ts';
 import { archivedUntil } from '../db/clock.ts';
 import type { CalendarSchema, TimeslotTable } from '../db/schema.ts';
 import { selectFromWindows } from './window.ts';
@@ -12,7 +12,8 @@ export type TimeslotRow = Selectable<TimeslotTable>;
 /** A timeslot as callers see it, with the appointments of its resource that fall within its window. */
 export interface TimeslotRecord {
   row: TimeslotRow;
-  appointments: AppointmentRecord[];
+  /** Each an object of the REST interface (2.5). */
+  appointments: string[];
 }
 
 export async function withAppointments(
@@ -23,21 +24,19 @@ export async function withAppointments(
 ): Promise<TimeslotRecord[]> {
   if (rows.length === 0) return [];
   const found = await selectAppointmentsIn(db, crmId, rows.map((row) => row.id), archiveAfterDays).execute();
-  const records = await withParticipations(db, found);
-  const byTimeslot = Map.groupBy(records, (_, index) => found[index]!.timeslotId);
-  return rows.map((row) => ({ row, appointments: byTimeslot.get(row.id) ?? [] }));
+  const byTimeslot = Map.groupBy(found, ({ timeslotId }) => timeslotId);
+  return rows.map((row) => ({ row, appointments: (byTimeslot.get(row.id) ?? []).map(({ json }) => json) }));
 }
 
 /** Appointments that fall within the windows of the given timeslots, by start; one row for each timeslot that contains the appointment. */
 export function selectAppointmentsIn(db: Kysely<CalendarSchema>, crmId: string, timeslotIds: string[], archiveAfterDays: number) {
-  return selectFromWindows(db)
+  const found = selectFromWindows(db)
     .selectAll('appointment')
     .select('timeslot.id as timeslotId')
     .select(sql<boolean>`appointment.ends_at <= ${archivedUntil(archiveAfterDays)}`.as('archived'))
     .where('timeslot.crmId', '=', crmId)
-    .where(sql<boolean>`timeslot.id = ANY(${timeslotIds}::uuid[])`)
-    .orderBy('appointment.startsAt')
-    .orderBy('appointment.id');
+    .where(sql<boolean>`timeslot.id = ANY(${timeslotIds}::uuid[])`);
+  return db.selectFrom(found.as('appointment')).select(['timeslotId', appointmentJson.as('json')]).orderBy('startsAt').orderBy('id');
 }
 
 export function timeslotHasAppointments(references: string[]): DomainError {

@@ -30,7 +30,8 @@ export async function* timeslotTexts(parts: AsyncIterable<TimeslotsPart>, toJson
   let last: { hasAppointments: boolean } | undefined;
   for await (const { timeslots, continued, continuation } of parts) {
     for (const [index, timeslot] of timeslots.entries()) {
-      const appointments = timeslot.appointments.map(toJson.appointment).join(',');
+      // A calendar of the previous version answers without `appointmentsJson`.
+      const appointments = timeslot.appointmentsJson?.toString() ?? timeslot.appointments.map(toJson.appointment).join(',');
       if (index > 0 || continued !== true || last === undefined) {
         text += (last === undefined ? '' : `${endOfTimeslot},`) + toJson.timeslot({ ...timeslot, appointments: [] }).slice(0, -endOfTimeslot.length);
         last = { hasAppointments: false };

@@ -26,6 +26,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
         providerReference: providerRef,
         timeslots: request.body.timeslots.map(toNewTimeslot),
         inParts: true,
+        asJson: true,
       });
       const parts = partsFrom(timeslots, restOfAnswer(crmId, providerRef), first);
       void reply.code(created ? 201 : 200);
@@ -39,6 +40,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
         providerReference: params.providerRef,
         resourceReference: params.resourceRef,
         ...givenFields(listTimeslotsSchema.querystring, query),
+        asJson: true,
       };
       async function* listed(): AsyncGenerator<TimeslotsPart> {
         const first = await timeslots.listTimeslots({ ...list, continuation: '' });
@@ -57,6 +59,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
         ...givenFields(updateTimeslotSchema.body, body),
         state: body.state && TimeslotState[body.state],
         inParts: true,
+        asJson: true,
       });
       const parts = partsFrom(timeslots, restOfAnswer(params.crmId, params.providerRef), { timeslots: [timeslot!], continuation });
       return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), wrapper), { admitted: true });
@@ -90,7 +93,7 @@ function toNewTimeslot(body: Static<typeof newTimeslot>): NewTimeslot {
 
 /** The list for which only the continuation counts. */
 function restOfAnswer(crmId: string, providerReference: string): ListTimeslotsRequest {
-  return { crmId, providerReference, resourceReference: '', from: '', to: '' };
+  return { crmId, providerReference, resourceReference: '', from: '', to: '', asJson: true };
 }
 
 /** As the schemas of the responses say. */

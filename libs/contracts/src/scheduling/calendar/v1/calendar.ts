@@ -221,6 +221,11 @@ export interface Timeslot {
   address?: Location | undefined;
   state: TimeslotState;
   appointments: Appointment[];
+  /**
+   * With as_json in the request: the appointments as objects of the REST interface, separated by commas; empty if there are none. A calendar
+   * that does not know as_json leaves it absent.
+   */
+  appointmentsJson?: Buffer | undefined;
 }
 
 export interface Appointment {
@@ -274,7 +279,11 @@ export interface CreateTimeslotsRequest {
   providerReference: string;
   timeslots: NewTimeslot[];
   /** The caller can take the answer in parts. How an answer is wanted is not content: the same request with and without it is the same. */
-  inParts?: boolean | undefined;
+  inParts?:
+    | boolean
+    | undefined;
+  /** Answer with appointments_json instead of appointments. */
+  asJson?: boolean | undefined;
 }
 
 export interface CreateTimeslotsResponse {
@@ -301,7 +310,11 @@ export interface ListTimeslotsRequest {
     | string
     | undefined;
   /** Present: the caller can take the answer in parts. Empty for the first, then as the previous part named it. */
-  continuation?: string | undefined;
+  continuation?:
+    | string
+    | undefined;
+  /** Answer with appointments_json instead of appointments. */
+  asJson?: boolean | undefined;
 }
 
 export interface ListTimeslotsResponse {
@@ -334,7 +347,11 @@ export interface UpdateTimeslotRequest {
     | TimeslotState
     | undefined;
   /** As in CreateTimeslotsRequest. */
-  inParts?: boolean | undefined;
+  inParts?:
+    | boolean
+    | undefined;
+  /** Answer with appointments_json instead of appointments. */
+  asJson?: boolean | undefined;
 }
 
 export interface UpdateTimeslotResponse {
@@ -809,6 +826,7 @@ function createBaseTimeslot(): Timeslot {
     address: undefined,
     state: TimeslotState.UNSPECIFIED,
     appointments: [],
+    appointmentsJson: undefined,
   };
 }
 
@@ -843,6 +861,9 @@ export const Timeslot: MessageFns<Timeslot> = {
     }
     for (const v of message.appointments) {
       Appointment.encode(v!, writer.uint32(82).fork()).join();
+    }
+    if (message.appointmentsJson !== undefined) {
+      writer.uint32(90).bytes(message.appointmentsJson);
     }
     return writer;
   },
@@ -940,6 +961,14 @@ export const Timeslot: MessageFns<Timeslot> = {
             message.appointments.push(Appointment.decode(reader, reader.uint32()));
             continue;
           }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.appointmentsJson = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -969,6 +998,7 @@ export const Timeslot: MessageFns<Timeslot> = {
       : undefined;
     message.state = object.state ?? TimeslotState.UNSPECIFIED;
     message.appointments = object.appointments?.map((e) => Appointment.fromPartial(e)) || [];
+    message.appointmentsJson = object.appointmentsJson ?? undefined;
     return message;
   },
 };
@@ -1539,7 +1569,7 @@ export const NewTimeslot: MessageFns<NewTimeslot> = {
 };
 
 function createBaseCreateTimeslotsRequest(): CreateTimeslotsRequest {
-  return { crmId: "", providerReference: "", timeslots: [], inParts: undefined };
+  return { crmId: "", providerReference: "", timeslots: [], inParts: undefined, asJson: undefined };
 }
 
 export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
@@ -1555,6 +1585,9 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
     }
     if (message.inParts !== undefined) {
       writer.uint32(32).bool(message.inParts);
+    }
+    if (message.asJson !== undefined) {
+      writer.uint32(40).bool(message.asJson);
     }
     return writer;
   },
@@ -1604,6 +1637,14 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
             message.inParts = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.asJson = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1625,6 +1666,7 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
     message.providerReference = object.providerReference ?? "";
     message.timeslots = object.timeslots?.map((e) => NewTimeslot.fromPartial(e)) || [];
     message.inParts = object.inParts ?? undefined;
+    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
@@ -1718,6 +1760,7 @@ function createBaseListTimeslotsRequest(): ListTimeslotsRequest {
     limit: undefined,
     cursor: undefined,
     continuation: undefined,
+    asJson: undefined,
   };
 }
 
@@ -1746,6 +1789,9 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
     }
     if (message.continuation !== undefined) {
       writer.uint32(66).string(message.continuation);
+    }
+    if (message.asJson !== undefined) {
+      writer.uint32(72).bool(message.asJson);
     }
     return writer;
   },
@@ -1827,6 +1873,14 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
             message.continuation = reader.string();
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.asJson = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1852,6 +1906,7 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
     message.continuation = object.continuation ?? undefined;
+    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
@@ -1959,6 +2014,7 @@ function createBaseUpdateTimeslotRequest(): UpdateTimeslotRequest {
     defaultAcceptBookings: undefined,
     state: undefined,
     inParts: undefined,
+    asJson: undefined,
   };
 }
 
@@ -1993,6 +2049,9 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
     }
     if (message.inParts !== undefined) {
       writer.uint32(80).bool(message.inParts);
+    }
+    if (message.asJson !== undefined) {
+      writer.uint32(88).bool(message.asJson);
     }
     return writer;
   },
@@ -2090,6 +2149,14 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
             message.inParts = reader.bool();
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.asJson = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2117,6 +2184,7 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
     message.defaultAcceptBookings = object.defaultAcceptBookings ?? undefined;
     message.state = object.state ?? undefined;
     message.inParts = object.inParts ?? undefined;
+    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
