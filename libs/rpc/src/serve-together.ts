@@ -2,13 +2,14 @@ import { type handleServerStreamingCall, status as Status } from '@grpc/grpc-js'
 import type { Answer, Call, CallAllRequest, CallAllResponse } from '@scheduling/contracts/rpc/v1';
 import { toRejection } from './errors.ts';
 import { cancellation, type IncomingCall } from './incoming-call.ts';
+import { callerOf } from './require-caller.ts';
 import { answerCall, type ServedMethod } from './serve-call.ts';
 
 /** Serves several unary calls at the same time, each like a call of its own. Those that are done in the same turn of the event loop are answered together. */
 export function serveTogether(methods: ReadonlyMap<string, ServedMethod>): handleServerStreamingCall<CallAllRequest, CallAllResponse> {
   return (stream) => {
     const { calls } = stream.request;
-    const common = { caller: stream.getAuthContext(), signal: cancellation(stream) };
+    const common = { caller: callerOf(stream), signal: cancellation(stream) };
     if (calls.length === 0) stream.end();
     let unanswered = calls.length;
     let answers: Answer[] = [];
