@@ -26,7 +26,7 @@ export interface RelayOptions<Schema extends MessagingSchema> {
   logger: Logger;
   /** Where the events are counted. */
   metrics?: Metrics;
-  /** How often it polls if nothing wakes it; 2 s by default. */
+  /** How often an active relay polls if nothing wakes it; 10 s by default. */
   pollMs?: number;
 }
 
@@ -55,8 +55,13 @@ interface Relay {
 const batchSize = 500;
 /** How many are published at once: the requests of the service have their turn before the next ones. */
 const publishSize = 100;
-/** Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost wake-ups. */
-const defaultPollMs = 2_000;
+/**
+ * Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost wake-ups: of a process that is not
+ * connected to NATS, or ended right after its commit.
+ */
+const defaultPollMs = 10_000;
+/** How often it polls while it is not active, or after a failure. */
+const attentivePollMs = 2_000;
 const refillPollMs = 100;
 /** How long events that NATS rejects are left out. */
 const rejectedMs = 2_000;
@@ -77,7 +82,7 @@ const relayLock = 7_236_001;
 export function startRelay<Schema extends MessagingSchema>(options: RelayOptions<Schema>): AsyncDisposable {
   const { service, database, broker, logger, metrics, pollMs = defaultPollMs } = options;
   const db = database.kysely as unknown as Kysely<MessagingSchema>;
-  const leadership = createLeadership(database.pool, relayLock);
+  const leadership = createLeadership(database.pool, relayLock, () => loop.wake());
   const count = metrics ? measureRelay(db, metrics) : () => undefined;
   const relay: Relay = {
     service,
@@ -96,7 +101,7 @@ export function startRelay<Schema extends MessagingSchema>(options: RelayOptions
   const loop = startLoop({
     name: 'the outbox relay',
     logger,
-    everyMs: () => (relay.refilling ? refillPollMs : pollMs),
+    everyMs: () => pauseMs(relay, pollMs),
     gatherMs,
     batch: batchSize,
     run: (limit, signal) => relayEvents(relay, limit, signal),
@@ -105,12 +110,20 @@ export function startRelay<Schema extends MessagingSchema>(options: RelayOptions
   broker.onNudge(service, () => {
     if (leadership.held) loop.wake();
   });
+  // Wake-ups may have been lost, and NATS may have lost the stream.
+  broker.onReconnect(loop.wake);
   return {
     [Symbol.asyncDispose]: async () => {
       await loop[Symbol.asyncDispose]();
       await leadership[Symbol.asyncDispose]();
     },
   };
+}
+
+function pauseMs({ refilling, leadership, stream, rejectedUpTo }: Relay, pollMs: number): number {
+  if (refilling) return refillPollMs;
+  const isIdle = leadership.held && stream !== undefined && rejectedUpTo === beforeAllIds;
+  return isIdle ? pollMs : attentivePollMs;
 }
 
 async function relayEvents(relay: Relay, limit: number, signal: AbortSignal): Promise<number> {
