@@ -32,7 +32,7 @@ const commands = {
 /** Taken before an install, which may outlive the parent. */
 const parent = process.ppid;
 
-const parentPollMs = 300;
+const parentPollMs = 1_000;
 /** A Ctrl-C arrives twice within moments: from the terminal, and from npm, which passes it on. */
 const sameSignalMs = 300;
 const npmStopMs = 2_000;

@@ -18,6 +18,8 @@ export interface GatewayService extends AsyncDisposable {
 
 /** Work in progress when the stop begins may take this long, in milliseconds; then connections are closed. */
 const drainTimeoutMs = 8_000;
+/** The cache of keys must know soon enough that revocations are not being received: a revoked key stops working within 5 s (interface 5). */
+const pingMs = 1_000;
 
 /** Starts the gateway. Disposal turns readiness off, finishes requests in progress, and closes everything in reverse order of the start. */
 export async function createGatewayService(config: Config, overrides: { logger?: Logger } = {}): Promise<GatewayService> {
@@ -28,7 +30,7 @@ export async function createGatewayService(config: Config, overrides: { logger?:
   // Readiness depends on no other service: while one is down, the gateway still serves what the others can answer, and for the rest a
   // 503 that says when to retry. Taking all of its replicas out of rotation at once would only make it refuse connections.
   const operations = starting.use(await startOperationsServer({ host: config.listenHost, port: config.metricsPort, metrics, readiness: {} }));
-  const broker = starting.use(connectBroker({ url: config.natsUrl, name: 'gateway', logger, metrics }));
+  const broker = starting.use(connectBroker({ url: config.natsUrl, name: 'gateway', logger, metrics, pingMs }));
   const credentials = starting.use(openCredentials({ files: config.tlsFiles, logger, metrics }));
   const clients = starting.use(createClients(config, { credentials, metrics }));
   const keyRing = createKeyRing({

@@ -10,7 +10,7 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-const parentPollMs = 300;
+const parentPollMs = 1_000;
 
 /** Starts listening for signals. */
 export function listenForInterruption(): Interruption {

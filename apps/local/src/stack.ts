@@ -32,7 +32,7 @@ export interface StartOptions {
 
 type Pids = StackInfo['pids'];
 
-const folderPollMs = 500;
+const folderPollMs = 2_000;
 
 interface SupervisedUnit {
   unit: Unit;

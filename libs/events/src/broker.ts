@@ -32,11 +32,7 @@ export const streamSettings = {
   max_age: nanos(retentionMs),
 };
 
-/**
- * A hanging server, or a network that drops packets, closes no connection. It counts as lost after 3 s without an answer: a key cache must
- * know that revocations are not being received within the 5 s in which a revoked key must stop working (interface 5).
- */
-const pingIntervalMs = 1_000;
+const defaultPingMs = 5_000;
 const maxUnansweredPings = 2;
 
 export interface JetStream {
@@ -72,6 +68,11 @@ export interface BrokerOptions {
   streamReplicas?: number;
   /** Where the state of the connection is reported. */
   metrics?: Metrics;
+  /**
+   * How often NATS must answer, in milliseconds; 5 s by default. A hanging server, or a network that drops packets, closes no connection: it counts as
+   * lost when the third answer is due.
+   */
+  pingMs?: number;
 }
 
 export function connectBroker(options: BrokerOptions): Broker {
@@ -180,7 +181,7 @@ async function connectForever(options: BrokerOptions, logTrouble: (error: unknow
         ignoreAuthErrorAbort: true,
         maxReconnectAttempts: -1,
         reconnectTimeWait: 500,
-        pingInterval: pingIntervalMs,
+        pingInterval: options.pingMs ?? defaultPingMs,
         maxPingOut: maxUnansweredPings,
       });
     } catch (error) {

@@ -8,8 +8,8 @@ export interface OutgoingEvent extends EventAttributes {
   payload: Uint8Array;
 }
 
-/** The sequence number of an event in the stream, or why it is not known to be there. */
-export type Publication = { sequence: number } | { failure: Error };
+/** The sequence number of an event in the stream, or why it is not known to be there: NATS rejects it, or did not answer. */
+export type Publication = { sequence: number } | { failure: Error; isRejected: boolean };
 
 export interface Publisher {
   /** Publishes the events at once, and returns what became of each, in their order. Those without an answer have failed after 2 s. */
@@ -22,8 +22,10 @@ interface Part {
   complete: Promise<Publication[]>;
   /** Only the first answer counts. */
   settle(index: number, publication: Publication): void;
-  /** Those of a subject, or all, that have no answer yet. */
-  fail(failure: Error, subject?: string): void;
+  /** Those that have no answer yet. */
+  fail(failure: Error): void;
+  /** Those of a subject that have no answer yet. */
+  reject(subject: string, failure: Error): void;
 }
 
 /** How JetStream answers. */
@@ -52,7 +54,7 @@ export function createPublisher(connection: NatsConnection, inboxPrefix: string)
       const timer = setTimeout(() => part.fail(new errors.TimeoutError()), answerMs);
       waiting.add(part);
       try {
-        events.forEach((event, index) => send(connection, event, `${inbox}.${index}`, (failure) => part.settle(index, { failure })));
+        events.forEach((event, index) => send(connection, event, `${inbox}.${index}`, (failure) => part.settle(index, readFailure(failure))));
         return await part.complete;
       } finally {
         waiting.delete(part);
@@ -67,7 +69,7 @@ export function createPublisher(connection: NatsConnection, inboxPrefix: string)
 async function failDenied(connection: NatsConnection, waiting: Set<Part>): Promise<void> {
   for await (const status of connection.status()) {
     if (status.type !== 'error' || !(status.error instanceof errors.PermissionViolationError)) continue;
-    for (const part of waiting) part.fail(status.error, status.error.subject);
+    for (const part of waiting) part.reject(status.error.subject, status.error);
   }
 }
 
@@ -82,22 +84,30 @@ function createPart(events: OutgoingEvent[]): Part {
     unanswered -= 1;
     if (unanswered === 0) resolve(publications);
   };
-  const fail = (failure: Error, subject?: string): void =>
-    events.forEach((event, index) => {
-      if (subject === undefined || event.subject === subject) settle(index, { failure });
-    });
-  return { complete, settle, fail };
+  return {
+    complete,
+    settle,
+    fail: (failure) => events.forEach((_, index) => settle(index, { failure, isRejected: false })),
+    reject: (subject, failure) =>
+      events.forEach((event, index) => {
+        if (event.subject === subject) settle(index, { failure, isRejected: true });
+      }),
+  };
 }
 
-/** The client rejects what is larger than the server accepts. */
-function send(connection: NatsConnection, event: OutgoingEvent, reply: string, onRejected: (failure: Error) => void): void {
+function send(connection: NatsConnection, event: OutgoingEvent, reply: string, onFailure: (failure: Error) => void): void {
   try {
     const headers = eventHeaders(event);
     headers.append('Nats-Msg-Id', event.id);
     connection.publish(event.subject, event.payload, { headers, reply });
   } catch (error) {
-    onRejected(error as Error);
+    onFailure(error as Error);
   }
+}
+
+/** The client rejects what is larger than the server accepts; otherwise, the connection is closed. */
+function readFailure(failure: Error): Publication {
+  return { failure, isRejected: failure instanceof errors.InvalidArgumentError };
 }
 
 function indexOf({ subject }: Msg): number {
@@ -106,7 +116,8 @@ function indexOf({ subject }: Msg): number {
 
 function readAnswer(message: Msg): Publication {
   // NATS itself answers if there is no stream.
-  if (message.data.length === 0) return { failure: new Error('NATS has no stream for the event') };
+  if (message.data.length === 0) return { failure: new Error('NATS has no stream for the event'), isRejected: false };
   const { seq: sequence, error } = message.json<Answer>();
-  return error ? { failure: new JetStreamApiError(error) } : { sequence };
+  // From 500, JetStream itself has a problem, such as a full disk.
+  return error ? { failure: new JetStreamApiError(error), isRejected: error.code < 500 } : { sequence };
 }

@@ -31,6 +31,7 @@ describe('a publisher', () => {
   const many = (count: number) => Array.from({ length: count }, () => event());
   const sequencesOf = (publications: Publication[]) => publications.map((each) => ('sequence' in each ? each.sequence : undefined));
   const failureOf = (publication: Publication | undefined) => publication && 'failure' in publication && publication.failure;
+  const areRejected = (publications: Publication[]) => publications.map((each) => 'failure' in each && each.isRejected);
 
   it('returns the place of each event in the stream, in their order', async () => {
     const [one, other] = await Promise.all([publisher.publish(many(100)), publisher.publish(many(100))]);
@@ -76,6 +77,7 @@ describe('a publisher', () => {
     await manager.streams.update('scheduling', { max_msg_size: 10_000 });
     const publications = await publisher.publish([event(), event(changes), ...many(99)]);
     expect(failureOf(publications[1])).toBeInstanceOf(failure);
+    expect(areRejected(publications).slice(0, 3)).toEqual([false, true, false]);
     expect(sequencesOf(publications.toSpliced(1, 1))).toEqual(Array.from({ length: 100 }, (__, index) => index + 1));
   });
 
@@ -83,11 +85,14 @@ describe('a publisher', () => {
     await manager.streams.delete('scheduling');
     const publications = await publisher.publish(many(2));
     expect(publications.map(failureOf)).toMatchObject([{ message: 'NATS has no stream for the event' }, { message: 'NATS has no stream for the event' }]);
+    expect(areRejected(publications)).toEqual([false, false]);
   });
 
   it('gives up after a while without NATS, and publishes again as soon as it is back', async () => {
     await nats.stop();
-    expect((await publisher.publish(many(2))).map(failureOf)).toEqual([expect.any(errors.TimeoutError), expect.any(errors.TimeoutError)]);
+    const publications = await publisher.publish(many(2));
+    expect(publications.map(failureOf)).toEqual([expect.any(errors.TimeoutError), expect.any(errors.TimeoutError)]);
+    expect(areRejected(publications)).toEqual([false, false]);
     await nats.start();
     await eventually(async () => expect(sequencesOf(await publisher.publish(many(1)))).toEqual([expect.any(Number)]));
   });

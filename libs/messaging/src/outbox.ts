@@ -23,8 +23,7 @@ export function outboxJson<Data>(definition: EventDefinition<Data>, data: Data) 
   return { ...row, request_id: requestId, payload: Buffer.from(payload).toString('base64') };
 }
 
-/** The outbox row of an event. */
-export function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): Insertable<OutboxTable> {
+function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): Insertable<OutboxTable> {
   return {
     subject: definition.subject,
     type: definition.type,

@@ -6,7 +6,7 @@ import type { MessagingSchema, OutboxPositionTable, OutboxTable } from './schema
 
 /** If more events of a service than this are waiting for one of its consumers, the consumer has not caught up. */
 const maxBacklog = 500;
-const beforeAllIds = '00000000-0000-0000-0000-000000000000';
+export const beforeAllIds = '00000000-0000-0000-0000-000000000000';
 
 /** The event at which the stream was when it last acknowledged some. */
 export type Position = Pick<Selectable<OutboxPositionTable>, 'streamCreated' | 'sequence' | 'eventId'>;
@@ -87,6 +87,16 @@ export async function markSent(db: Kysely<MessagingSchema>, sent: SentEvent[], p
     .updateTable('outbox')
     .set({ sentAt: sql<Date>`clock_timestamp()` })
     .where('id', '=', sql<string>`ANY(${sent.map(({ id }) => id)}::uuid[])`)
+    .execute();
+}
+
+/** Records that NATS has rejected events that it once acknowledged: they count as not published. */
+export async function markUnsent(db: Kysely<MessagingSchema>, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db
+    .updateTable('outbox')
+    .set({ sentAt: null })
+    .where('id', '=', sql<string>`ANY(${ids}::uuid[])`)
     .execute();
 }
 

@@ -4,10 +4,12 @@ import { type Logger, type Metrics, startLoop } from '@scheduling/runtime';
 import type { Kysely, Selectable } from 'kysely';
 import {
   advanceRefill,
+  beforeAllIds,
   consumersHaveCaughtUp,
   detectLoss,
   finishRefill,
   markSent,
+  markUnsent,
   type Position,
   positionAfter,
   selectRefillRows,
@@ -24,7 +26,7 @@ export interface RelayOptions<Schema extends MessagingSchema> {
   logger: Logger;
   /** Where the events are counted. */
   metrics?: Metrics;
-  /** How often it polls if nothing wakes it; 2 s by default. */
+  /** How often an active relay polls if nothing wakes it; 10 s by default. */
   pollMs?: number;
 }
 
@@ -39,6 +41,9 @@ interface Relay {
   count: (subject: string) => void;
   /** Cached until something fails. */
   stream: JetStream | undefined;
+  /** The unsent events up to this one are left out until {@link rejectedUntilMs}: NATS rejects them. */
+  rejectedUpTo: string;
+  rejectedUntilMs: number;
   /** Whether events that the stream lost are being published again. */
   refilling: boolean;
   /** When the last of them were published, on the clock of {@link performance}. */
@@ -50,9 +55,16 @@ interface Relay {
 const batchSize = 500;
 /** How many are published at once: the requests of the service have their turn before the next ones. */
 const publishSize = 100;
-/** Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost wake-ups. */
-const defaultPollMs = 2_000;
+/**
+ * Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost wake-ups: of a process that is not
+ * connected to NATS, or ended right after its commit.
+ */
+const defaultPollMs = 10_000;
+/** How often it polls while it is not active, or after a failure. */
+const attentivePollMs = 2_000;
 const refillPollMs = 100;
+/** How long events that NATS rejects are left out. */
+const rejectedMs = 2_000;
 /** A round costs about as much as the events that it publishes, so those of one moment share it. */
 const gatherMs = 100;
 /** Less than a poll, so that an idle relay compares on every poll; a commit without an event, as most consumers have, does not trigger it. */
@@ -70,13 +82,26 @@ const relayLock = 7_236_001;
 export function startRelay<Schema extends MessagingSchema>(options: RelayOptions<Schema>): AsyncDisposable {
   const { service, database, broker, logger, metrics, pollMs = defaultPollMs } = options;
   const db = database.kysely as unknown as Kysely<MessagingSchema>;
-  const leadership = createLeadership(database.pool, relayLock);
+  const leadership = createLeadership(database.pool, relayLock, () => loop.wake());
   const count = metrics ? measureRelay(db, metrics) : () => undefined;
-  const relay: Relay = { service, db, broker, logger, leadership, count, stream: undefined, refilling: false, refilledMs: 0, comparedMs: Number.NEGATIVE_INFINITY };
+  const relay: Relay = {
+    service,
+    db,
+    broker,
+    logger,
+    leadership,
+    count,
+    stream: undefined,
+    rejectedUpTo: beforeAllIds,
+    rejectedUntilMs: 0,
+    refilling: false,
+    refilledMs: 0,
+    comparedMs: Number.NEGATIVE_INFINITY,
+  };
   const loop = startLoop({
     name: 'the outbox relay',
     logger,
-    everyMs: () => (relay.refilling ? refillPollMs : pollMs),
+    everyMs: () => pauseMs(relay, pollMs),
     gatherMs,
     batch: batchSize,
     run: (limit, signal) => relayEvents(relay, limit, signal),
@@ -85,12 +110,20 @@ export function startRelay<Schema extends MessagingSchema>(options: RelayOptions
   broker.onNudge(service, () => {
     if (leadership.held) loop.wake();
   });
+  // Wake-ups may have been lost, and NATS may have lost the stream.
+  broker.onReconnect(loop.wake);
   return {
     [Symbol.asyncDispose]: async () => {
       await loop[Symbol.asyncDispose]();
       await leadership[Symbol.asyncDispose]();
     },
   };
+}
+
+function pauseMs({ refilling, leadership, stream, rejectedUpTo }: Relay, pollMs: number): number {
+  if (refilling) return refillPollMs;
+  const isIdle = leadership.held && stream !== undefined && rejectedUpTo === beforeAllIds;
+  return isIdle ? pollMs : attentivePollMs;
 }
 
 async function relayEvents(relay: Relay, limit: number, signal: AbortSignal): Promise<number> {
@@ -107,12 +140,21 @@ async function relayEvents(relay: Relay, limit: number, signal: AbortSignal): Pr
 }
 
 async function publishUnsent(relay: Relay, stream: JetStream, limit: number): Promise<number> {
-  const rows = await relay.db.selectFrom('outbox').selectAll().where('sentAt', 'is', null).orderBy('id').limit(limit).execute();
+  const rows = await selectUnsent(relay, limit);
   if (rows.length === 0 && performance.now() - relay.comparedMs < compareMs) return 0;
-  const { sent, failure } = await publishAll(relay, stream, rows, { repeated: false });
+  const { sent, rejected, failure } = await publishAll(relay, stream, rows, { repeated: false });
   await noteSent(relay, stream, sent, (position) => markSent(relay.db, sent, position));
   if (failure) throw failure;
+  if (rejected.length > 0) {
+    relay.rejectedUpTo = rows.at(-1)!.id;
+    if (relay.rejectedUntilMs < performance.now()) relay.rejectedUntilMs = performance.now() + rejectedMs;
+  }
   return rows.length;
+}
+
+function selectUnsent(relay: Relay, limit: number): Promise<OutboxRow[]> {
+  if (relay.rejectedUntilMs < performance.now()) relay.rejectedUpTo = beforeAllIds;
+  return relay.db.selectFrom('outbox').selectAll().where('sentAt', 'is', null).where('id', '>', relay.rejectedUpTo).orderBy('id').limit(limit).execute();
 }
 
 /** The next batch of events that the stream lost, no faster than consumers process them: a new event must not wait behind a million old ones. */
@@ -132,8 +174,9 @@ async function refill(relay: Relay, stream: JetStream, limit: number): Promise<n
     await advanceRefill(relay.db, last.id);
     return rows.length;
   }
-  const { sent, failure } = await publishAll(relay, stream, lost, { repeated: true });
+  const { sent, rejected, failure } = await publishAll(relay, stream, lost, { repeated: true });
   if (failure) throw failure;
+  await markUnsent(relay.db, rejected);
   await noteSent(relay, stream, sent, (position) => advanceRefill(relay.db, last.id, position));
   relay.refilledMs = performance.now();
   return rows.length;
@@ -151,35 +194,41 @@ async function noteSent(relay: Relay, { manager }: JetStream, sent: SentEvent[],
 
 interface PublishedBatch {
   sent: SentEvent[];
-  /** The first failure among those that were not acknowledged. */
+  /** The ids of those that NATS rejects. */
+  rejected: string[];
+  /** The first failure among the others. */
   failure: Error | undefined;
 }
 
-/** Stops when nothing of a part was acknowledged: NATS is away. A single event that it rejects does not keep back the others. */
+/** Stops when NATS answers nothing of a part: it is away. What it rejects does not keep back the others. */
 async function publishAll(relay: Relay, stream: JetStream, rows: OutboxRow[], { repeated }: { repeated: boolean }): Promise<PublishedBatch> {
-  const sent: SentEvent[] = [];
-  let failure: Error | undefined;
+  const all: PublishedBatch = { sent: [], rejected: [], failure: undefined };
   for (let start = 0; start < rows.length; start += publishSize) {
-    const part = await publishPart(relay, stream, rows.slice(start, start + publishSize), repeated);
-    failure ??= part.failure;
-    if (part.sent.length === 0) break;
-    sent.push(...part.sent);
+    const { sent, rejected, failure } = await publishPart(relay, stream, rows.slice(start, start + publishSize), repeated);
+    all.sent.push(...sent);
+    all.rejected.push(...rejected);
+    all.failure ??= failure;
+    if (sent.length + rejected.length === 0) break;
   }
-  return { sent, failure };
+  return all;
 }
 
-async function publishPart({ service, count }: Relay, { publisher }: JetStream, rows: OutboxRow[], repeated: boolean): Promise<PublishedBatch> {
+async function publishPart({ service, logger, count }: Relay, { publisher }: JetStream, rows: OutboxRow[], repeated: boolean): Promise<PublishedBatch> {
   const publications = await publisher.publish(rows.map((row) => ({ ...row, service, time: row.createdAt, repeated })));
-  const sent: SentEvent[] = [];
-  let failure: Error | undefined;
+  const part: PublishedBatch = { sent: [], rejected: [], failure: undefined };
+  let rejection: Error | undefined;
   for (const [index, publication] of publications.entries()) {
     const { id, subject } = rows[index]!;
-    if ('failure' in publication) {
-      failure ??= publication.failure;
-    } else {
+    if ('sequence' in publication) {
       count(subject);
-      sent.push({ id, sequence: publication.sequence });
+      part.sent.push({ id, sequence: publication.sequence });
+    } else if (publication.isRejected) {
+      rejection ??= publication.failure;
+      part.rejected.push(id);
+    } else {
+      part.failure ??= publication.failure;
     }
   }
-  return { sent, failure };
+  if (rejection !== undefined) logger.warn({ err: rejection, events: part.rejected.length, firstId: part.rejected[0] }, 'NATS rejects events, retrying them later');
+  return part;
 }

@@ -10,6 +10,7 @@ import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers,
 import { startProxy } from './nats-proxy.ts';
 
 const logger = testLogger('messaging-test');
+const anHour = 3_600_000;
 const event = (version: number) => ({ crmId: 'crm', customerId: 'customer', version });
 
 describe('an event', () => {
@@ -35,6 +36,14 @@ describe('an event', () => {
 
   const unsent = () => database.kysely.selectFrom('outbox').where('sentAt', 'is', null).selectAll().execute();
   const deadLetters = () => database.kysely.selectFrom('deadLetter').selectAll().execute();
+
+  /** Starts a relay, and waits until it is the active one and has nothing to do. */
+  async function activeRelay(pollMs: number): Promise<void> {
+    // Before the start, so that its commit does not wake the relay a second time.
+    await append(1);
+    stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger, pollMs }));
+    await eventually(async () => expect(await unsent()).toEqual([]));
+  }
 
   /** Consumes with the given handler and returns the versions whose effect was committed. */
   function consume(handle: (version: number) => void = () => undefined, url = nats.url('calendar'), fetchMs = 1_000): number[] {
@@ -248,7 +257,6 @@ describe('an event', () => {
   });
 
   it('is delivered soon after a reconnect, however long a fetch takes, even if NATS does not answer at first', async () => {
-    const anHour = 3_600_000;
     let disconnect: (() => void) | undefined;
     let swallowed = 0;
     const proxyUrl = await startProxy(stack, nats.url('calendar'), async (request, { forward, close }) => {
@@ -285,24 +293,53 @@ describe('an event', () => {
   });
 
   it('is published at once even if another process than the one with the active relay committed it', async () => {
-    const pollMs = 3_600_000;
-    stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger, pollMs }));
-    await append(1);
-    await eventually(async () => expect(await unsent()).toEqual([]));
+    await activeRelay(anHour);
     const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
     const connection = broker('customer');
-    stack.use(startRelay({ service: 'customer', database: other, broker: connection, logger, pollMs }));
+    stack.use(startRelay({ service: 'customer', database: other, broker: connection, logger, pollMs: anHour }));
     await connection.jetStream(AbortSignal.timeout(5_000));
     await other.transaction((tx) => appendEvent(tx, events.customerChanged, event(2)));
     await eventually(async () => expect(await unsent()).toEqual([]));
   });
 
+  describe('that no commit announced is published', () => {
+    async function appendSilently(): Promise<void> {
+      await using other = createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger });
+      await other.transaction((tx) => appendEvent(tx, events.customerChanged, event(2)));
+    }
+
+    it('at the next poll', async () => {
+      await activeRelay(100);
+      await appendSilently();
+      await eventually(async () => expect(await unsent()).toEqual([]));
+    });
+
+    it('when NATS is back', async () => {
+      await activeRelay(anHour);
+      await nats.stop();
+      await appendSilently();
+      await nats.start();
+      await eventually(async () => expect(await unsent()).toEqual([]));
+    });
+
+    it('when the relay has lost the connection that makes it the active one', async () => {
+      await activeRelay(anHour);
+      await appendSilently();
+      await sql`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`.execute(database.kysely);
+      await eventually(async () => expect(await unsent()).toEqual([]));
+    });
+  });
+
   it('is published by the next relay when the first one stops', async () => {
-    const first = startRelay({ service: 'customer', database, broker: broker('customer'), logger });
+    const options = { service: 'customer', logger, pollMs: anHour };
+    const first = startRelay({ ...options, database, broker: broker('customer') });
     const committed = consume();
     await append(1);
     await eventually(() => expect(committed).toEqual([1]));
-    relay();
+    const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
+    stack.use(startRelay({ ...options, database: other, broker: broker('customer') }));
+    // It has tried to become the active one, in vain.
+    await eventually(() => expect(other.pool.idleCount).toBe(1));
     await first[Symbol.asyncDispose]();
     await append(2);
     await eventually(() => expect(committed).toEqual([1, 2]));

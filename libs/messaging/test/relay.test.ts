@@ -1,5 +1,5 @@
 import type { JetStreamManager } from '@nats-io/jetstream';
-import { connectBroker, events } from '@scheduling/events';
+import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { type RawBuilder, sql } from 'kysely';
@@ -105,5 +105,31 @@ describe('the relay', () => {
     relay();
     await eventually(async () => expect(await unsent()).toMatchObject([{ id: rejected }]));
     expect(await published()).toEqual(others);
+  });
+
+  it('publishes the events after those that NATS rejects, however many, and these when it accepts them', async () => {
+    await manager.streams.update('scheduling', { max_msg_size: 10_000 });
+    await append(601);
+    const last = (await outbox()).at(-1)!;
+    await database.kysely.updateTable('outbox').set({ payload: medium }).where('id', '<', last.id).execute();
+    relay();
+    await eventually(async () => expect(await published()).toEqual([last.id]));
+    await append(1);
+    await eventually(async () => expect(await unsent()).toHaveLength(600));
+    await manager.streams.update('scheduling', { max_msg_size: -1 });
+    await eventually(async () => expect(await unsent()).toEqual([]));
+  });
+
+  it('publishes the others again after a loss if NATS has come to reject some, which then count as not published', async () => {
+    await append(101);
+    relay();
+    await eventually(async () => expect(await unsent()).toEqual([]));
+    const [rejected, ...others] = (await outbox()).map(({ id }) => id);
+    await database.kysely.updateTable('outbox').set({ payload: medium }).where('id', '=', rejected!).execute();
+    await manager.streams.delete('scheduling');
+    await manager.streams.add({ ...streamSettings, max_msg_size: 10_000 });
+    await eventually(async () => expect(await unsent()).toMatchObject([{ id: rejected }]));
+    await eventually(async () => expect(await published()).toEqual(others));
+    await eventually(async () => expect(await database.kysely.selectFrom('outboxPosition').selectAll().execute()).toMatchObject([{ refillAfter: null }]));
   });
 });

@@ -12,8 +12,9 @@ export interface Leadership extends AsyncDisposable {
  * Leadership by a session advisory lock: it is released when the session ends, so a leader whose process or connection dies loses it.
  *
  * @param lock any number that nothing else in the service's database uses as an advisory lock
+ * @param onLost called when the session has ended
  */
-export function createLeadership(pool: Pool, lock: number): Leadership {
+export function createLeadership(pool: Pool, lock: number, onLost: () => void = () => undefined): Leadership {
   let session: PoolClient | undefined;
 
   /** Closes the connection, which releases the lock. */
@@ -42,7 +43,9 @@ export function createLeadership(pool: Pool, lock: number): Leadership {
       session = candidate;
       // Never removed: an abandoned connection may still emit its end.
       candidate.on('error', () => {
-        if (session === candidate) resign();
+        if (session !== candidate) return;
+        resign();
+        onLost();
       });
       return true;
     },

@@ -5,6 +5,8 @@ import type { Database } from './database.ts';
 const everyMs = 1_000;
 /** A session that stays idle after a commit reports its statistics after 10 s. */
 const reportMs = 12_000;
+/** The pause until the next commit. */
+const quietMs = 60 * 60 * 1_000;
 /** A table that has this many rows more than twice the planner's estimate is analysed. */
 const slackRows = 50;
 
@@ -16,20 +18,24 @@ const slackRows = 50;
  */
 export function startGrowthAnalysis<Schema>({ database, logger }: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
   const db = database.kysely as unknown as Kysely<unknown>;
-  let committedAt = performance.now();
-  database.onCommit(() => {
-    committedAt = performance.now();
-  });
-  return startLoop({
+  let committedAt = Number.NEGATIVE_INFINITY;
+  const isQuiet = (): boolean => performance.now() - committedAt > reportMs;
+  const loop = startLoop({
     name: 'the analysis of growing tables',
     logger,
-    everyMs,
+    everyMs: () => (isQuiet() ? quietMs : everyMs),
     run: async () => {
-      if (performance.now() - committedAt > reportMs) return 0;
+      if (isQuiet()) return 0;
       for (const table of await findGrownTables(db)) await sql`ANALYZE (SKIP_LOCKED) ${sql.table(table)}`.execute(db);
       return 0;
     },
   });
+  database.onCommit(() => {
+    const wasQuiet = isQuiet();
+    committedAt = performance.now();
+    if (wasQuiet) loop.wake();
+  });
+  return loop;
 }
 
 async function findGrownTables(db: Kysely<unknown>): Promise<string[]> {

@@ -23,9 +23,11 @@ it('is held by one process at a time, and released at the end', async () => {
 });
 
 it('is lost with its connection, and can be acquired again', async () => {
-  await using leadership = createLeadership(database.pool, lock);
+  let losses = 0;
+  await using leadership = createLeadership(database.pool, lock, () => (losses += 1));
   await leadership.acquire();
   await database.pool.query("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", [lock]);
   await eventually(() => expect(leadership.held).toBe(false));
+  expect(losses).toBe(1);
   await eventually(async () => expect(await leadership.acquire()).toBe(true));
 });

@@ -1,6 +1,7 @@
-import { type Client, Metadata, type ServiceError, status as Status } from '@grpc/grpc-js';
+import { type Client, type ServiceError, status as Status } from '@grpc/grpc-js';
 import { BatchServiceService, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { toServiceError } from './errors.ts';
+import { toMetadata } from './headers.ts';
 
 /** A unary call, ready to be sent. */
 export interface OutgoingCall {
@@ -149,12 +150,6 @@ function fail(client: Client, call: Waiting, error: ServiceError): void {
 
 function statusError(code: Status): ServiceError {
   return toServiceError({ code, details: Status[code] });
-}
-
-export function toMetadata(entries: Record<string, string>): Metadata {
-  const metadata = new Metadata();
-  for (const [name, value] of Object.entries(entries)) metadata.set(name, value);
-  return metadata;
 }
 
 function unchanged(bytes: Buffer): Buffer {

@@ -9,11 +9,11 @@ import {
 } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
 import { currentContext, currentTraceparent, inSpan, type Metrics, startSpan } from '@scheduling/runtime';
-import { createCallSender, type SendCall, toMetadata } from './call-sender.ts';
+import { createCallSender, type SendCall } from './call-sender.ts';
 import type { RpcCredentials } from './credentials.ts';
 import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
 import { fromServiceError } from './errors.ts';
-import { idempotencyHeader, nestedHeader, requestIdHeader, traceHeader } from './headers.ts';
+import { idempotencyHeader, nestedHeader, requestIdHeader, toMetadata, traceHeader } from './headers.ts';
 import { type MeasureCall, measureMadeCalls } from './rpc-metrics.ts';
 
 /** Every method of a service: a promise for a single response, an async iterable for a stream. */

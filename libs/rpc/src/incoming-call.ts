@@ -1,5 +1,5 @@
 import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
-import type { Caller } from './require-caller.ts';
+import { type Caller, callerOf } from './require-caller.ts';
 
 /** A call of a method, whether it came alone or together with others. */
 export interface IncomingCall {
@@ -18,7 +18,7 @@ export function incomingCall(call: ServerUnaryCall<unknown, unknown> | ServerWri
     request: call.request,
     header: (name) => call.metadata.get(name)[0]?.toString(),
     deadlineMs: Number(call.getDeadline()),
-    caller: call.getAuthContext(),
+    caller: callerOf(call),
     signal: cancellation(call),
   };
 }

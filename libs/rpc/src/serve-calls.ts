@@ -1,7 +1,7 @@
 import { type handleBidiStreamingCall, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import type { Answer, Call, MakeCallsRequest, MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { toRejection } from './errors.ts';
-import type { Caller } from './require-caller.ts';
+import { type Caller, callerOf } from './require-caller.ts';
 import { answerCall, type ServedMethod } from './serve-call.ts';
 
 export interface CallStreams {
@@ -26,7 +26,7 @@ export function createCallStreams(methods: ReadonlyMap<string, ServedMethod>): C
 }
 
 function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>): void {
-  const caller = stream.getAuthContext();
+  const caller = callerOf(stream);
   const inProgress = new Set<AbortController>();
   let received = 0;
   let answers: Answer[] = [];

@@ -157,16 +157,16 @@ export class FairQueue {
     this.#second.byOwner.set(name, (this.#second.byOwner.get(name) ?? 0) + weight);
   }
 
-  /** Whether an owner does most of the work while others are served. */
-  #dominates(name: string): boolean {
+  #doesMost(name: string): boolean {
     const [now, before] = [this.#second, this.#secondBefore];
     const own = (now.byOwner.get(name) ?? 0) + (before.byOwner.get(name) ?? 0);
-    return own > most * (now.total + before.total) && this.#hasCompany(name);
+    return own > most * (now.total + before.total);
   }
 
+  /** In company. */
   #restMs(name: string, { waiting }: Owner, weight: number, workMs: number): number {
     const isHeavy = weight > heavy * this.#share;
-    const factor = waiting.size > 0 && this.#dominates(name) ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
+    const factor = waiting.size > 0 && this.#doesMost(name) ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
     if (!isHeavy) return Math.min(factor * workMs, longestRestMs.light);
     return Math.min(factor * Math.max(workMs, shortestHeavyWorkMs), longestRestMs.heavy);
   }
@@ -192,7 +192,7 @@ export class FairQueue {
   }
 
   #isWithinShare(name: string, { taken }: Owner, weight: number): boolean {
-    return taken === 0 || taken + weight <= (this.#dominates(name) ? this.#shareInCompany : this.#share);
+    return taken === 0 || taken + weight <= (this.#doesMost(name) && this.#hasCompany(name) ? this.#shareInCompany : this.#share);
   }
 
   /** The first waiting work of an owner, if its share has room for it. */

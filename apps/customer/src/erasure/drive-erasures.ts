@@ -6,9 +6,11 @@ import type { CustomerDependencies } from '../customer/customer.ts';
 import { finishErasure } from './delete-customer.ts';
 import { type ErasureRow, noticeMinutes } from './erasure.ts';
 
-const everyMs = 2_000;
 /** How long a request may take before its intent counts as abandoned, and a confirmation before it is requested again. */
 const patienceSeconds = 5;
+/** So each erasure is seen before it is due, whichever replica stored it. */
+const longestPauseMs = patienceSeconds * 1_000;
+const shortestPauseMs = 1_000;
 const batchSize = 50;
 
 /**
@@ -16,13 +18,16 @@ const batchSize = 50;
  * after 10 minutes. Safe with many replicas.
  */
 export function startErasureDriver(dependencies: CustomerDependencies, logger: Logger): AsyncDisposable {
+  let pauseMs = longestPauseMs;
   return startLoop({
     name: 'the erasure driver',
     logger,
-    everyMs,
+    everyMs: () => pauseMs,
     batch: batchSize,
     run: async (limit) => {
-      if (!(await isAnythingDue(dependencies))) return 0;
+      const dueMs = await nextDueMs(dependencies);
+      pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, dueMs));
+      if (dueMs > 0) return 0;
       const blanked = await blankOldNotices(dependencies, limit);
       const overdue = await takeOverdue(dependencies, limit);
       for (const erasure of overdue.filter(({ state }) => state === 'checking')) {
@@ -35,16 +40,18 @@ export function startErasureDriver(dependencies: CustomerDependencies, logger: L
   });
 }
 
-/** One query, because it is almost always the only one. A transaction would also wake everything that waits for commits. */
-async function isAnythingDue({ database }: CustomerDependencies): Promise<boolean> {
-  const due = await database.kysely
-    .selectFrom('erasure')
-    .select('id')
-    .where(isNoticeExpired)
-    .unionAll((query) => query.selectFrom('erasure').select('id').where(isOverdue))
-    .limit(1)
-    .executeTakeFirst();
-  return due !== undefined;
+/**
+ * How long until the next erasure is due; negative for one that is. One query, because it is almost always the only one. A transaction would also wake
+ * everything that waits for commits.
+ */
+async function nextDueMs({ database }: CustomerDependencies): Promise<number> {
+  const { rows } = await sql<{ remaining: number | null }>`
+    SELECT (extract(epoch FROM least(
+      (SELECT min(requested_at) FROM erasure WHERE notice IS NOT NULL) + make_interval(mins => ${noticeMinutes}),
+      (SELECT min(published_at) FROM erasure WHERE state <> 'complete') + make_interval(secs => ${patienceSeconds})) - now()) * 1000)::float8 AS remaining`.execute(
+    database.kysely,
+  );
+  return rows[0]!.remaining ?? Number.POSITIVE_INFINITY;
 }
 
 const isNoticeExpired = sql<boolean>`notice IS NOT NULL AND requested_at < now() - make_interval(mins => ${noticeMinutes})`;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StackInfo } from '../../src/stack-file.ts';
 
@@ -17,12 +17,27 @@ const pollMs = 250;
 /** The processor time used so far, in milliseconds; that of Postgres includes its children, also those that have ended. */
 export function readCpu(pids: Pids): Promise<PerProcess> {
   return perProcess(pids, async (pid, children) => {
-    const [own, ...others] = await Promise.all([pid, ...children].map(readStat));
+    const own = await readStat(pid);
     if (own === undefined) return undefined;
-    const ended = children.length > 0 ? Number(own[13]) + Number(own[14]) : 0;
-    const running = [own, ...others].reduce((sum, fields) => sum + Number(fields?.[11] ?? 0) + Number(fields?.[12] ?? 0), 0);
-    return (running + ended) * millisecondsPerTick;
+    const ended = children.length > 0 ? ticks(own[13], own[14]) : 0;
+    const running = await Promise.all([pid, ...children].map(readOwnCpu));
+    return running.reduce((sum, each) => sum + each, ended);
   });
+}
+
+/** Of the threads that have not ended. Ticks would be too coarse: at rest, most processes need only a few of them in a measurement. */
+async function readOwnCpu(pid: number): Promise<number> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const counts = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => '0')));
+  const nanoseconds = counts.reduce((sum, each) => sum + Number(each.split(' ')[0]), 0);
+  if (nanoseconds > 0) return nanoseconds / 1e6;
+  // A system without these counts.
+  const fields = await readStat(pid);
+  return fields === undefined ? 0 : ticks(fields[11], fields[12]);
+}
+
+function ticks(user: string | undefined, system: string | undefined): number {
+  return (Number(user) + Number(system)) * millisecondsPerTick;
 }
 
 /** The resident memory in MiB; that of Postgres is the sum of what its processes have alone, and what they share once. */

@@ -72,7 +72,7 @@ function cells(row: Row, first: Row | undefined): string[] {
 
 function processCell({ cpu, cpuUnit, memory, growth }: Row, name: (typeof processNames)[number]): string {
   if (cpu[name] === undefined) return '–';
-  const used = cpuUnit === '%' ? `${cpu[name].toFixed(1)} %` : cpu[name].toFixed(2);
+  const used = cpu[name].toFixed(2) + (cpuUnit === '%' ? ' %' : '');
   return `${used}; ${rounded(memory[name])} (${growth[name]! < 0 ? '' : '+'}${rounded(growth[name])})`;
 }
 
