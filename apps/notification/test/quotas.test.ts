@@ -11,7 +11,7 @@ import { checkQuotas, type MailQuotas } from '../src/mail/check-quotas.ts';
 import { startMailDelivery } from '../src/mail/deliver-mails.ts';
 import { type Outcome, recordOutcome } from '../src/mail/record-outcome.ts';
 import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.ts';
-import { storeLastMail, storeMail } from '../src/mail/store-mail.ts';
+import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
 
@@ -355,7 +355,7 @@ describe('the digest of a recipient', () => {
     await eventually(async () => expect(await recent()).toHaveLength(1));
     const [customerId, erasureId] = [randomUUID(), randomUUID()];
     const intent = { crmId: 'crm', eventId: erasureId, aboutId: erasureId, version: 0, template: 'removed-by-deletion' as const, content: contentFor('anna@example.com', 'last') };
-    await database.transaction((tx) => storeLastMail(tx, { ...intent, customerId, erasureId, expiresAt: new Date(Date.now() + 60_000) }));
+    await database.transaction((tx) => storeMail(tx, { ...intent, customerId, erasureId, expiresAt: new Date(Date.now() + 60_000) }));
     await eventually(() => expect(subjectsFor('anna@example.com')).toEqual(['booking-confirmed 1', 'last']));
     await eventually(async () => expect(await pending()).toEqual([]));
     expect(await recent()).toHaveLength(1);
