@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
 import { startMailDelivery } from '../src/mail/deliver-mails.ts';
-import { recordOutcome } from '../src/mail/record-outcome.ts';
+import { createOutcomeRecorder } from '../src/mail/record-outcome.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
@@ -273,9 +273,9 @@ describe('a lease', () => {
       expect(mail).toBeDefined();
       return mail!;
     });
-    await recordOutcome(database, first!, { outcome: 'give-up', reason: 'late' });
+    await createOutcomeRecorder(database)(first!, { outcome: 'give-up', reason: 'late' });
     expect(await pending()).toMatchObject([{ lease: second.lease, lastError: null }]);
-    await recordOutcome(database, second, { outcome: 'sent' });
+    await createOutcomeRecorder(database)(second, { outcome: 'sent' });
     expect(await rows()).toMatchObject([{ state: 'sent', content: null, recipient: null }]);
   });
 
