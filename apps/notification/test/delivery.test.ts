@@ -1,7 +1,7 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createCertificateAuthority, createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
 import { recipientDigest } from '../src/mail/check-quotas.ts';
@@ -317,7 +317,9 @@ describe('mails that are sent at the same time', () => {
 
   it('are recorded while the row of one is locked, which is recorded later and sent once', async () => {
     const accepted = Promise.withResolvers<void>();
+    onTestFinished(accepted.resolve);
     const release = Promise.withResolvers<void>();
+    onTestFinished(release.resolve);
     let inProgress = 0;
     smtp.trouble = () => {
       inProgress += 1;

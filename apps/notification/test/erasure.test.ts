@@ -4,7 +4,7 @@ import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { MailContent } from '../src/db/schema.ts';
 import { lockCustomer } from '../src/erasure/lock-customer.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
@@ -165,6 +165,7 @@ describe('an erasure', () => {
   it('keeps a mail that is written meanwhile from being stored', async () => {
     const person = await createPerson();
     const release = Promise.withResolvers<void>();
+    onTestFinished(release.resolve);
     const locked = Promise.withResolvers<void>();
     const erasing = stack.database.transaction(async (tx) => {
       await lockCustomer(tx, { crmId, customerId: person.customerId });
@@ -183,6 +184,7 @@ describe('an erasure', () => {
   it('holds up no mail to others', async () => {
     const [erased, other] = [await createPerson(), await createPerson()];
     const release = Promise.withResolvers<void>();
+    onTestFinished(release.resolve);
     const locked = Promise.withResolvers<void>();
     const erasing = stack.database.transaction(async (tx) => {
       await lockCustomer(tx, { crmId, customerId: erased.customerId });

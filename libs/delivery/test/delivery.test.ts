@@ -4,7 +4,7 @@ import { type Generated, sql } from 'kysely';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type LeasedTable, startDelivery } from '../src/index.ts';
 
 /** A kind other than mail: a parcel is posted to the address of a shop, one at a time. */
@@ -139,6 +139,7 @@ it('delivers at once what is behind rows that have to wait for each other', asyn
 it('renews its leases although another transaction has locked one of the rows', async () => {
   const hanging = Promise.withResolvers<number>();
   const release = Promise.withResolvers<void>();
+  onTestFinished(release.resolve);
   answer = () => hanging.promise;
   await store('crm', 'locked', 'other');
   await using _delivery = deliver();
