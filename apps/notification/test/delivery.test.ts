@@ -317,9 +317,9 @@ describe('mails that are sent at the same time', () => {
 
   it('are recorded while the row of one is locked, which is recorded later and sent once', async () => {
     const accepted = Promise.withResolvers<void>();
-    onTestFinished(accepted.resolve);
+    onTestFinished(() => accepted.resolve());
     const release = Promise.withResolvers<void>();
-    onTestFinished(release.resolve);
+    onTestFinished(() => release.resolve());
     let inProgress = 0;
     smtp.trouble = () => {
       inProgress += 1;

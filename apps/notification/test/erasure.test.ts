@@ -165,7 +165,7 @@ describe('an erasure', () => {
   it('keeps a mail that is written meanwhile from being stored', async () => {
     const person = await createPerson();
     const release = Promise.withResolvers<void>();
-    onTestFinished(release.resolve);
+    onTestFinished(() => release.resolve());
     const locked = Promise.withResolvers<void>();
     const erasing = stack.database.transaction(async (tx) => {
       await lockCustomer(tx, { crmId, customerId: person.customerId });
@@ -184,7 +184,7 @@ describe('an erasure', () => {
   it('holds up no mail to others', async () => {
     const [erased, other] = [await createPerson(), await createPerson()];
     const release = Promise.withResolvers<void>();
-    onTestFinished(release.resolve);
+    onTestFinished(() => release.resolve());
     const locked = Promise.withResolvers<void>();
     const erasing = stack.database.transaction(async (tx) => {
       await lockCustomer(tx, { crmId, customerId: erased.customerId });

@@ -139,7 +139,7 @@ it('delivers at once what is behind rows that have to wait for each other', asyn
 it('renews its leases although another transaction has locked one of the rows', async () => {
   const hanging = Promise.withResolvers<number>();
   const release = Promise.withResolvers<void>();
-  onTestFinished(release.resolve);
+  onTestFinished(() => release.resolve());
   answer = () => hanging.promise;
   await store('crm', 'locked', 'other');
   await using _delivery = deliver();
