@@ -1,11 +1,12 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createCertificateAuthority, createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
+import { recipientDigest } from '../src/mail/check-quotas.ts';
 import { startMailDelivery } from '../src/mail/deliver-mails.ts';
-import { recordOutcome } from '../src/mail/record-outcome.ts';
+import { createOutcomeRecorder } from '../src/mail/record-outcome.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
@@ -273,9 +274,9 @@ describe('a lease', () => {
       expect(mail).toBeDefined();
       return mail!;
     });
-    await recordOutcome(database, first!, { outcome: 'give-up', reason: 'late' });
+    await createOutcomeRecorder(database)(first!, { outcome: 'give-up', reason: 'late' });
     expect(await pending()).toMatchObject([{ lease: second.lease, lastError: null }]);
-    await recordOutcome(database, second, { outcome: 'sent' });
+    await createOutcomeRecorder(database)(second, { outcome: 'sent' });
     expect(await rows()).toMatchObject([{ state: 'sent', content: null, recipient: null }]);
   });
 
@@ -292,5 +293,55 @@ describe('a lease', () => {
     await storeAll(addresses(40, 'contended.example'));
     const taken = (await Promise.all(Array.from({ length: 20 }, () => leaseMails(database)))).flat();
     expect(new Set(taken.map(({ id }) => id)).size).toBe(taken.length);
+  });
+});
+
+describe('mails that are sent at the same time', () => {
+  it('are recorded together, except one whose lease is lost', async () => {
+    await storeAll(['lost@example.com', 'kept@example.com', 'too@example.com']);
+    const mails = await leaseMails(database);
+    const lost = mails.find(({ recipient }) => recipient === 'lost@example.com')!;
+    const lease = randomUUID();
+    await database.kysely.updateTable('mail').set({ lease }).where('id', '=', lost.id).execute();
+    const record = createOutcomeRecorder(database);
+    expect(await Promise.all(mails.map((mail) => record(mail, { outcome: 'sent' })))).toEqual([[], [], []]);
+    expect(await pending()).toMatchObject([{ id: lost.id, lease, attempts: 0, recipient: 'lost@example.com' }]);
+    const sent = (await rows()).filter(({ state }) => state === 'sent');
+    const finished = { lease: null, held: false, content: null, recipient: null, attempts: 1, lastError: null, finishedAt: expect.any(Date) as Date };
+    expect(sent).toMatchObject([finished, finished]);
+    expect(new Set(sent.map(({ finishedAt }) => finishedAt!.getTime())).size).toBe(1);
+    const counted = await database.kysely.selectFrom('recentMail').selectAll().execute();
+    expect(new Set(counted.map(({ mailId }) => mailId))).toEqual(new Set(sent.map(({ id }) => id)));
+    for (const { mailId, recipientDigest: digest } of counted) expect(digest).toEqual(recipientDigest(mails.find(({ id }) => id === mailId)!));
+  });
+
+  it('are recorded while the row of one is locked, which is recorded later and sent once', async () => {
+    const accepted = Promise.withResolvers<void>();
+    onTestFinished(() => accepted.resolve());
+    const release = Promise.withResolvers<void>();
+    onTestFinished(() => release.resolve());
+    let inProgress = 0;
+    smtp.trouble = () => {
+      inProgress += 1;
+      return { at: 'rcpt', hangUntil: accepted.promise };
+    };
+    await storeAll(['locked@example.com', 'other@example.com']);
+    await using _delivery = deliver();
+    await eventually(() => expect(inProgress).toBe(2));
+    const locked = Promise.withResolvers<void>();
+    const holding = database.transaction(async (tx) => {
+      await tx.selectFrom('mail').select('id').where('recipient', '=', 'locked@example.com').forUpdate().execute();
+      locked.resolve();
+      await release.promise;
+    });
+    await locked.promise;
+    smtp.trouble = () => undefined;
+    accepted.resolve();
+    await eventually(async () => expect(await pending()).toMatchObject([{ recipient: 'locked@example.com' }]));
+    release.resolve();
+    await holding;
+    await untilFinished();
+    expect(copiesFor('locked@example.com')).toHaveLength(1);
+    expect(copiesFor('other@example.com')).toHaveLength(1);
   });
 });

@@ -2,9 +2,11 @@ import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { CustomerErasureConfirmed } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
+import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { MailContent } from '../src/db/schema.ts';
+import { lockCustomer } from '../src/erasure/lock-customer.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
 import { crmId, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
 
@@ -76,6 +78,11 @@ async function confirmations(): Promise<string[]> {
 
 /** The customer service requests slow erasures again, and gets another confirmation. */
 const confirmed = async () => new Set(await confirmations()).size;
+
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await sql`SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = current_database() AND NOT granted`.execute(stack.database.kysely);
+  return rows.length;
+}
 
 const contentFor = (email: string): MailContent => ({
   from: { name: 'Studio', address: 'hello@studio.example' },
@@ -153,5 +160,54 @@ describe('an erasure', () => {
       await storeFor(person);
       expect(await rowsOf(person)).toEqual([]);
     }
+  });
+
+  it('keeps a mail that is written meanwhile from being stored', async () => {
+    const person = await createPerson();
+    const release = Promise.withResolvers<void>();
+    onTestFinished(() => release.resolve());
+    const locked = Promise.withResolvers<void>();
+    const erasing = stack.database.transaction(async (tx) => {
+      await lockCustomer(tx, { crmId, customerId: person.customerId });
+      locked.resolve();
+      await release.promise;
+      await tx.insertInto('erasedCustomer').values({ crmId, customerId: person.customerId }).execute();
+    });
+    await locked.promise;
+    const storing = storeFor(person);
+    await eventually(async () => expect(await waitingForLocks()).toBe(1));
+    release.resolve();
+    await Promise.all([erasing, storing]);
+    expect(await rowsOf(person)).toEqual([]);
+  });
+
+  it('holds up no mail to others', async () => {
+    const [erased, other] = [await createPerson(), await createPerson()];
+    const release = Promise.withResolvers<void>();
+    onTestFinished(() => release.resolve());
+    const locked = Promise.withResolvers<void>();
+    const erasing = stack.database.transaction(async (tx) => {
+      await lockCustomer(tx, { crmId, customerId: erased.customerId });
+      locked.resolve();
+      await release.promise;
+    });
+    await locked.promise;
+    await book(erased, 'held-up');
+    await book(other, 'not-held-up');
+    await eventually(() => expect(mailsTo(other)).toHaveLength(1));
+    expect(mailsTo(erased)).toEqual([]);
+    release.resolve();
+    await erasing;
+    await eventually(() => expect(mailsTo(erased)).toHaveLength(1));
+  });
+
+  it('leaves nothing but the last mails of persons who have just booked', async () => {
+    const persons = await Promise.all(Array.from({ length: 8 }, () => createPerson()));
+    await Promise.all(persons.map((person) => book(person, `of-${person.reference}`)));
+    await Promise.all(persons.map(remove));
+    await eventually(async () => {
+      const open = await Promise.all(persons.map(rowsOf));
+      expect(open.flat()).toMatchObject(persons.map(() => ({ template: 'removed-by-deletion', state: 'sent' })));
+    });
   });
 });

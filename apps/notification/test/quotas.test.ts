@@ -7,11 +7,11 @@ import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
 import { eraseMails } from '../src/erasure/erase-customer.ts';
 import type { MailTemplate } from '../src/language/texts.ts';
-import { checkQuotas, type MailQuotas } from '../src/mail/check-quotas.ts';
+import { createQuotaCheck, type MailQuotas } from '../src/mail/check-quotas.ts';
 import { startMailDelivery } from '../src/mail/deliver-mails.ts';
-import { type Outcome, recordOutcome } from '../src/mail/record-outcome.ts';
+import { createOutcomeRecorder, type Outcome } from '../src/mail/record-outcome.ts';
 import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.ts';
-import { storeLastMail, storeMail } from '../src/mail/store-mail.ts';
+import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
 
@@ -162,8 +162,8 @@ describe('the surplus', () => {
 describe('the decision about one mail over a quota', () => {
   const decide = async (quotas: MailQuotas, timings: Partial<MailTimings> = endless): Promise<Outcome[]> => {
     const [mail] = await leaseMails(database, { total: 1 });
-    const decision = await checkQuotas(database, mail!, quotas, { ...defaultTimings, ...timings });
-    return recordOutcome(database, mail!, decision!);
+    const decision = await createQuotaCheck(database, quotas, { ...defaultTimings, ...timings })(mail!);
+    return createOutcomeRecorder(database)(mail!, decision!);
   };
   const quota = 5;
   /** How many of the mails to a recipient are held, and how many are not. */
@@ -298,7 +298,7 @@ describe('an attempt of another process', () => {
     const [held] = await leaseMails(database);
     await store('anna@example.com', { aboutId, version: 2, template: 'booking-cancelled' });
     expect(await leaseMails(database)).toEqual([]);
-    await recordOutcome(database, held!, { outcome: 'hold', until: new Date(Date.now() + day), room: 1, reason: 'crm-quota', serverAway: false });
+    await createOutcomeRecorder(database)(held!, { outcome: 'hold', until: new Date(Date.now() + day), room: 1, reason: 'crm-quota', serverAway: false });
     expect(await leaseMails(database)).toMatchObject([{ version: 2 }]);
   });
 
@@ -306,13 +306,13 @@ describe('an attempt of another process', () => {
     const customerId = randomUUID();
     await store('anna@example.com', { customerId });
     const [first] = await leaseMails(database);
-    expect(await checkQuotas(database, first!, unlimited, defaultTimings)).toBeUndefined();
+    expect(await createQuotaCheck(database, unlimited, defaultTimings)(first!)).toBeUndefined();
     await database.kysely.updateTable('mail').set({ dueAt: new Date() }).execute();
     const [second] = await leaseMails(database);
     const lost = { outcome: 'postpone', reason: 'lease lost', serverAway: false };
-    expect(await checkQuotas(database, first!, unlimited, defaultTimings)).toEqual(lost);
+    expect(await createQuotaCheck(database, unlimited, defaultTimings)(first!)).toEqual(lost);
     await eraseMails(database, { crmId: 'crm', customerId });
-    expect(await checkQuotas(database, second!, unlimited, defaultTimings)).toEqual(lost);
+    expect(await createQuotaCheck(database, unlimited, defaultTimings)(second!)).toEqual(lost);
   });
 });
 
@@ -355,7 +355,7 @@ describe('the digest of a recipient', () => {
     await eventually(async () => expect(await recent()).toHaveLength(1));
     const [customerId, erasureId] = [randomUUID(), randomUUID()];
     const intent = { crmId: 'crm', eventId: erasureId, aboutId: erasureId, version: 0, template: 'removed-by-deletion' as const, content: contentFor('anna@example.com', 'last') };
-    await database.transaction((tx) => storeLastMail(tx, { ...intent, customerId, erasureId, expiresAt: new Date(Date.now() + 60_000) }));
+    await database.transaction((tx) => storeMail(tx, { ...intent, customerId, erasureId, expiresAt: new Date(Date.now() + 60_000) }));
     await eventually(() => expect(subjectsFor('anna@example.com')).toEqual(['booking-confirmed 1', 'last']));
     await eventually(async () => expect(await pending()).toEqual([]));
     expect(await recent()).toHaveLength(1);

@@ -122,9 +122,9 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     const free = (this.#serverAway > 0 ? 1 : this.#limits.total) - this.#inFlight.size;
     if (free <= 0) return 0;
     const request = { limits: this.#limits, free, leaseMs: this.#timings.leaseMs, inFlight: this.#inFlight.values() };
-    const rows = await leaseDueRows<Row>(this.#db, this.#kind.table, request);
+    const { rows, passedOver } = await leaseDueRows<Row>(this.#db, this.#kind.table, request);
     for (const row of rows) this.#start(row);
-    return rows.length > 0 && rows.length < free ? 1 : 0;
+    return passedOver && rows.length < free ? 1 : 0;
   }
 
   #start(row: Row): void {

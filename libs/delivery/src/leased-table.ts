@@ -31,6 +31,12 @@ export interface LeasedRow extends LeasedColumns {
   host: string;
 }
 
+export interface LeasedRows<Row> {
+  rows: Row[];
+  /** Some due rows were not leased, because of others of the same lane or host, or of another process: those behind them may be. */
+  passedOver: boolean;
+}
+
 /** The maximum number of concurrent deliveries of one process: in total, per CRM and per host. */
 export interface DeliveryLimits {
   total: number;
@@ -46,14 +52,14 @@ export async function leaseDueRows<Row extends LeasedRow>(
   db: Kysely<unknown>,
   { name, lane, host, isBlocked = sql<boolean>`false` }: LeasedTable,
   { limits, free, leaseMs, inFlight }: { limits: DeliveryLimits; free: number; leaseMs: number; inFlight: Iterable<Pick<LeasedRow, 'crmId' | 'lane' | 'host'>> },
-): Promise<Row[]> {
+): Promise<LeasedRows<Row>> {
   const busy = [...inFlight];
   const crms = JSON.stringify(countBy(busy, (row) => row.crmId));
   const hosts = countBy(busy, (row) => row.host);
   const fullHosts = Object.keys(hosts).filter((each) => hosts[each]! >= limits.perHost);
   const lanes = busy.map((row) => row.lane);
   const table = sql.table(name);
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<Row & { considered: number }>`
     WITH RECURSIVE crm AS (
       (SELECT crm_id FROM ${table} WHERE state = 'pending' ORDER BY crm_id LIMIT 1)
       UNION ALL
@@ -87,15 +93,21 @@ export async function leaseDueRows<Row extends LeasedRow>(
     )
     UPDATE ${table} AS item SET lease = gen_random_uuid(), due_at = ${dueAfter(leaseMs)}
     FROM leased WHERE item.crm_id = leased.crm_id AND item.id = leased.id
-    RETURNING item.*, ${lane} AS lane, ${host} AS host`.execute(db);
-  return rows;
+    RETURNING item.*, ${lane} AS lane, ${host} AS host, (SELECT count(*) FROM turns) AS considered`.execute(db);
+  return { rows, passedOver: rows.length < (rows[0]?.considered ?? 0) };
 }
 
-/** Extends the leases of deliveries in progress. A lease that was lost stays lost. */
+/** Extends the leases of deliveries in progress. A lease that was lost stays lost. A row that is locked is being finished or removed. */
 export async function renewLeases(db: Kysely<unknown>, { name }: LeasedTable, rows: Iterable<LeasedColumns>, leaseMs: number): Promise<void> {
   const leases = [...rows].map((row) => row.lease);
   if (leases.length === 0) return;
-  await sql`UPDATE ${sql.table(name)} SET due_at = ${dueAfter(leaseMs)} WHERE state = 'pending' AND lease = ANY(${leases}::uuid[])`.execute(db);
+  const table = sql.table(name);
+  await sql`
+    WITH held AS (
+      SELECT crm_id, id FROM ${table} WHERE state = 'pending' AND lease = ANY(${leases}::uuid[]) FOR UPDATE SKIP LOCKED
+    )
+    UPDATE ${table} AS item SET due_at = ${dueAfter(leaseMs)}
+    FROM held WHERE item.crm_id = held.crm_id AND item.id = held.id`.execute(db);
 }
 
 /** A row that expires before then is checked again when it expires. */

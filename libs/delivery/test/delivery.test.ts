@@ -4,7 +4,7 @@ import { type Generated, sql } from 'kysely';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type LeasedTable, startDelivery } from '../src/index.ts';
 
 /** A kind other than mail: a parcel is posted to the address of a shop, one at a time. */
@@ -121,6 +121,38 @@ it('leaves room for other CRMs and hosts if one hangs', async () => {
   await store('other', 'quick');
   await eventually(() => expect(requests).toContain('quick'));
   expect(requests).toHaveLength(6);
+  hanging.resolve(204);
+  await eventually(async () => expect(await pending()).toEqual([]));
+});
+
+it('delivers at once what is behind rows that have to wait for each other', async () => {
+  const hanging = Promise.withResolvers<number>();
+  answer = (shop) => (shop === 'slow' ? hanging.promise : 204);
+  await store('crm', ...Array.from({ length: 5 }, () => 'slow'));
+  await store('crm', 'quick');
+  await using _delivery = deliver();
+  await eventually(() => expect(requests.toSorted((one, other) => one.localeCompare(other))).toEqual(['quick', 'slow']));
+  hanging.resolve(204);
+  await eventually(async () => expect(await pending()).toEqual([]));
+});
+
+it('renews its leases although another transaction has locked one of the rows', async () => {
+  const hanging = Promise.withResolvers<number>();
+  const release = Promise.withResolvers<void>();
+  onTestFinished(() => release.resolve());
+  answer = () => hanging.promise;
+  await store('crm', 'locked', 'other');
+  await using _delivery = deliver();
+  await eventually(() => expect(requests).toHaveLength(2));
+  const holding = database.transaction(async (tx) => {
+    await tx.selectFrom('parcel').select('id').where('shop', '=', 'locked').forUpdate().execute();
+    await release.promise;
+  });
+  const leasedUntil = async () => (await pending()).find(({ shop }) => shop === 'other')!.dueAt;
+  const before = await leasedUntil();
+  await eventually(async () => expect((await leasedUntil()).getTime()).toBeGreaterThan(before.getTime()));
+  release.resolve();
+  await holding;
   hanging.resolve(204);
   await eventually(async () => expect(await pending()).toEqual([]));
 });

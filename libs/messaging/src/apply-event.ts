@@ -1,6 +1,6 @@
-import type { Database } from '@scheduling/postgres';
 import { describeError } from '@scheduling/runtime';
-import type { Kysely, Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
+import type { Inbox } from './inbox.ts';
 import type { MessagingSchema } from './schema.ts';
 import type { Subscription } from './subscription.ts';
 
@@ -17,30 +17,13 @@ export interface ReceivedEvent {
  * leaves no row: repeated, it would have none again.
  */
 export async function applyOnce<Schema extends MessagingSchema>(
-  database: Database<Schema>,
+  inbox: Inbox<Schema>,
   { definition, handle }: Subscription<Schema>,
-  consumer: string,
   { id: eventId, payload, mayBeRepeated }: ReceivedEvent,
 ): Promise<boolean> {
-  if (mayBeRepeated && (await isProcessed(database, consumer, eventId))) return false;
+  if (mayBeRepeated && (await inbox.contains(eventId))) return false;
   const effect = await handle(definition.decode(payload), { eventId });
-  if (effect === undefined) return true;
-  return database.transaction(async (tx) => {
-    const { numInsertedOrUpdatedRows } = await asMessaging(tx)
-      .insertInto('inbox')
-      .values({ consumer, eventId })
-      .onConflict((conflict) => conflict.doNothing())
-      .executeTakeFirstOrThrow();
-    if (numInsertedOrUpdatedRows !== 1n) return false;
-    await effect(tx);
-    return true;
-  });
-}
-
-async function isProcessed<Schema extends MessagingSchema>(database: Database<Schema>, consumer: string, eventId: string): Promise<boolean> {
-  const db = database.kysely as unknown as Kysely<MessagingSchema>;
-  const row = await db.selectFrom('inbox').select('eventId').where('consumer', '=', consumer).where('eventId', '=', eventId).executeTakeFirst();
-  return row !== undefined;
+  return effect === undefined || inbox.apply(eventId, effect);
 }
 
 /** Why an event could not be processed, without the values that database errors quote. */

@@ -7,6 +7,7 @@ import { inSpan, isUuid, type Logger, type Metrics, newRequestId, runWithContext
 import type { Kysely } from 'kysely';
 import { applyOnce, asMessaging, describeFailure, type ReceivedEvent } from './apply-event.ts';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
+import { createInbox, type Inbox } from './inbox.ts';
 import type { MessagingSchema } from './schema.ts';
 import type { Subscription } from './subscription.ts';
 
@@ -27,6 +28,14 @@ export interface ConsumersOptions<Schema extends MessagingSchema> {
 
 interface Consuming<Schema extends MessagingSchema> extends ConsumersOptions<Schema> {
   count: (consumer: string, outcome: Consumption) => void;
+}
+
+/** A subscription with its durable consumer. */
+interface Subscribed<Schema extends MessagingSchema> {
+  subscription: Subscription<Schema>;
+  /** The name of the consumer. */
+  name: string;
+  inbox: Inbox<Schema>;
 }
 
 const maxInFlight = 20;
@@ -59,8 +68,9 @@ function counterOf<Schema extends MessagingSchema>(options: ConsumersOptions<Sch
 }
 
 /** A deleted stream or consumer, or a lost connection, makes a round fail; the next round looks them up again. */
-function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema>, each: Subscription<Schema>): AsyncDisposable {
-  const name = consumerName(options.service, each.definition);
+function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema>, subscription: Subscription<Schema>): AsyncDisposable {
+  const name = consumerName(options.service, subscription.definition);
+  const subscribed = { subscription, name, inbox: createInbox(options.database, name) };
   let consumer: Consumer | undefined;
   let silentAt: number | undefined;
   let connection = new AbortController();
@@ -74,9 +84,9 @@ function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema
       connection = new AbortController();
       const ended = AbortSignal.any([signal, connection.signal]);
       try {
-        consumer ??= await ensureConsumer(options.broker, name, each.definition.subject, signal);
+        consumer ??= await ensureConsumer(options.broker, name, subscription.definition.subject, signal);
         const fetchMs = Math.min(options.fetchMs ?? defaultFetchMs, silentAt === undefined ? Number.POSITIVE_INFINITY : suspiciousFetchMs);
-        const handled = await consumeBatch(options, each, name, consumer, fetchMs, ended);
+        const handled = await consumeBatch(options, subscribed, consumer, fetchMs, ended);
         silentAt = handled > 0 || ended.aborted ? undefined : await replaceWhenStuck(options, consumer, silentAt, signal);
         return handled;
       } catch (error) {
@@ -112,8 +122,7 @@ function consumerSettings(name: string, subject: string): Partial<ConsumerConfig
 /** Processes the waiting events, or waits for some; a new request per batch wakes a consumer that fell silent. Returns the number of distinct subjects. */
 async function consumeBatch<Schema extends MessagingSchema>(
   options: Consuming<Schema>,
-  each: Subscription<Schema>,
-  name: string,
+  subscribed: Subscribed<Schema>,
   consumer: Consumer,
   fetchMs: number,
   signal: AbortSignal,
@@ -126,9 +135,9 @@ async function consumeBatch<Schema extends MessagingSchema>(
   const running = new Map<string, Promise<void>>();
   try {
     for await (const message of messages) {
-      const subject = subjectOf(each, message);
+      const subject = subjectOf(subscribed.subscription, message);
       const before = running.get(subject) ?? Promise.resolve();
-      running.set(subject, before.then(() => processMessage(options, each, name, message)));
+      running.set(subject, before.then(() => processMessage(options, subscribed, message)));
     }
   } finally {
     signal.removeEventListener('abort', stop);
@@ -173,16 +182,15 @@ async function replaceWhenStuck<Schema extends MessagingSchema>(
 
 async function processMessage<Schema extends MessagingSchema>(
   options: Consuming<Schema>,
-  each: Subscription<Schema>,
-  consumer: string,
+  { subscription, name: consumer, inbox }: Subscribed<Schema>,
   message: JsMsg,
 ): Promise<void> {
   const requestId = message.headers?.get('x-request-id') || newRequestId();
   const span: SpanOptions = { kind: 'CONSUMER', attributes: { 'messaging.system': 'nats' }, parent: message.headers?.get('traceparent') || undefined };
   await runWithContext({ requestId }, () =>
-    inSpan(`process ${each.definition.name}`, span, async ({ fail: failSpan }) => {
+    inSpan(`process ${subscription.definition.name}`, span, async ({ fail: failSpan }) => {
       try {
-        const applied = await applyOnce(options.database, each, consumer, eventOf(message));
+        const applied = await applyOnce(inbox, subscription, eventOf(message));
         message.ack();
         options.count(consumer, applied ? 'processed' : 'repeated');
       } catch (error) {
@@ -249,5 +257,5 @@ function eventOf(message: JsMsg): ReceivedEvent {
 /** Events have the id of the outbox row; a message that something else published on the subject gets one derived from its sequence number. */
 function eventIdOf(message: JsMsg): string {
   const id = message.headers?.get('ce-id') ?? '';
-  return isUuid(id) ? id : `00000000-0000-0000-0000-${message.seq.toString(16).padStart(12, '0')}`;
+  return isUuid(id) ? id.toLowerCase() : `00000000-0000-0000-0000-${message.seq.toString(16).padStart(12, '0')}`;
 }

@@ -5,6 +5,7 @@ import type { Database } from '@scheduling/postgres';
 import { isUuid, runWithContext } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { applyOnce, describeFailure } from './apply-event.ts';
+import { createInbox } from './inbox.ts';
 import type { DeadLetterTable, MessagingSchema } from './schema.ts';
 import type { Subscription } from './subscription.ts';
 
@@ -46,7 +47,7 @@ export async function retryDeadLetter<Schema extends MessagingSchema>(options: R
   if (subscription === undefined) return `This version has no consumer ${row.consumer}.`;
   try {
     const event = { id: row.eventId, payload: row.payload, mayBeRepeated: true };
-    await runWithContext({ requestId: row.requestId }, () => applyOnce(database, subscription, row.consumer, event));
+    await runWithContext({ requestId: row.requestId }, () => applyOnce(createInbox(database, row.consumer), subscription, event));
   } catch (error) {
     const failure = describeFailure(error);
     await recordFailure(db, row, failure);

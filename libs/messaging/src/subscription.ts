@@ -6,7 +6,10 @@ export interface EventContext {
   eventId: string;
 }
 
-/** The effect of an event, in the transaction that also records the event as processed. */
+/**
+ * The effect of an event, in the transaction that also records the event as processed. It shares the transaction with those of other events, and runs again if that
+ * is rolled back, so it only writes to the database.
+ */
 export type Effect<Schema> = (tx: Transaction<Schema>) => Promise<void>;
 
 /** One kind of event and how a service handles it. */

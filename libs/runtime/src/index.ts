@@ -1,3 +1,4 @@
+export { createBatcher } from './batcher.ts';
 export { branches } from './branches.ts';
 export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
 export { isEmailAddress } from './email-address.ts';

@@ -1,13 +1,18 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { type MigrationSet, migrateDatabase } from '@scheduling/postgres';
+import { type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as mails from './migrations/2026-11-21-mails.ts';
 import * as mailQuotas from './migrations/2026-11-22-mail-quotas.ts';
 
 const migrations = { '2026-11-21-mails': mails, '2026-11-22-mail-quotas': mailQuotas };
 
+/** When a function changes, add a line with a new date, which runs its file again. */
+const functions = {
+  '2026-11-22-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
+};
+
 /** In execution order; the doctor compares the database with them. */
-export const migrationSets: MigrationSet[] = [messagingMigrations, { name: 'notification', migrations }];
+export const migrationSets: MigrationSet[] = [messagingMigrations, { name: 'notification', migrations }, { name: 'notification_functions', migrations: functions }];
 
 export function migrateNotificationDatabase(url: string, logger: Logger): Promise<void> {
   return migrateDatabase({ url, sets: migrationSets, logger });

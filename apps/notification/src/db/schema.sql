@@ -96,3 +96,24 @@ CREATE TABLE recent_mail (
   CONSTRAINT recent_mail_crm_id_mail_id_fkey FOREIGN KEY (crm_id, mail_id) REFERENCES mail(crm_id, id) ON DELETE CASCADE
 );
 CREATE INDEX recent_mail_recipient ON public.recent_mail USING btree (crm_id, recipient_digest, sent_at);
+
+CREATE OR REPLACE FUNCTION public.store_mail(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF request ? 'customerId' AND NOT request ? 'erasureId' THEN
+    -- The erasure takes the same lock (lock-customer.ts). What it has committed is visible to the next statement.
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
+    IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
+  END IF;
+
+  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
+  VALUES (
+    request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
+    (request ->> 'customerId')::uuid, (request ->> 'erasureId')::uuid, (request ->> 'expiresAt')::timestamptz,
+    request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
+  ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING;
+  RETURN NULL;
+END
+$function$;

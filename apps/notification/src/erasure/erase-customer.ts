@@ -3,13 +3,13 @@ import { appendEvent } from '@scheduling/messaging';
 import type { Database } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
-import { type LastMailIntent, storeLastMail } from '../mail/store-mail.ts';
+import { type LastMailIntent, storeMail } from '../mail/store-mail.ts';
 import { type CustomerKey, lockCustomer } from './lock-customer.ts';
 
 /** Removes every mail of a customer and prevents new ones from being stored; only the last mail remains. Repeating it changes nothing. */
 export async function eraseMails(database: Database<NotificationSchema>, key: CustomerKey): Promise<void> {
   await database.transaction(async (tx) => {
-    await lockCustomer(tx, 'exclusive', key);
+    await lockCustomer(tx, key);
     await tx
       .insertInto('erasedCustomer')
       .values({ crmId: key.crmId, customerId: key.customerId })
@@ -30,7 +30,7 @@ export async function concludeErasure(
   { crmId, erasureId }: { crmId: string; erasureId: string },
   lastMail: LastMailIntent | undefined,
 ): Promise<void> {
-  if (lastMail) await storeLastMail(tx, lastMail);
+  if (lastMail) await storeMail(tx, lastMail);
   const waiting = await tx
     .selectFrom('mail')
     .select('id')

@@ -1,4 +1,5 @@
 import type { Database } from '@scheduling/postgres';
+import { createBatcher } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
 import { createHash } from 'node:crypto';
 import type { NotificationSchema } from '../db/schema.ts';
@@ -43,19 +44,26 @@ interface LastHeld {
 }
 
 /**
- * Decides whether a leased mail has to wait for a later hour. Undefined: it can be sent now. The mails sent so far are counted without a lock,
- * so concurrent deliveries can exceed a quota by as many mails as they send at once.
+ * Decides whether a leased mail has to wait for a later hour. Undefined: it can be sent now. The mails sent so far are counted without a lock, for all
+ * mails that are leased together at once, so concurrent deliveries can exceed a quota by as many mails as they send at once.
  */
-export async function checkQuotas({ kysely }: Database<NotificationSchema>, mail: MailRow, quotas: MailQuotas, timings: MailTimings): Promise<QuotaDecision | undefined> {
-  if (urgentTemplates.includes(mail.template)) return undefined;
-  const use = await readQuotaUse(kysely, mail, quotas, timings.quotaWindowMs);
-  // Another process holds the mail by now, or the person was erased.
-  if (use === undefined) return { outcome: 'postpone', reason: 'lease lost', serverAway: false };
-  if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
-  const reason = exhaustedQuota(use, quotas);
-  if (reason === undefined) return undefined;
-  const wait = firstWindowWithRoom(use.windowEnd, await readLastHeld(kysely, mail, reason, use.windowEnd), quotaOf(reason, quotas), timings.quotaWindowMs);
-  return decideOnWait(reason, wait, mail.createdAt, timings.giveUpMs);
+export function createQuotaCheck(
+  { kysely }: Database<NotificationSchema>,
+  quotas: MailQuotas,
+  timings: Pick<MailTimings, 'quotaWindowMs' | 'giveUpMs'>,
+): (mail: MailRow) => Promise<QuotaDecision | undefined> {
+  const readUse = createBatcher<MailRow, QuotaUse | undefined>((mails) => readQuotaUse(kysely, mails, quotas, timings.quotaWindowMs));
+  return async (mail) => {
+    if (urgentTemplates.includes(mail.template)) return undefined;
+    const use = await readUse(mail);
+    // Another process holds the mail by now, or the person was erased.
+    if (use === undefined) return { outcome: 'postpone', reason: 'lease lost', serverAway: false };
+    if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
+    const reason = exhaustedQuota(use, quotas);
+    if (reason === undefined) return undefined;
+    const lastHeld = await readLastHeld(kysely, mail, reason, use.windowEnd);
+    return decideOnWait(reason, firstWindowWithRoom(use.windowEnd, lastHeld, quotaOf(reason, quotas), timings.quotaWindowMs), mail.createdAt, timings.giveUpMs);
+  };
 }
 
 export function exhaustedQuota({ toRecipient, inTotal }: Pick<QuotaUse, 'toRecipient' | 'inTotal'>, quotas: MailQuotas): QuotaReason | undefined {
@@ -80,27 +88,40 @@ export function decideOnWait(reason: QuotaReason, { until, room }: Wait, created
   return { outcome: 'hold', until, room, reason, serverAway: false };
 }
 
-/** Counts no further than the quotas. */
-async function readQuotaUse(db: Kysely<NotificationSchema>, mail: MailRow, quotas: MailQuotas, windowMs: number): Promise<QuotaUse | undefined> {
-  const { rows } = await sql<QuotaUse>`
+/** Counts no further than the quotas, and the mails of a CRM only once. */
+async function readQuotaUse(db: Kysely<NotificationSchema>, mails: MailRow[], quotas: MailQuotas, windowMs: number): Promise<(QuotaUse | undefined)[]> {
+  const asked = mails.map((mail) => ({ crm_id: mail.crmId, id: mail.id, lease: mail.lease, recipient_digest: recipientDigest(mail).toString('hex') }));
+  const { rows } = await sql<QuotaUse & { lease: string }>`
     WITH quota_window AS (
       SELECT date_bin(length, now(), 'epoch') AS starts_at, date_bin(length, now(), 'epoch') + length AS ends_at
       FROM make_interval(secs => ${windowMs / 1_000}) AS length
-    ), recent AS NOT MATERIALIZED (
-      SELECT recipient_digest FROM recent_mail, quota_window WHERE crm_id = ${mail.crmId} AND sent_at >= starts_at
+    ), asked AS (
+      SELECT crm_id, id, lease, decode(recipient_digest, 'hex') AS recipient_digest
+      FROM jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) AS asked (crm_id text, id uuid, lease uuid, recipient_digest text)
+    ), crm AS MATERIALIZED (
+      SELECT crm_id, (
+        SELECT count(*) FROM (
+          SELECT FROM recent_mail, quota_window WHERE recent_mail.crm_id = each.crm_id AND sent_at >= starts_at LIMIT ${quotas.inTotal}
+        ) AS counted
+      )::int AS in_total
+      FROM (SELECT DISTINCT crm_id FROM asked) AS each
     )
     SELECT
-      (SELECT count(*) FROM (SELECT FROM recent WHERE recipient_digest = ${recipientDigest(mail)} LIMIT ${quotas.toOneRecipient}) AS counted)::int AS to_recipient,
-      (SELECT count(*) FROM (SELECT FROM recent LIMIT ${quotas.inTotal}) AS counted)::int AS in_total,
+      lease,
+      (SELECT count(*) FROM (
+        SELECT FROM recent_mail
+        WHERE recent_mail.crm_id = mail.crm_id AND recent_mail.recipient_digest = asked.recipient_digest AND sent_at >= starts_at LIMIT ${quotas.toOneRecipient}
+      ) AS counted)::int AS to_recipient,
+      in_total,
       ends_at AS window_end,
       held AND EXISTS (
         SELECT FROM mail AS later
         WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
           AND later.state = 'pending' AND later.template = ANY (${urgentTemplates})
       ) AS is_superseded
-    FROM mail, quota_window
-    WHERE crm_id = ${mail.crmId} AND id = ${mail.id} AND lease = ${mail.lease}`.execute(db);
-  return rows[0];
+    FROM asked JOIN mail USING (crm_id, id, lease) JOIN crm USING (crm_id), quota_window`.execute(db);
+  const uses = new Map(rows.map(({ lease, ...use }) => [lease, use]));
+  return mails.map(({ lease }) => uses.get(lease!));
 }
 
 function readLastHeld(db: Kysely<NotificationSchema>, { crmId, recipient }: MailRow, reason: QuotaReason, windowEnd: Date): Promise<LastHeld | undefined> {

@@ -2,10 +2,10 @@ import { type DeliveryKind, startDelivery } from '@scheduling/delivery';
 import type { Database } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import type { NotificationSchema } from '../db/schema.ts';
-import { checkQuotas, type MailQuotas } from './check-quotas.ts';
+import { createQuotaCheck, type MailQuotas, type QuotaDecision } from './check-quotas.ts';
 import { decideAfterFailure, type Failure } from './decide-after-failure.ts';
 import { type MailRow, mailTable } from './mail-table.ts';
-import { type Outcome, recordOutcome } from './record-outcome.ts';
+import { createOutcomeRecorder, type Outcome } from './record-outcome.ts';
 import { createMailer, type Mailer, type Progress } from './send-mail.ts';
 import type { MailTimings } from './timings.ts';
 
@@ -23,14 +23,16 @@ export interface MailDeliveryOptions {
 
 /** Sends the stored mails. */
 export function startMailDelivery(options: MailDeliveryOptions): AsyncDisposable {
-  const { database, smtpUrl, connections, timings, onOutcome, logger } = options;
+  const { database, smtpUrl, connections, quotas, timings, onOutcome, logger } = options;
   const mailer = createMailer({ url: smtpUrl, connections, replyMs: timings.replyMs });
+  const checkQuotas = createQuotaCheck(database, quotas, timings);
+  const recordOutcome = createOutcomeRecorder(database);
   const kind: DeliveryKind<MailRow, Outcome> = {
     name: 'mail',
     table: mailTable,
-    attempt: (mail, signal, stopping) => attempt(mailer, options, mail, { signal, stopping }),
+    attempt: (mail, signal, stopping) => attempt({ mailer, checkQuotas, timings }, mail, { signal, stopping }),
     record: async (mail, outcome) => {
-      for (const other of await recordOutcome(database, mail, outcome)) onOutcome(other);
+      for (const other of await recordOutcome(mail, outcome)) onOutcome(other);
     },
     describe: ({ id, template, attempts }) => ({ id, template, attempts }),
     onResult: onOutcome,
@@ -44,16 +46,21 @@ export function startMailDelivery(options: MailDeliveryOptions): AsyncDisposable
   };
 }
 
+interface Sending {
+  mailer: Mailer;
+  checkQuotas: (mail: MailRow) => Promise<QuotaDecision | undefined>;
+  timings: MailTimings;
+}
+
 async function attempt(
-  mailer: Mailer,
-  { database, quotas, timings }: Pick<MailDeliveryOptions, 'database' | 'quotas' | 'timings'>,
+  { mailer, checkQuotas, timings }: Sending,
   mail: MailRow,
   { signal, stopping }: { signal: AbortSignal; stopping: AbortSignal },
 ): Promise<Outcome> {
   if (mail.expiresAt !== null && mail.expiresAt.getTime() <= Date.now()) return { outcome: 'give-up', reason: 'expired' };
   const progress: Progress = {};
   try {
-    const refusal = await checkQuotas(database, mail, quotas, timings);
+    const refusal = await checkQuotas(mail);
     if (refusal !== undefined) return refusal;
     await mailer.send(mail, progress, signal);
     return { outcome: 'sent' };

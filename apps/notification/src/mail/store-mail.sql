@@ -1,0 +1,22 @@
+-- Stores a mail in one round trip, unless it was stored before, or its customer was erased while it was being written.
+--
+-- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId if the recipient is a customer, traceparent if it is traced;
+--   erasureId and expiresAt if it is the last mail to an erased customer, which the erasure does not prevent.
+-- Answer: null.
+CREATE OR REPLACE FUNCTION store_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+  IF request ? 'customerId' AND NOT request ? 'erasureId' THEN
+    -- The erasure takes the same lock (lock-customer.ts). What it has committed is visible to the next statement.
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
+    IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
+  END IF;
+
+  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
+  VALUES (
+    request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
+    (request ->> 'customerId')::uuid, (request ->> 'erasureId')::uuid, (request ->> 'expiresAt')::timestamptz,
+    request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
+  ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING;
+  RETURN NULL;
+END
+$$;

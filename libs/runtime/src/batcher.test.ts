@@ -1,0 +1,60 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createBatcher } from './batcher.ts';
+
+/** Doubles numbers once its gate opens, and refuses batches that contain a negative one. */
+function doubler() {
+  const batches: number[][] = [];
+  const gates: (() => void)[] = [];
+  const double = createBatcher<number, number>(async (items) => {
+    batches.push(items);
+    await new Promise<void>((resolve) => gates.push(resolve));
+    if (items.some((item) => item < 0)) throw new Error(`refused ${items.join()}`);
+    return items.map((item) => item * 2);
+  });
+  const open = async (): Promise<void> => {
+    for (const gate of gates.splice(0)) gate();
+    // A batch begins after the turn in which its items arrive.
+    await setImmediate();
+    await setImmediate();
+  };
+  return { batches, double, open };
+}
+
+describe('a batcher', () => {
+  it('runs together what arrives in the same turn, and while a batch is running', async () => {
+    const { batches, double, open } = doubler();
+    const first = [double(1), double(2)];
+    await open();
+    const second = [double(3), double(4)];
+    await open();
+    expect(batches).toEqual([[1, 2], [3, 4]]);
+    await open();
+    expect(await Promise.all([...first, ...second])).toEqual([2, 4, 6, 8]);
+  });
+
+  it('runs what arrives alone alone', async () => {
+    const { batches, double, open } = doubler();
+    for (const item of [1, 2]) {
+      const result = double(item);
+      await open();
+      await open();
+      expect(await result).toBe(item * 2);
+    }
+    expect(batches).toEqual([[1], [2]]);
+  });
+
+  it('runs the items of a batch that fails one by one, and only the one with the fault fails, while others go on', async () => {
+    const { batches, double, open } = doubler();
+    const results = Promise.allSettled([double(1), double(-2), double(3)]);
+    await open();
+    await open();
+    expect(batches).toEqual([[1, -2, 3], [1], [-2], [3]]);
+    const other = double(4);
+    await setImmediate();
+    expect(batches.at(-1)).toEqual([4]);
+    await open();
+    expect(await results).toMatchObject([{ value: 2 }, { reason: new Error('refused -2') }, { value: 6 }]);
+    expect(await other).toBe(8);
+  });
+});

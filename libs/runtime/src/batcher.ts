@@ -1,0 +1,41 @@
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve: (result: Result) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Runs together what arrives in the same turn of the event loop, or while the previous batch is running. There is no timer: an item that arrives alone
+ * runs alone. If a batch fails, it must have had no effect: each of its items then runs alone, while others go on.
+ *
+ * @param run returns a result for every item, in their order
+ */
+export function createBatcher<Item, Result>(run: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
+  const waiting: Waiting<Item, Result>[] = [];
+  let isRunning = false;
+
+  async function proceed(): Promise<void> {
+    if (isRunning) return;
+    isRunning = true;
+    while (waiting.length > 0) await runBatch(waiting.splice(0));
+    isRunning = false;
+  }
+
+  /** Never rejects. */
+  async function runBatch(batch: Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await run(batch.map(({ item }) => item));
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
+    } catch (error) {
+      if (batch.length === 1) batch[0]!.reject(error);
+      else for (const each of batch) void runBatch([each]);
+    }
+  }
+
+  return (item) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ item, resolve, reject });
+      // After everything that arrives together with this item.
+      if (waiting.length === 1) setImmediate(() => void proceed());
+    });
+}
