@@ -12,8 +12,11 @@ export interface OutgoingCall {
   deadlineMs: number;
 }
 
-/** Rejects with a ServiceError. */
-export type SendCall = (call: OutgoingCall) => Promise<Buffer>;
+/** Disposal lets the streams end when their calls are answered. */
+export interface CallSender extends Disposable {
+  /** Rejects with a ServiceError. */
+  send(call: OutgoingCall): Promise<Buffer>;
+}
 
 interface Waiting extends OutgoingCall {
   resolve: (response: Buffer) => void;
@@ -24,6 +27,8 @@ interface CallStream {
   /** Whether it takes further calls. */
   isOpen: boolean;
   send(calls: Waiting[]): void;
+  /** It ends when its calls are answered. */
+  close(): void;
 }
 
 const { makeCalls } = BatchServiceService;
@@ -40,7 +45,7 @@ const maxBytes = 1_048_576;
  * Makes calls on streams that stay open, because most of what a gRPC call costs does not depend on what it does. Those that are made in the same turn
  * of the event loop are sent at once. No call waits for others, and each has its own outcome and its own deadline.
  */
-export function createCallSender(client: Client): SendCall {
+export function createCallSender(client: Client): CallSender {
   const streams: (CallStream | undefined)[] = Array.from({ length: maxStreams });
   let turn = 0;
   let waiting: Waiting[] = [];
@@ -59,11 +64,16 @@ export function createCallSender(client: Client): SendCall {
       else nextStream().send(batch);
     }
   };
-  return (call) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ ...call, resolve, reject });
-      if (waiting.length === 1) setImmediate(sendWaiting);
-    });
+  return {
+    send: (call) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ ...call, resolve, reject });
+        if (waiting.length === 1) setImmediate(sendWaiting);
+      }),
+    [Symbol.dispose]: () => {
+      for (const stream of streams) stream?.close();
+    },
+  };
 }
 
 function inBatches(calls: Waiting[]): Waiting[][] {
@@ -92,7 +102,6 @@ function openStream(client: Client): CallStream {
   const stream = client.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
   const unanswered = new Map<number, { call: Waiting; timer: NodeJS.Timeout }>();
   let sent = 0;
-  /** It ends when its calls are answered. */
   const close = (): void => {
     if (!self.isOpen) return;
     self.isOpen = false;
@@ -119,6 +128,7 @@ function openStream(client: Client): CallStream {
   const retirement = setTimeout(close, maxStreamAgeMs).unref();
   const self: CallStream = {
     isOpen: true,
+    close,
     send: (calls) => {
       const nowMs = Date.now();
       for (const call of calls) {

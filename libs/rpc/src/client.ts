@@ -9,7 +9,7 @@ import {
 } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
 import { currentContext, currentTraceparent, inSpan, type Metrics, startSpan } from '@scheduling/runtime';
-import { createCallSender, type SendCall } from './call-sender.ts';
+import { type CallSender, createCallSender } from './call-sender.ts';
 import type { RpcCredentials } from './credentials.ts';
 import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
 import { fromServiceError } from './errors.ts';
@@ -79,30 +79,36 @@ export function createClient<D extends Definition>(definition: D, service: strin
   const client = new GenericClient(address, credentials, { ...channelOptions, ...clientOptions });
   const openStreamClient = (): Client => new GenericClient(address, credentials, { ...streamChannelOptions, ...clientOptions });
   const measure = measureMadeCalls(options.metrics);
-  const connection: Connection = { client, send: createCallSender(client), measure, seenMs: Date.now() };
+  const sender = createCallSender(client);
+  const connection: Connection = { client, sender, measure, seenMs: Date.now() };
   const methods: Record<string, unknown> = {};
   for (const [name, method] of Object.entries(definition)) {
     methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service, measure) : unaryCall(connection, name, method, service);
   }
-  return Object.assign(methods as ClientOf<D>, { [Symbol.dispose]: () => client.close() });
+  return Object.assign(methods as ClientOf<D>, {
+    [Symbol.dispose]: () => {
+      sender[Symbol.dispose]();
+      client.close();
+    },
+  });
 }
 
 interface Connection {
   client: Client;
-  send: SendCall;
+  sender: CallSender;
   measure: MeasureCall;
   /** When a call last found the connection ready, in epoch milliseconds; initially, when the client was created. */
   seenMs: number;
 }
 
 function unaryCall(connection: Connection, name: string, method: MethodDefinition, service: string): (request: never) => Promise<unknown> {
-  const { send, measure } = connection;
+  const { sender, measure } = connection;
   const idempotent = /^(get|list|authenticate)/.test(name);
   const attempt = async (request: Buffer): Promise<Buffer> => {
     const call = { path: method.path, request, metadata: requestMetadata(), deadlineMs: callDeadlineMs() };
     const finish = measure(method);
     try {
-      const response = await send(call);
+      const response = await sender.send(call);
       finish(Status.OK);
       return response;
     } catch (error) {

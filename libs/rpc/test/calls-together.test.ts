@@ -108,8 +108,11 @@ describe('calls that are made at the same moment', () => {
     await client.getCustomer(request(12));
     expect(opened).toHaveLength(5);
     await eventually(() => expect(ended).toHaveLength(4));
+    const closedMs = performance.now();
     client[Symbol.dispose]();
     await eventually(() => expect(ended).toHaveLength(5));
+    // It would end because of its age, too.
+    expect(performance.now() - closedMs).toBeLessThan(5_000);
   });
 
   it('avoid a stream on which one was not answered in time', async () => {
@@ -228,6 +231,7 @@ describe('calls that are made at the same moment', () => {
     const { makeCalls } = BatchServiceService;
     const stream = raw.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
     stream.on('error', () => undefined);
+    stack.defer(() => stream.cancel());
     const { path, requestSerialize } = CustomerServiceService.getCustomer;
     stream.write({ calls: [{ path, request: requestSerialize(request('waiting')), metadata: {}, timeoutMs }] });
     await eventually(() => expect(turns.entered).toBe(2));

@@ -4834,7 +4834,7 @@ export const AppointmentServiceService = {
     responseDeserialize: (value: Buffer): CreateSeriesResponse => CreateSeriesResponse.decode(value),
   },
   /**
-   * Streams a provider's appointments by start and id, some dozens a message, active and cancelled.
+   * Streams a provider's appointments by start and id, up to 250 a message, active and cancelled.
    * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found).
    */
   listAppointments: {
@@ -4894,7 +4894,7 @@ export interface AppointmentServiceServer extends UntypedServiceImplementation {
    */
   createSeries: handleUnaryCall<CreateSeriesRequest, CreateSeriesResponse>;
   /**
-   * Streams a provider's appointments by start and id, some dozens a message, active and cancelled.
+   * Streams a provider's appointments by start and id, up to 250 a message, active and cancelled.
    * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found).
    */
   listAppointments: handleServerStreamingCall<ListAppointmentsRequest, ListAppointmentsResponse>;
@@ -4952,7 +4952,7 @@ export interface AppointmentServiceClient extends Client {
     callback: (error: ServiceError | null, response: CreateSeriesResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Streams a provider's appointments by start and id, some dozens a message, active and cancelled.
+   * Streams a provider's appointments by start and id, up to 250 a message, active and cancelled.
    * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found).
    */
   listAppointments(
