@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -161,7 +162,7 @@ function serverArguments({ clusterDir, durable }: Installation, port: number): s
     // The path of a socket is limited to 107 characters; a data folder's may be longer.
     unix_socket_directories: '',
     max_connections: '200',
-    shared_buffers: '128MB',
+    shared_buffers: `${sharedBuffersMiB()}MB`,
     password_encryption: 'scram-sha-256',
     timezone: 'UTC',
     log_timezone: 'UTC',
@@ -171,6 +172,12 @@ function serverArguments({ clusterDir, durable }: Installation, port: number): s
     ...(durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
   };
   return ['-D', clusterDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+}
+
+/** A sixteenth of the memory, which is cautious on a machine that does other things. Only what is used of it is taken. */
+function sharedBuffersMiB(): number {
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  return Math.round(Math.min(512, Math.max(128, memory / 16 / 1_048_576)));
 }
 
 async function launch(
