@@ -150,11 +150,12 @@ async function bookOne({ url, crmId, key, provider, appointment, customer }: Tar
       body: JSON.stringify({ reference: randomUUID(), appointmentReference: appointment, customerReference: customer, state: 'BOOKED' }),
       signal: AbortSignal.timeout(30_000),
     });
-    await response.arrayBuffer();
-    if (response.status !== 201) throw new Error(String(response.status));
+    const text = await response.text();
+    if (response.status !== 201) throw new Error(`${response.status} ${text}`);
     measured.times.push(performance.now() - sentMs);
-  } catch {
+  } catch (error) {
     measured.failures += 1;
+    console.error(new Date().toISOString(), 'a booking of the neighbour failed:', error);
   }
 }
 
