@@ -10,7 +10,7 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { fetchProvider } from '../provider/provider-copy.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
 import { changeJson } from './change-events.ts';
-import { moveParticipation, type RequestedMove, findParticipation } from './move-participation.ts';
+import { findParticipation, moveParticipation, type RequestedMove } from './move-participation.ts';
 import { isActive, mailsOnCreation, takesSeat } from './moves.ts';
 import { capacityExhausted, type ParticipationRecord, requireParticipation, reservationSeconds } from './participation.ts';
 import { reclaimReservations } from './reclaim-reservations.ts';

@@ -59,8 +59,11 @@ export async function moveParticipation(
         throw new DomainError('appointment.cancelled');
       case 'full':
         throw capacityExhausted(capacity);
-      case 'stale':
-        current = await findParticipation(db, { crmId: current.crmId, reference: current.reference });
+      case 'stale': {
+        const found = await findParticipation(db, { crmId: current.crmId, reference: current.reference });
+        // If this one has been deleted since, the reference may belong to another one.
+        current = found?.id === current.id ? found : undefined;
+      }
     }
   }
   throw new DomainError('participation.busy');
