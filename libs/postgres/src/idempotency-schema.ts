@@ -1,5 +1,6 @@
 import { type Generated, type Kysely, sql } from 'kysely';
 import type { MigrationSet } from './migration-set.ts';
+import { sqlFile } from './sql-file.ts';
 
 /** The table of `Idempotency-Key`s, in the database of every service with operations that create something for the gateway. */
 export interface IdempotencySchema {
@@ -18,7 +19,7 @@ export interface IdempotencyKeyTable {
 }
 
 /** How long a key is kept (interface 1), by the database's clock. */
-export const keyLifetime = sql<string>`interval '72 hours'`;
+export const keyLifetime = '72 hours';
 
 /** Run before the service's own migrations. */
 export const idempotencyMigrations: MigrationSet = {
@@ -40,5 +41,6 @@ export const idempotencyMigrations: MigrationSet = {
         await sql`CREATE INDEX idempotency_key_resources ON idempotency_key USING gin (resource_ids)`.execute(db);
       },
     },
+    '2026-11-24-call-once': sqlFile(new URL('call-once.sql', import.meta.url)),
   },
 };

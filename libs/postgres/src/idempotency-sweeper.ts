@@ -18,7 +18,7 @@ async function sweep(db: Kysely<IdempotencySchema>, limit: number): Promise<numb
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM idempotency_key WHERE (crm_id, key_hash) IN (
       SELECT crm_id, key_hash FROM idempotency_key
-       WHERE created_at <= now() - ${keyLifetime}
+       WHERE created_at <= now() - ${keyLifetime}::interval
        ORDER BY created_at LIMIT ${limit}
          FOR UPDATE SKIP LOCKED)`.execute(db);
   return Number(numAffectedRows);

@@ -2,7 +2,9 @@ import { DomainError } from '@scheduling/errors';
 import { currentContext, type Idempotency } from '@scheduling/runtime';
 import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely';
 import { createHash } from 'node:crypto';
+import { callFunction } from './call-function.ts';
 import type { Database } from './database.ts';
+import type { FunctionCall } from './function-caller.ts';
 import { type IdempotencySchema, keyLifetime } from './idempotency-schema.ts';
 
 /** What is stored of a response. Not its body: that would be personal data, and out of date after the next change. */
@@ -47,6 +49,52 @@ export async function runOnce<Schema extends IdempotencySchema, Result>(
   return result;
 }
 
+/** The work of a request that begins with the call of one function, and how to repeat its response. */
+export interface RepeatableCall<Schema, Answer extends { outcome: string }, Result> extends Pick<RepeatableWork<Kysely<Schema>, Result>, 'keep' | 'replay'> {
+  /** Answers with the outcome `created` if it did everything, `exists` if more has to be read or written, or another one if it did nothing. */
+  call: FunctionCall;
+  /** The result, given the function's answer. */
+  work: (db: Kysely<Schema>, answer: Answer) => Promise<Result>;
+}
+
+/**
+ * Like {@link transactOnce}, for work that is usually the call of one function. It is one round trip, with a key or without, and can share its
+ * transaction with other calls. Notifies the commit listeners.
+ */
+export async function callOnce<Schema extends IdempotencySchema, Answer extends { outcome: string }, Result>(
+  database: Database<Schema>,
+  crmId: string,
+  repeatable: RepeatableCall<Schema, Answer, Result>,
+): Promise<Result> {
+  const { call, work, keep, replay } = repeatable;
+  const idempotency = currentContext()?.idempotency;
+  const workIn = async (db: Kysely<Schema>): Promise<Result> => work(db, await callFunction<Answer>(db, call));
+  if (idempotency === undefined) return runOnce(database, crmId, { work: workIn, keep, replay });
+  const known = await callFunction<KeyAnswer<Answer>>(database.kysely, withKey(call, idempotency));
+  switch (known.key) {
+    case 'in_flight':
+    case 'reused':
+      throw new DomainError(`idempotency_key.${known.key}`);
+    case 'used':
+      return replay(database.kysely, known);
+    case 'new': {
+      // What follows belongs in one transaction with the key.
+      if (known.answer.outcome === 'exists') return transactOnce(database, crmId, { work: workIn, keep, replay });
+      const result = await work(database.kysely, known.answer);
+      if (keep(result) !== undefined) database.committed();
+      return result;
+    }
+  }
+}
+
+/** See call-once.sql. */
+type KeyAnswer<Answer> = { key: 'in_flight' | 'reused' } | ({ key: 'used' } & KeptAnswer) | { key: 'new'; answer: Answer };
+
+function withKey({ name, request, locks }: FunctionCall, { key, fingerprint }: Idempotency): FunctionCall {
+  const content = { crmId: request.crmId, name, request, keyHash: hashOf(key).toString('hex'), fingerprint: fingerprint.toString('hex'), lifetime: keyLifetime };
+  return { name: 'call_once', request: content, locks };
+}
+
 /** Deletes every key whose response was about one of these resources. */
 export async function forgetKeys<Schema extends IdempotencySchema>(tx: Transaction<Schema>, crmId: string, resourceIds: string[]): Promise<void> {
   if (resourceIds.length === 0) return;
@@ -60,7 +108,7 @@ async function doOnce<Schema extends IdempotencySchema, Result>(
 ): Promise<Result> {
   const idempotency = currentContext()?.idempotency;
   if (idempotency === undefined) return work(tx);
-  const keyHash = createHash('sha256').update(idempotency.key).digest();
+  const keyHash = hashOf(idempotency.key);
   await lockKey(tx, crmId, keyHash);
   const kept = await findAnswer(tx, crmId, keyHash, idempotency);
   if (kept !== undefined) return replay(tx, kept);
@@ -68,6 +116,10 @@ async function doOnce<Schema extends IdempotencySchema, Result>(
   const answer = keep(result);
   if (answer !== undefined) await keepAnswer(tx, crmId, keyHash, idempotency, answer);
   return result;
+}
+
+function hashOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
 }
 
 /** Locked until the end of the transaction. Waiting for the lock would tie up a connection per repetition. */
@@ -82,7 +134,7 @@ async function lockKey(db: QueryExecutorProvider, crmId: string, keyHash: Buffer
 async function findAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buffer, { fingerprint }: Idempotency): Promise<KeptAnswer | undefined> {
   const { rows } = await sql<{ fingerprint: Buffer; resourceIds: string[]; created: boolean }>`
     SELECT fingerprint, resource_ids, created FROM idempotency_key
-     WHERE crm_id = ${crmId} AND key_hash = ${keyHash} AND created_at > now() - ${keyLifetime}`.execute(db);
+     WHERE crm_id = ${crmId} AND key_hash = ${keyHash} AND created_at > now() - ${keyLifetime}::interval`.execute(db);
   const [row] = rows;
   if (row === undefined) return undefined;
   if (!row.fingerprint.equals(fingerprint)) {

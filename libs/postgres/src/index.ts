@@ -2,9 +2,10 @@ export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxCo
 export { callFunction } from './call-function.ts';
 export { emptyToNull } from './empty-to-null.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';
-export { forgetKeys, runOnce, transactOnce } from './idempotency.ts';
+export { callOnce, forgetKeys, runOnce, transactOnce } from './idempotency.ts';
 export { idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';
 export { startKeySweeper } from './idempotency-sweeper.ts';
+export type { FunctionCall } from './function-caller.ts';
 export { inspectDatabase } from './inspect-database.ts';
 export { createLeadership, type Leadership } from './leadership.ts';
 export { migrateDatabase } from './migrate.ts';

@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely';
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  callOnce,
   createDatabase,
   type Database,
   forgetKeys,
@@ -27,6 +28,13 @@ const things = {
     '1-things': {
       up: async (db: Kysely<unknown>) => {
         await sql`CREATE TABLE thing (id uuid PRIMARY KEY)`.execute(db);
+        await sql.raw(`
+          CREATE FUNCTION create_thing(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+          BEGIN
+            IF request ->> 'outcome' IS NOT NULL THEN RETURN request; END IF;
+            INSERT INTO thing VALUES ((request ->> 'id')::uuid);
+            RETURN jsonb_build_object('outcome', 'created', 'transaction', pg_current_xact_id()::text);
+          END $$`).execute(db);
       },
     },
   },
@@ -116,6 +124,80 @@ describe('work with a key', () => {
     const left = (await keys()).flatMap(({ resourceIds: ids }) => ids);
     expect(left).toContain(other);
     expect(left).not.toContain(id);
+  });
+});
+
+describe('the call of a function', () => {
+  interface Answer {
+    outcome: string;
+    transaction: string;
+  }
+
+  /** `outcome`: what the function answers without doing anything. */
+  const create = (id: string, outcome?: string, db = database) =>
+    callOnce(db, 'crm', {
+      call: { name: 'create_thing', request: { crmId: 'crm', id, outcome } as { crmId: string }, locks: id },
+      work: async (tx: Kysely<Schema>, answer: Answer) => {
+        if (answer.outcome === 'refused') throw new DomainError('staff.owner');
+        if (answer.outcome === 'exists') await tx.insertInto('thing').values({ id }).execute();
+        return { id, isInTransaction: tx.isTransaction, ...answer };
+      },
+      keep: (result) => ({ resourceIds: [result.id], created: result.outcome === 'created' }),
+      replay: (_db, { resourceIds, created }) => Promise.resolve({ id: resourceIds[0]!, outcome: `${created}`, isInTransaction: false, transaction: '' }),
+    });
+
+  it('shares its transaction with others, with keys as without', async () => {
+    const before = await keys();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => withKey(randomUUID(), () => create(randomUUID()))));
+    expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(1);
+    expect(await keys()).toHaveLength(before.length + 10);
+    expect((await create(randomUUID())).outcome).toBe('created');
+    expect(await keys()).toHaveLength(before.length + 10);
+  });
+
+  it('has one effect with the same key, also in the same transaction, and another key is not affected', async () => {
+    const before = await countThings();
+    const [key, id] = [randomUUID(), randomUUID()];
+    const [first, again, other] = await Promise.all([key, key, randomUUID()].map((each, index) => withKey(each, () => create(index === 0 ? id : randomUUID()))));
+    expect(first).toMatchObject({ id, outcome: 'created' });
+    expect(again).toMatchObject({ id, outcome: 'true' });
+    expect(other!.outcome).toBe('created');
+    expect(await withKey(key, () => create(randomUUID()))).toMatchObject({ id });
+    await expect(withKey(key, () => create(randomUUID()), 'other')).rejects.toMatchObject({ code: 'idempotency_key.reused' });
+    expect(await countThings()).toBe(before + 2);
+  });
+
+  it('is rejected while work with the same key is in progress, whichever way that is done', async () => {
+    const key = randomUUID();
+    const [inserted, repeated] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = withKey(key, () =>
+      makeThing(async () => {
+        inserted.resolve();
+        await repeated.promise;
+      }),
+    );
+    await inserted.promise;
+    await expect(withKey(key, () => create(randomUUID()))).rejects.toMatchObject({ category: 'conflict', code: 'idempotency_key.in_flight' });
+    repeated.resolve();
+    const id = await first;
+    expect(await withKey(key, () => create(randomUUID()))).toMatchObject({ id });
+  });
+
+  it('continues in one transaction with the key if what it would create exists', async () => {
+    const [key, id] = [randomUUID(), randomUUID()];
+    expect(await withKey(key, () => create(id, 'exists'))).toMatchObject({ id, isInTransaction: true });
+    expect(await withKey(key, () => create(randomUUID()))).toMatchObject({ id, outcome: 'false' });
+  });
+
+  it('leaves no key if it did nothing, and notifies of its commit only if it did', async () => {
+    await using counted = createDatabase<Schema>({ url: database.pool.options.connectionString!, applicationName: 'counted', logger });
+    let commits = 0;
+    counted.onCommit(() => (commits += 1));
+    const key = randomUUID();
+    await expect(withKey(key, () => create(randomUUID(), 'refused', counted))).rejects.toMatchObject({ code: 'staff.owner' });
+    expect(commits).toBe(0);
+    expect(await withKey(key, () => create(randomUUID(), undefined, counted))).toMatchObject({ outcome: 'created' });
+    expect(commits).toBe(1);
   });
 });
 

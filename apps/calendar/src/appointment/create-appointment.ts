@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { isUniqueViolation, runOnce } from '@scheduling/postgres';
+import { callOnce, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { contentDigest } from '../content-digest.ts';
 import { parseDateTime } from '../date-time.ts';
@@ -10,7 +10,7 @@ import { reclaimReservations } from '../participation/reclaim-reservations.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, withRememberedProvider } from '../provider/remembered-providers.ts';
 import { type AppointmentDetails, type AppointmentRecord, detailColumns, selectAppointments, withParticipations } from './appointment.ts';
-import { type AppointmentContent, type EmbeddedParticipation, insertAppointment } from './insert-appointment.ts';
+import { type AppointmentContent, type EmbeddedParticipation, insertionOf, type InsertResult } from './insert-appointment.ts';
 
 export interface NewAppointment extends AppointmentDetails {
   crmId: string;
@@ -65,14 +65,15 @@ async function tryToCreate(
 ): Promise<CreatedAppointment | Obstacle> {
   const { crmId } = request;
   const content = readContent(request, provider.timeZone);
+  const { call, recordOf } = insertionOf(provider, content, archiveAfterDays);
   try {
-    return await runOnce(database, crmId, {
-      work: async (db) => {
-        const result = await insertAppointment(db, provider, content, archiveAfterDays);
-        if (result === 'exists') return findExisting(db, archiveAfterDays, provider, content);
-        if (result === 'provider_changed') return result;
+    return await callOnce(database, crmId, {
+      call,
+      work: async (db, result: InsertResult) => {
+        if (result.outcome === 'exists') return findExisting(db, archiveAfterDays, provider, content);
+        if (result.outcome === 'provider_changed') return result.outcome;
         for (const { state } of content.participations) bookings.moved(db, crmId, undefined, state);
-        return { appointment: result, created: true };
+        return { appointment: recordOf(result), created: true };
       },
       keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.appointment.row.id], created: answer.created }),
       replay: async (db, { resourceIds, created }) => {

@@ -1,9 +1,7 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { callFunction } from '@scheduling/postgres';
-import type { Kysely } from 'kysely';
+import type { FunctionCall } from '@scheduling/postgres';
 import { randomUUIDv7 } from 'node:crypto';
-import type { CalendarSchema } from '../db/schema.ts';
 import { changeJson } from '../participation/change-events.ts';
 import { type ParticipationState, takesSeat } from '../participation/moves.ts';
 import { reservationSeconds } from '../participation/participation.ts';
@@ -27,16 +25,16 @@ export interface AppointmentContent extends AppointmentDetails {
   participations: EmbeddedParticipation[];
 }
 
-/**
- * Writes an appointment with its participations and their events in one round trip, and returns what reading it would return. Violates
- * `participation_reference_key` if one of the participations exists.
- */
-export async function insertAppointment(
-  db: Kysely<CalendarSchema>,
-  provider: ProviderRow,
-  content: AppointmentContent,
-  archiveAfterDays: number,
-): Promise<AppointmentRecord | 'exists' | 'provider_changed'> {
+/** An appointment with its participations, as it is written in one round trip. */
+export interface AppointmentInsertion {
+  /** Violates `participation_reference_key` if one of the participations exists. */
+  call: FunctionCall;
+  /** What reading the appointment would return. */
+  recordOf: (result: CreatedResult) => AppointmentRecord;
+}
+
+/** The call that writes an appointment with its participations and their events. */
+export function insertionOf(provider: ProviderRow, content: AppointmentContent, archiveAfterDays: number): AppointmentInsertion {
   const row = toRow(provider, content);
   const participations = withIds(content.participations);
   const request = {
@@ -48,12 +46,14 @@ export async function insertAppointment(
     participations,
     events: participations.map((participation) => creationOf(provider.crmId, participation)),
   };
-  const result: InsertResult = await callFunction(db, { name: 'create_appointment', request, locks: row.reference });
-  return result.outcome === 'created' ? toRecord(row, content, participations, result) : result.outcome;
+  return {
+    call: { name: 'create_appointment', request, locks: row.reference },
+    recordOf: (result) => toRecord(row, content, participations, result),
+  };
 }
 
 /** See create-appointment.sql. */
-type InsertResult = { outcome: 'exists' | 'provider_changed' } | CreatedResult;
+export type InsertResult = { outcome: 'exists' } | { outcome: 'provider_changed' } | CreatedResult;
 
 interface CreatedResult {
   outcome: 'created';

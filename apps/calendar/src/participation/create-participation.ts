@@ -1,7 +1,7 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
-import { callFunction, isUniqueViolation, runOnce } from '@scheduling/postgres';
+import { callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { fetchCustomer } from '../customer/customer-copy.ts';
@@ -74,8 +74,9 @@ async function tryToBook(
 ): Promise<CreatedParticipation | Obstacle> {
   const { crmId } = request;
   try {
-    return await runOnce(database, crmId, {
-      work: (db) => book(db, bookings, id, request),
+    return await callOnce(database, crmId, {
+      call: bookingCall(id, request),
+      work: (db, answer: InsertResult) => completeBooking(db, bookings, { id, request, answer }),
       keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: answer.created }),
       replay: async (db, { resourceIds, created }) => ({ participation: await requireParticipation(db, { crmId, id: resourceIds[0]! }), created }),
     });
@@ -86,29 +87,27 @@ async function tryToBook(
   }
 }
 
-async function book(
+async function completeBooking(
   db: Kysely<CalendarSchema>,
   bookings: BookingMetrics,
-  id: string,
-  request: NewParticipation,
+  { id, request, answer }: { id: string; request: NewParticipation; answer: InsertResult },
 ): Promise<CreatedParticipation | Obstacle> {
-  const result = await insertParticipation(db, id, request);
-  bookings.expired(db, result.reclaimed ?? 0);
-  switch (result.outcome) {
+  bookings.expired(db, answer.reclaimed ?? 0);
+  switch (answer.outcome) {
     case 'created':
       bookings.moved(db, request.crmId, undefined, request.state);
-      return { participation: createdRecord(id, request, result), created: true };
+      return { participation: createdRecord(id, request, answer), created: true };
     case 'provider_unknown':
     case 'customer_unknown':
-      return result.outcome;
+      return answer.outcome;
     case 'appointment_unknown':
       throw new DomainError('appointment.not_found');
     case 'appointment_cancelled':
       throw new DomainError('appointment.cancelled');
     case 'full':
-      throw capacityExhausted(result.capacity);
+      throw capacityExhausted(answer.capacity);
     case 'exists':
-      return moveExisting(db, bookings, request, result);
+      return moveExisting(db, bookings, request, answer);
   }
 }
 
@@ -127,7 +126,7 @@ interface InsertResult {
   reservedUntil?: string | null;
 }
 
-function insertParticipation(db: Kysely<CalendarSchema>, id: string, request: NewParticipation): Promise<InsertResult> {
+function bookingCall(id: string, request: NewParticipation): FunctionCall {
   const { crmId, providerReference, appointmentReference, customerReference, reference, state } = request;
   const event = changeJson({
     crmId,
@@ -153,7 +152,7 @@ function insertParticipation(db: Kysely<CalendarSchema>, id: string, request: Ne
     message: request.message ?? null,
     event,
   };
-  return callFunction(db, { name: 'create_participation', request: booking, locks: appointmentReference });
+  return { name: 'create_participation', request: booking, locks: appointmentReference };
 }
 
 async function moveExisting(

@@ -1,9 +1,7 @@
 import { events } from '@scheduling/events';
 import { outboxJson } from '@scheduling/messaging';
-import { callFunction, emptyToNull, runOnce } from '@scheduling/postgres';
-import type { Kysely } from 'kysely';
+import { callOnce, emptyToNull } from '@scheduling/postgres';
 import { randomUUIDv7 } from 'node:crypto';
-import type { CustomerSchema } from '../db/schema.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { requireCustomerById, requireCustomerByReference } from './get-customer.ts';
 import { requireProviderId } from './provider-ids.ts';
@@ -26,8 +24,13 @@ export interface NewCustomer {
 export async function createCustomer(dependencies: CustomerDependencies, request: NewCustomer): Promise<CreatedCustomer> {
   const { crmId } = request;
   const providerId = await requireProviderId(dependencies, request);
-  return runOnce(dependencies.database, crmId, {
-    work: (db) => createOrFindCustomer(db, providerId, request),
+  const row = newRow(providerId, request);
+  const event = outboxJson(events.customerChanged, { crmId, customerId: row.id, version: row.version });
+  const call = { name: 'create_customer', request: { ...row, event }, locks: `${row.providerReference} ${row.reference}` };
+  return callOnce(dependencies.database, crmId, {
+    call,
+    work: async (db, { outcome }: InsertResult) =>
+      outcome === 'created' ? { customer: row, created: true } : { customer: await requireCustomerByReference(db, request), created: false },
     keep: ({ customer, created }) => ({ resourceIds: [customer.id], created }),
     replay: async (db, { resourceIds, created }) => ({ customer: await requireCustomerById(db, { crmId, id: resourceIds[0]! }), created }),
   });
@@ -43,11 +46,7 @@ interface InsertResult {
   outcome: 'created' | 'exists';
 }
 
-async function createOrFindCustomer(db: Kysely<CustomerSchema>, providerId: string, request: NewCustomer): Promise<CreatedCustomer> {
+function newRow(providerId: string, request: NewCustomer): CustomerRow {
   const { crmId, providerReference, customerReference: reference, userName, email = '', mobile = '', note = '', language = '' } = request;
-  const row = { crmId, id: randomUUIDv7(), providerId, providerReference, reference, userName, ...emptyToNull({ email, mobile, note, language }), version: 1 };
-  const event = outboxJson(events.customerChanged, { crmId, customerId: row.id, version: row.version });
-  const call = { name: 'create_customer', request: { ...row, event }, locks: `${providerReference} ${reference}` };
-  const { outcome }: InsertResult = await callFunction(db, call);
-  return outcome === 'created' ? { customer: row, created: true } : { customer: await requireCustomerByReference(db, request), created: false };
+  return { crmId, id: randomUUIDv7(), providerId, providerReference, reference, userName, ...emptyToNull({ email, mobile, note, language }), version: 1 };
 }

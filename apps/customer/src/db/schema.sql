@@ -100,6 +100,37 @@ CREATE TABLE outbox_position (
   CONSTRAINT outbox_position_id_check CHECK (id)
 );
 
+CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_key bytea := decode(request ->> 'keyHash', 'hex');
+  the_fingerprint bytea := decode(request ->> 'fingerprint', 'hex');
+  kept idempotency_key%ROWTYPE;
+  answer jsonb;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended((request ->> 'keyHash') || ' ' || the_crm, 0)) THEN RETURN jsonb_build_object('key', 'in_flight'); END IF;
+
+  SELECT * INTO kept FROM idempotency_key
+   WHERE crm_id = the_crm AND key_hash = the_key AND created_at > now() - (request ->> 'lifetime')::interval;
+  IF kept.fingerprint <> the_fingerprint THEN RETURN jsonb_build_object('key', 'reused'); END IF;
+  IF kept.fingerprint = the_fingerprint THEN
+    RETURN jsonb_build_object('key', 'used', 'resourceIds', kept.resource_ids, 'created', kept.created);
+  END IF;
+
+  EXECUTE format('SELECT %I($1)', request ->> 'name') INTO answer USING request -> 'request';
+  IF answer ->> 'outcome' = 'created' THEN
+    INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)
+    VALUES (the_crm, the_key, the_fingerprint, ARRAY[coalesce(answer ->> 'id', request #>> '{request,id}')::uuid], true)
+    ON CONFLICT (crm_id, key_hash) DO UPDATE
+       SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
+  END IF;
+  RETURN jsonb_build_object('key', 'new', 'answer', answer);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.create_customer(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql

@@ -45,12 +45,14 @@ export function requestsOf({ crmId, key, providerReference }: Tenant) {
   });
 
   return {
-    book: (appointments: number, { mails = false } = {}): BenchRequest => {
+    book: (appointments: number, { mails = false, withKey = false } = {}): BenchRequest => {
       const reference = randomUUID();
       const content = { reference, appointmentReference: `a-${random(appointments)}`, customerReference: `c-${random(customers)}`, state: 'BOOKED' };
-      return post(`/participations?sendMails=${mails}`, content, 201, { seats: 1, mails: Number(mails) }, ({ participation }: { participation: Participation }) =>
+      const request = post(`/participations?sendMails=${mails}`, content, 201, { seats: 1, mails: Number(mails) }, ({ participation }: { participation: Participation }) =>
         participation.reference === reference && participation.state === 'BOOKED',
       );
+      if (withKey) request.headers['idempotency-key'] = reference;
+      return request;
     },
     move: (number: number, state: string, seats: number): BenchRequest =>
       post(`/participations/p-${number}?sendMails=false`, { state }, 200, { seats }, ({ participation }: { participation: Participation }) =>
