@@ -14,6 +14,7 @@ import { type Case, cases } from './cases.ts';
 import { createLimitDatabases } from './limit-databases.ts';
 import { measure } from './measure.ts';
 import type { Bench } from './prepare.ts';
+import { createProfiler } from './profile.ts';
 import { type Row, toMarkdown } from './report.ts';
 import { startTarget, type Target, type Version } from './target.ts';
 
@@ -26,9 +27,10 @@ const command = createCommand('npm run bench --', 'Measure throughput, latencies
   .option('--seconds <number>', 'length of each load', readSeconds, 8)
   .option('--json <file>', 'where the results are stored', join(repositoryRoot, 'bench.json'))
   .option('--peer <folder or NAME=value>', 'compare with another checkout, or with other settings; may be repeated', (value: string, all: string[] | undefined) => [...(all ?? []), value])
+  .option('--profile', 'also print where the processor time of each service went, by package')
   .addHelpText('after', help)
   .parse();
-const options = command.opts<{ seconds: number; json: string; peer?: string[] }>();
+const options = command.opts<{ seconds: number; json: string; peer?: string[]; profile?: boolean }>();
 const { stop } = listenForInterruption();
 const rows: Row[] = [];
 
@@ -58,12 +60,14 @@ function chooseCases(parts: string[]): Case[] {
 }
 
 async function run(chosen: Case[]): Promise<void> {
+  await using profiler = options.profile ? await createProfiler() : undefined;
   await using started = new AsyncDisposableStack();
   const targets: Target[] = [];
-  for (const version of versions(options.peer ?? [])) {
+  for (const version of versions(options.peer ?? [], profiler?.environment)) {
     note(`starting ${version.name}`);
     targets.push(started.use(await startTarget(version, stop)));
   }
+  profiler?.begin(targets[0]!.info.pids);
   const limits = await createLimitDatabases(targets[0]!.superuserUrl);
   for (const each of chosen) {
     note(each.name);
@@ -71,14 +75,17 @@ async function run(chosen: Case[]): Promise<void> {
     stop.throwIfAborted();
     rows.push(...(await unlessInterrupted(measure(bench, each))).map((row) => compare(row, each, rows)));
   }
+  if (profiler === undefined) return;
+  await started.disposeAsync();
+  console.log(await profiler.report());
 }
 
 /** The checkout of this file, and what it is compared with. */
-function versions(peer: string[]): Version[] {
+function versions(peer: string[], profiling: NodeJS.ProcessEnv = {}): Version[] {
   const isSetting = (value: string): boolean => /^[A-Z][A-Z0-9_]*=/.test(value);
   const settings = peer.filter(isSetting);
   const folder = peer.find((value) => !isSetting(value));
-  const own = { name: 'this', root: repositoryRoot, environment: {} };
+  const own = { name: 'this', root: repositoryRoot, environment: profiling };
   if (peer.length === 0) return [own];
   const environment = Object.fromEntries(settings.map((setting) => [setting.slice(0, setting.indexOf('=')), setting.slice(setting.indexOf('=') + 1)]));
   return [own, { name: peer.join(' '), root: folder === undefined ? repositoryRoot : resolve(folder), environment }];
