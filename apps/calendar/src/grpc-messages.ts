@@ -15,15 +15,16 @@ import type { AppointmentRecord } from './appointment/appointment.ts';
 import type { RemovedParticipation } from './customer/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationRecord } from './participation/participation.ts';
-import type { TimeslotRecord } from './timeslot/timeslot.ts';
+import type { TimeslotJson, TimeslotRecord } from './timeslot/timeslot.ts';
 
-export function toTimeslotMessage({ row, appointments }: TimeslotRecord, { asJson = false }: { asJson?: boolean | undefined }): Timeslot {
+export function toTimeslotMessage({ json, appointments }: TimeslotRecord, { asJson = false }: { asJson?: boolean | undefined }): Timeslot {
+  const { address, start, end, state, ...fields } = JSON.parse(json) as TimeslotJson;
   return {
-    ...row,
-    start: row.startsAt,
-    end: row.endsAt,
-    address: toLocationMessage(row.address),
-    state: TimeslotState[row.state],
+    ...fields,
+    start: new Date(start),
+    end: new Date(end),
+    address: parseLocation(address),
+    state: TimeslotState[state],
     appointments: asJson ? [] : appointments.map(parseAppointment),
     appointmentsJson: asJson ? Buffer.from(appointments.join(',')) : undefined,
   };
@@ -46,7 +47,7 @@ export function parseAppointment(json: string): Appointment {
   const { address, start, end, participations, state, ...fields } = JSON.parse(json) as AppointmentJson;
   return {
     ...withoutNulls(fields),
-    address: toLocationMessage(address instanceof Object ? withoutNulls(address) : address),
+    address: parseLocation(address),
     start: new Date(start),
     end: new Date(end),
     participations: participations.map(({ state: participationState, messages, expiresAt, ...participation }) => ({
@@ -85,6 +86,10 @@ export function fromEnumMessage<Enum extends Record<string, string>>(
   const name = enumName(values, value);
   if (name === undefined) throw new DomainError(code, { errors: [{ pointer, detail: 'is not a known value' }] });
   return name;
+}
+
+function parseLocation(location: Location | null): LocationMessage | undefined {
+  return toLocationMessage(location instanceof Object ? withoutNulls(location) : location);
 }
 
 function toLocationMessage(location: Location | null): LocationMessage | undefined {

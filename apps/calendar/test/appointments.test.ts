@@ -1,4 +1,4 @@
-import { type Appointment, AppointmentState, type CreateAppointmentRequest, type ListAppointmentsRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { type Appointment, AppointmentState, type CreateAppointmentRequest, type ListAppointmentsRequest, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import type { DomainError } from '@scheduling/errors';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -204,6 +204,27 @@ describe('after the provider has changed, creating an appointment', () => {
     await calendar.database.kysely.updateTable('provider').set({ timeZone: 'Asia/Kolkata', version }).where('reference', '=', providerReference).execute();
     const { appointment: after } = await calendar.appointments.createAppointment(newAppointment({ providerReference, ...times }));
     expect(after!.start).toEqual(new Date(start));
+  });
+});
+
+describe('after the provider has changed, a list', () => {
+  type Query = Pick<ListAppointmentsRequest, 'crmId' | 'providerReference'> & { resourceReference: string; from: string; to: string };
+
+  it.each<[what: string, list: (query: Query) => Promise<unknown[]>]>([
+    ['of appointments', list],
+    ['of timeslots', async (query) => (await calendar.timeslots.listTimeslots({ ...query, continuation: '' })).timeslots],
+  ])('%s interprets local times in the new zone', async (_what, listIn) => {
+    const [providerReference, resourceReference] = [freshReference('provider'), freshReference('resource')];
+    await calendar.identity.createProvider({ crmId: 'one', reference: providerReference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: 'Name', timeZone: 'Europe/Berlin' });
+    const scope = { crmId: 'one', providerReference };
+    const window = { resourceReference, start: '2099-06-01T08:00:00Z', end: '2099-06-01T09:00:00Z' };
+    const timeslot = { ...window, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: TimeslotState.BOOKABLE };
+    await calendar.timeslots.createTimeslots({ ...scope, timeslots: [timeslot] });
+    await calendar.appointments.createAppointment(newAppointment({ providerReference, ...window }));
+    const query = { ...scope, resourceReference, from: '2099-06-01T10:00', to: '2099-06-01T11:00' };
+    expect(await listIn(query)).toHaveLength(1);
+    await calendar.database.kysely.updateTable('provider').set({ timeZone: 'Asia/Kolkata', version: 2 }).where('reference', '=', providerReference).execute();
+    expect(await listIn(query)).toEqual([]);
   });
 });
 

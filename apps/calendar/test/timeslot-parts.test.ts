@@ -111,6 +111,20 @@ function join(parts: Pick<ListTimeslotsResponse, 'timeslots' | 'continued'>[]): 
   return whole;
 }
 
+/** The references of the resource's timeslots, each with those of its appointments. */
+async function findStored(resourceReference: string): Promise<[string, string[]][]> {
+  const { rows } = await sql<{ reference: string; appointments: string[] }>`
+    SELECT timeslot.reference, ARRAY(
+        SELECT appointment.reference FROM appointment
+         WHERE appointment.crm_id = timeslot.crm_id AND appointment.provider_id = timeslot.provider_id
+           AND appointment.resource_reference = timeslot.resource_reference
+           AND appointment.starts_at >= timeslot.starts_at AND appointment.ends_at <= timeslot.ends_at
+         ORDER BY appointment.starts_at, appointment.id) AS appointments
+      FROM timeslot WHERE crm_id = ${owned.crmId} AND resource_reference = ${resourceReference}
+     ORDER BY starts_at, id`.execute(calendar.database.kysely);
+  return rows.map(({ reference, appointments }) => [reference, appointments]);
+}
+
 const referencesOf = (timeslots: Timeslot[]): string[] => timeslots.map(({ reference }) => reference);
 const appointmentsOf = (timeslots: Timeslot[]): Appointment[] => timeslots.flatMap(({ appointments }) => appointments);
 
@@ -150,6 +164,7 @@ describe('the timeslots of a resource, in parts,', () => {
     await fill(resourceReference);
     const parts = await listParts({ ...period, resourceReference });
     expect(join(parts)).toEqual(await listWhole(resourceReference));
+    expect(join(parts).map(({ reference, appointments }) => [reference, appointments.map((each) => each.reference)])).toEqual(await findStored(resourceReference));
     expect(parts).toHaveLength(count);
     expect(parts.every(({ nextCursor }) => nextCursor === undefined)).toBe(true);
   });

@@ -5,6 +5,7 @@ import { useFunctionCaller } from './call-function.ts';
 import { createFunctionCaller } from './function-caller.ts';
 import type { MigrationSet } from './migration-set.ts';
 import { measurePool } from './pool-metrics.ts';
+import { useReadPool } from './read-function.ts';
 import { createSchemaGate, SchemaOutdated } from './schema-gate.ts';
 
 export interface DatabaseOptions {
@@ -72,6 +73,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
   useFunctionCaller(kysely, createFunctionCaller(measured));
+  useReadPool(kysely, measured);
   let probing: Promise<void> | undefined;
   // One at a time: a hanging server must not tie up a connection per caller.
   const probe = (): Promise<void> => (probing ??= selectOne(pool).finally(() => (probing = undefined)));

@@ -2,7 +2,8 @@ import { DomainError } from '@scheduling/errors';
 import { currentContext } from '@scheduling/runtime';
 import type { PostgresPool } from 'kysely';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { DatabaseError, type PoolClient } from 'pg';
+import { DatabaseError } from 'pg';
+import { runNamed } from './run-named.ts';
 
 /** A call of a SQL function, `name(request jsonb) RETURNS jsonb`. */
 export interface FunctionCall {
@@ -135,19 +136,4 @@ async function callApart(pool: PostgresPool, call: Waiting): Promise<void> {
   const { name, json, resolve, reject } = call;
   const text = `SELECT ${name}($1::jsonb) AS answer`;
   await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json }).then(([row]) => resolve(row!.answer), reject);
-}
-
-/** Postgres parses and plans a statement with a name once per connection. */
-async function runNamed<Row extends object>(pool: PostgresPool, { name, text, value }: { name: string; text: string; value: string }): Promise<Row[]> {
-  const client = (await pool.connect()) as PoolClient;
-  let isLost = false;
-  try {
-    const { rows } = await client.query<Row>({ name, text, values: [value] });
-    return rows;
-  } catch (error) {
-    isLost = !(error instanceof DatabaseError) || error.severity === 'FATAL';
-    throw error;
-  } finally {
-    client.release(isLost);
-  }
 }

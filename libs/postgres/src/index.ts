@@ -10,6 +10,7 @@ export { inspectDatabase } from './inspect-database.ts';
 export { createLeadership, type Leadership } from './leadership.ts';
 export { migrateDatabase } from './migrate.ts';
 export type { MigrationSet, SchemaMigration } from './migration-set.ts';
+export { readFunction } from './read-function.ts';
 export { sqlFile } from './sql-file.ts';
 export { startGrowthAnalysis } from './start-growth-analysis.ts';
 export { withRows } from './with-rows.ts';

@@ -8,7 +8,8 @@ import type { SchemaMigration } from './migration-set.ts';
  * after those that create the tables.
  *
  * A function that the application calls takes one jsonb and returns one jsonb: both can gain fields, while Postgres would reject a different result
- * type (42P13), and would find the running version's call ambiguous if a parameter with a default were added (42725).
+ * type (42P13), and would find the running version's call ambiguous if a parameter with a default were added (42725). A function that only reads takes one
+ * jsonb and returns rows, whose texts need not be converted to jsonb and back; another column needs a function with another name.
  */
 export function sqlFile(file: URL): SchemaMigration {
   return {

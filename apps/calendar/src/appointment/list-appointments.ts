@@ -1,14 +1,14 @@
-import { type Kysely, sql } from 'kysely';
-import { archivedUntil } from '../db/clock.ts';
+import { DomainError } from '@scheduling/errors';
+import { readFunction } from '@scheduling/postgres';
+import type { Kysely } from 'kysely';
 import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { maxCharacters } from '../message-length.ts';
 import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
-import { requireProvider } from '../provider/provider-copy.ts';
-import { appointmentJson } from './appointment-json.ts';
-import { selectAppointments } from './appointment.ts';
+import type { ProviderRow } from '../provider/provider-copy.ts';
+import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
 
 export interface AppointmentsQuery {
   crmId: string;
@@ -31,7 +31,7 @@ export interface AppointmentsPart {
   nextCursor?: string | undefined;
 }
 
-export interface AppointmentsFilter {
+interface AppointmentsFilter {
   crmId: string;
   providerId: string;
   productReference?: string | undefined;
@@ -57,23 +57,27 @@ export async function* listAppointments(
   query: AppointmentsQuery,
   signal: AbortSignal,
 ): AsyncGenerator<AppointmentsPart> {
-  const provider = await requireProvider(dependencies, query);
-  const { filter, start } = readQuery(query, provider.id, provider.timeZone, dependencies.archiveAfterDays);
-  let after = start;
+  const db = dependencies.database.kysely;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
-  let batchSize = firstAppointments;
+  let size = Math.min(firstAppointments, left);
+  const first = await readWithRememberedProvider(dependencies, query, async (provider) => {
+    const { filter, start } = readQuery(query, provider, dependencies.archiveAfterDays);
+    const rows = await readAppointments(db, { ...filter, providerVersion: provider.version, after: start, size });
+    return rows === 'provider_changed' ? rows : { filter, rows };
+  });
+  let { rows } = first;
   while (!signal.aborted) {
-    const size = Math.min(batchSize, left);
-    const found = await selectAppointmentsPart(dependencies.database.kysely, filter, after, size).execute();
-    const appointments = found.flatMap(({ json }) => json ?? []);
-    // The next ones probably have about as many participations.
-    batchSize = Math.min(maxAppointments, 2 * appointments.length);
+    const appointments = rows.flatMap(({ appointment }) => appointment ?? []);
     left -= appointments.length;
-    const more = found.length > appointments.length;
-    after = found[appointments.length - 1];
-    const nextCursor = more && left === 0 && after !== undefined ? encodeCursor(after) : undefined;
-    yield* splitForMessages(appointments, nextCursor);
+    const more = rows.length > appointments.length;
+    const after = rows[appointments.length - 1];
+    yield* splitForMessages(appointments, more && left === 0 && after !== undefined ? encodeCursor(after) : undefined);
     if (!more || left === 0) return;
+    // The next ones probably have about as many participations.
+    size = Math.min(maxAppointments, 2 * appointments.length, left);
+    const next = await readAppointments(db, { ...first.filter, after, size });
+    if (next === 'provider_changed') throw new DomainError('provider.not_found');
+    rows = next;
   }
 }
 
@@ -93,54 +97,28 @@ function* splitForMessages(appointments: string[], nextCursor: string | undefine
   yield { appointments: part, nextCursor };
 }
 
-/**
- * One part, by start and id, after a position: at most `size` rows with `json`, at least one if there is any. Rows that are only known to follow have
- * none: those whose participations would be too many, and the one after `size`.
- */
-export function selectAppointmentsPart(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, size: number) {
-  const inOrder = sql`OVER (ORDER BY starts_at, id)`;
-  return db
-    .selectFrom(
-      db
-        .selectFrom(selectListed(db, filter, after, size + 1).as('listed'))
-        .selectAll()
-        .select(sql`row_number() ${inOrder}`.as('number'))
-        .select(sql`sum(participation_count) ${inOrder}`.as('participations'))
-        .as('appointment'),
-    )
-    .select(['startsAt', 'id'])
-    .select(sql<string | null>`CASE WHEN number = 1 OR number <= ${size} AND participations <= ${maxParticipations} THEN ${appointmentJson} END`.as('json'))
-    .orderBy('startsAt')
-    .orderBy('id');
+/** See read-appointments.sql. */
+interface PartRequest extends AppointmentsFilter {
+  providerVersion?: number | undefined;
+  after?: PagePosition | undefined;
+  size: number;
 }
 
-/** Participations are counted up to what a part can hold. */
-function selectListed(db: Kysely<CalendarSchema>, filter: AppointmentsFilter, after: PagePosition | undefined, limit: number) {
-  let query = selectAppointments(db, filter.archiveAfterDays)
-    .select(
-      sql<number>`(SELECT count(*) FROM (
-        SELECT FROM participation
-         WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
-         LIMIT ${maxParticipations + 1}) AS counted)`.as('participationCount'),
-    )
-    .where('crmId', '=', filter.crmId)
-    .where('providerId', '=', filter.providerId)
-    .orderBy('startsAt')
-    .orderBy('id')
-    .limit(limit);
-  if (filter.productReference !== undefined) query = query.where('productReference', '=', filter.productReference);
-  if (filter.resourceReference !== undefined) query = query.where('resourceReference', '=', filter.resourceReference);
-  if (filter.from !== undefined) query = query.where('endsAt', '>', filter.from);
-  if (filter.to !== undefined) query = query.where('startsAt', '<', filter.to);
-  if (!filter.includeArchived) query = query.where('endsAt', '>', archivedUntil(filter.archiveAfterDays));
-  if (after !== undefined) query = query.where(sql<boolean>`(starts_at, id) > (${after.startsAt}::timestamptz, ${after.id}::uuid)`);
-  return query;
+interface AppointmentTextRow extends PagePosition {
+  /** Null if it is only known to follow. */
+  appointment: string | null;
+}
+
+/** One part, by start and id, after a position: at most `size` appointments, at least one if there is any. */
+async function readAppointments(db: Kysely<CalendarSchema>, part: PartRequest): Promise<AppointmentTextRow[] | ProviderChanged> {
+  const request = { ...part, participations: maxParticipations };
+  const rows = await readFunction<AppointmentTextRow | { id: null }>(db, { name: 'read_appointments', request });
+  return rows.length === 0 ? 'provider_changed' : rows.filter((row) => row.id !== null);
 }
 
 function readQuery(
   query: AppointmentsQuery,
-  providerId: string,
-  timeZone: string,
+  { id: providerId, timeZone }: ProviderRow,
   archiveAfterDays: number,
 ): { filter: AppointmentsFilter; start: PagePosition | undefined } {
   const errors = collectFieldErrors();

@@ -13,6 +13,9 @@ const functions = {
   '2026-11-21-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
   '2026-11-22-1-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
   '2026-11-23-1-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
+  '2026-11-24-1-appointment-json': sqlFile(new URL('../appointment/appointment-json.sql', import.meta.url)),
+  '2026-11-24-2-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
+  '2026-11-24-3-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

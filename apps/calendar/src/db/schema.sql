@@ -184,6 +184,57 @@ CREATE TABLE timeslot (
 );
 CREATE INDEX timeslot_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
 
+CREATE OR REPLACE FUNCTION public.appointment_json(appointment appointment, present timestamp with time zone, archived_until timestamp with time zone)
+ RETURNS TABLE(content text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT (SELECT row_to_json(fields)::text FROM (
+    SELECT
+      appointment.reference,
+      appointment.accept_bookings AS "acceptBookings",
+      CASE jsonb_typeof(appointment.address)
+        WHEN 'object' THEN (
+          SELECT row_to_json(fields) FROM jsonb_to_record(appointment.address) AS fields (city text, "countryCode" text, street text, number text, zip text))
+        ELSE appointment.address::json
+      END AS address,
+      appointment.ends_at <= archived_until AS archived,
+      appointment.capacity,
+      appointment.contact_reference AS "contactReference",
+      appointment.description,
+      to_char(appointment.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS start,
+      to_char(appointment.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "end",
+      appointment.notes,
+      array_to_json(ARRAY(
+        SELECT CASE WHEN participation.reserved_until IS NULL
+            THEN (SELECT row_to_json(fields) FROM (
+              SELECT participation.reference, contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages) AS fields)
+            -- Only a reservation has a time at which it expires.
+            ELSE (SELECT row_to_json(fields) FROM (
+              SELECT participation.reference, contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages,
+                to_char(participation.reserved_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "expiresAt") AS fields)
+          END
+          FROM participation
+          LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id,
+          LATERAL (SELECT coalesce(customer.email, participation.email) AS email, coalesce(customer.mobile, participation.mobile) AS mobile,
+                          coalesce(customer.user_name, participation.name, '') AS name) AS contact,
+          LATERAL (SELECT nullif(ARRAY(
+                     SELECT text FROM participation_message AS message
+                      WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
+                      ORDER BY message.version), '{}') AS messages) AS texts
+         WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
+           AND (participation.reserved_until IS NULL OR participation.reserved_until > present)
+         ORDER BY participation.id)) AS participations,
+      CASE WHEN appointment.price_value IS NOT NULL THEN (
+        SELECT row_to_json(fields) FROM (SELECT appointment.price_value AS value, appointment.price_currency AS currency) AS fields)
+      END AS price,
+      appointment.product_reference AS "productReference",
+      appointment.resource_reference AS "resourceReference",
+      appointment.series_id AS "seriesId",
+      appointment.state
+  ) AS fields)
+$function$;
+
 CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -406,6 +457,172 @@ BEGIN
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
   RETURN answer || jsonb_build_object('outcome', 'moved');
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_appointments(request jsonb)
+ RETURNS TABLE(id uuid, "startsAt" timestamp with time zone, appointment text)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_version integer := request ->> 'providerVersion';
+  max_size integer := request ->> 'size';
+  max_participations integer := request ->> 'participations';
+  present timestamptz := scheduling_now();
+  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
+  appointment_ids uuid[];
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
+  IF NOT FOUND THEN RETURN; END IF;
+
+  -- Planned for these values: which index is best depends on them.
+  EXECUTE concat(
+    'SELECT ARRAY(
+       SELECT id
+         FROM appointment
+        WHERE crm_id = $1 AND provider_id = $2 AND starts_at < $3 AND ends_at > $4 AND (starts_at, id) > ($5, $6)',
+    CASE WHEN request ? 'productReference' THEN ' AND product_reference = $7' END,
+    CASE WHEN request ? 'resourceReference' THEN ' AND resource_reference = $8' END,
+    ' ORDER BY starts_at, id
+        LIMIT $9)')
+    INTO appointment_ids
+    USING the_crm, the_provider,
+      coalesce((request ->> 'to')::timestamptz, 'infinity'),
+      greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until END),
+      coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
+      coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
+      request ->> 'productReference', request ->> 'resourceReference', max_size + 1;
+
+  RETURN QUERY
+  SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END
+    FROM (
+      SELECT counted.id, number, number = 1 OR number <= max_size AND sum(participations) OVER (ORDER BY number) <= max_participations AS fits
+        FROM (
+          SELECT listed.id, number, (
+              SELECT count(*) FROM (
+                SELECT FROM participation
+                 WHERE participation.crm_id = the_crm AND participation.appointment_id = listed.id
+                 LIMIT max_participations + 1) AS each) AS participations
+            FROM unnest(appointment_ids) WITH ORDINALITY AS listed (id, number)) AS counted) AS summed
+    JOIN appointment ON appointment.crm_id = the_crm AND appointment.id = summed.id
+   ORDER BY number;
+  IF NOT FOUND THEN RETURN NEXT; END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_timeslots(request jsonb)
+ RETURNS TABLE("timeslotId" uuid, "timeslotStartsAt" timestamp with time zone, "appointmentId" uuid, "appointmentStartsAt" timestamp with time zone, "rowCount" bigint, timeslot text, appointment text)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_version integer := request ->> 'providerVersion';
+  max_rows integer := request ->> 'rows';
+  present timestamptz := scheduling_now();
+  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
+  lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
+  highest_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+  -- The timeslot with which the previous part ended, and the appointment, if the timeslot has more.
+  last_start timestamptz := coalesce((request #>> '{timeslot,startsAt}')::timestamptz, '-infinity');
+  last_id uuid := coalesce(request #>> '{timeslot,id}', request #>> '{ids,0}', lowest_id::text);
+  last_appointment_start timestamptz := request #>> '{appointment,startsAt}';
+  last_appointment_id uuid := request #>> '{appointment,id}';
+  until_start timestamptz := coalesce((request #>> '{until,startsAt}')::timestamptz, 'infinity');
+  until_id uuid := coalesce((request #>> '{until,id}')::uuid, highest_id);
+  period_start timestamptz := request ->> 'from';
+  period_end timestamptz := request ->> 'to';
+  timeslot_ids uuid[];
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
+  IF NOT FOUND THEN RETURN; END IF;
+
+  IF request ? 'ids' THEN
+    timeslot_ids := ARRAY(
+      SELECT timeslot.id
+        FROM jsonb_array_elements_text(request -> 'ids') WITH ORDINALITY AS given (id, place)
+       -- One by one, whatever the plan assumes about the provider.
+       CROSS JOIN LATERAL (SELECT id FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND id = given.id::uuid LIMIT 1) AS timeslot
+       ORDER BY place);
+  ELSE
+    -- One more than the part may have: each is at least one row.
+    timeslot_ids := ARRAY(
+      SELECT id
+        FROM timeslot
+       WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = request ->> 'resourceReference'
+         AND starts_at < period_end AND ends_at > period_start
+         AND (starts_at, id) >= (last_start, last_id) AND (id <> last_id OR last_appointment_id IS NOT NULL)
+         AND (starts_at, id) <= (until_start, until_id)
+       ORDER BY starts_at, id
+       LIMIT max_rows + 1);
+  END IF;
+
+  RETURN QUERY
+  WITH RECURSIVE
+  -- Each step adds a timeslot while there is room. An appointment is in the array as often as it has rows. OFFSET 0 means that this is read only once.
+  filled AS (
+    SELECT 0 AS number, NULL::uuid AS timeslot_id, NULL::timestamptz AS timeslot_start, '{}'::uuid[] AS appointment_ids, 0 AS size, max_rows + 1 AS room
+    UNION ALL
+    SELECT filled.number + 1, timeslot.id, timeslot.starts_at, found.ids, cardinality(found.ids), filled.room - greatest(1, cardinality(found.ids))
+      FROM filled
+      JOIN timeslot ON timeslot.crm_id = the_crm AND timeslot.id = timeslot_ids[filled.number + 1],
+      LATERAL (SELECT timeslot.id = last_id AND last_appointment_start >= timeslot.starts_at) AS begun (is_continued),
+      LATERAL (SELECT ARRAY(
+        SELECT appointment.id
+          FROM appointment
+          LEFT JOIN LATERAL (
+            SELECT FROM participation
+             WHERE participation.crm_id = the_crm AND participation.appointment_id = appointment.id
+             LIMIT max_rows) AS counted ON true
+         WHERE appointment.crm_id = the_crm AND appointment.provider_id = the_provider
+           AND appointment.resource_reference = timeslot.resource_reference
+           AND (appointment.starts_at, appointment.id) >
+               (CASE WHEN is_continued THEN last_appointment_start ELSE timeslot.starts_at END, CASE WHEN is_continued THEN last_appointment_id ELSE lowest_id END)
+           -- The first is implied by the second, but limits the part of the index that is read.
+           AND appointment.starts_at < timeslot.ends_at AND appointment.ends_at <= timeslot.ends_at
+         ORDER BY appointment.starts_at, appointment.id
+         LIMIT filled.room) OFFSET 0) AS found (ids)
+     WHERE filled.room > 0),
+  -- Without room, the last pair is one more than the part may have.
+  pairs AS (
+    SELECT number, timeslot_id, timeslot_start, listed.id AS appointment_id, coalesce(min(listed.place), 1) AS place,
+        CASE WHEN room > 0 OR max(listed.place) < size THEN count(*) END AS row_count
+      FROM filled LEFT JOIN LATERAL unnest(appointment_ids) WITH ORDINALITY AS listed (id, place) ON true
+     WHERE number > 0
+     GROUP BY number, timeslot_id, timeslot_start, size, room, listed.id)
+  SELECT timeslot_id, timeslot_start, pairs.appointment_id, written.starts_at, row_count,
+      CASE WHEN place = 1 AND row_count IS NOT NULL THEN (
+        SELECT row_to_json(fields)::text FROM timeslot, LATERAL (
+          SELECT
+            timeslot.reference,
+            timeslot.resource_reference AS "resourceReference",
+            to_char(timeslot.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS start,
+            to_char(timeslot.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "end",
+            timeslot.raster,
+            timeslot.default_capacity AS "defaultCapacity",
+            timeslot.default_accept_bookings AS "defaultAcceptBookings",
+            CASE jsonb_typeof(timeslot.address)
+              WHEN 'object' THEN (
+                SELECT row_to_json(fields) FROM jsonb_to_record(timeslot.address) AS fields (city text, "countryCode" text, street text, number text, zip text))
+              ELSE timeslot.address::json
+            END AS address,
+            timeslot.state
+        ) AS fields WHERE timeslot.crm_id = the_crm AND timeslot.id = timeslot_id) END,
+      written.content
+    FROM pairs
+    LEFT JOIN LATERAL (
+      SELECT appointment.starts_at, CASE WHEN row_count IS NOT NULL THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END AS content
+        FROM appointment
+       WHERE appointment.crm_id = the_crm AND appointment.id = pairs.appointment_id
+      OFFSET 0) AS written ON true
+   ORDER BY number, place;
+  IF NOT FOUND THEN RETURN NEXT; END IF;
 END
 $function$;
 

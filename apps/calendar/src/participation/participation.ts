@@ -23,20 +23,17 @@ export interface ParticipationRecord {
 }
 
 /** The columns that a participation may have from its customer. */
-export const contactSql = {
+const contactSql = {
   name: "coalesce(customer.user_name, participation.name, '')",
   email: 'coalesce(customer.email, participation.email)',
   mobile: 'coalesce(customer.mobile, participation.mobile)',
 };
 
 /** The texts of a participation. */
-export const messagesSql = `ARRAY(
+const messagesSql = `ARRAY(
   SELECT text FROM participation_message AS message
    WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
    ORDER BY message.version)`;
-
-/** An expired reservation is hidden, whether or not its row still exists. The clock is a subquery, which is evaluated once. */
-export const isNotOverSql = '(participation.reserved_until IS NULL OR participation.reserved_until > (SELECT scheduling_now()))';
 
 /** All columns of {@link ParticipationRecord}, including expired reservations. */
 export function selectParticipations(db: Kysely<CalendarSchema>) {
@@ -58,7 +55,8 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
     ]);
 }
 
-export const isNotOver = sql.raw<boolean>(isNotOverSql);
+/** An expired reservation is hidden, whether or not its row still exists. The clock is a subquery, which is evaluated once. */
+export const isNotOver = sql.raw<boolean>('(participation.reserved_until IS NULL OR participation.reserved_until > (SELECT scheduling_now()))');
 
 /** Rejects with `participation.not_found`, also for an expired reservation. */
 export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {

@@ -10,6 +10,8 @@ export type RememberedProviders = LRUCache<string, ProviderRow>;
 export type ProviderChanged = 'provider_changed';
 
 const maxProviders = 10_000;
+/** A provider changes rarely. */
+const maxAttempts = 3;
 
 export function createRememberedProviders(): RememberedProviders {
   return new LRUCache({ max: maxProviders });
@@ -35,6 +37,22 @@ export async function withRememberedProvider<Result>(
   const provider = await requireProvider(dependencies, key);
   providers.set(name, provider);
   return work(provider);
+}
+
+/**
+ * The same for work that only reads, again if the provider changes at that moment. Rejects with `provider.not_found`, or with `service.unavailable` if it
+ * does not stop changing.
+ */
+export async function readWithRememberedProvider<Result>(
+  dependencies: CalendarDependencies,
+  key: ProviderReference,
+  read: (provider: ProviderRow) => Promise<Result | ProviderChanged>,
+): Promise<Result> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const result = await withRememberedProvider(dependencies, key, read);
+    if (result !== 'provider_changed') return result;
+  }
+  throw new DomainError('service.unavailable', { text: 'The provider is being changed by others.' });
 }
 
 /** In another time zone, the request may be valid. */

@@ -8,9 +8,8 @@ import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
-import { readAnswer, selectTimeslots } from './list-timeslots-part.ts';
-import type { PartScope } from './read-part.ts';
-import type { TimeslotRecord, TimeslotRow, TimeslotState } from './timeslot.ts';
+import { readAnswer } from './read-part.ts';
+import type { TimeslotRecord, TimeslotState } from './timeslot.ts';
 import { checkWindow } from './window.ts';
 
 export interface NewTimeslot {
@@ -53,10 +52,11 @@ export async function createTimeslots(dependencies: CalendarDependencies, reques
   const { crmId, inParts = false } = request;
   const provider = await requireProvider(dependencies, request);
   const scope = { crmId, providerId: provider.id, archiveAfterDays };
-  const answer = async (tx: Transaction<CalendarSchema>, rows: TimeslotRow[], created: boolean): Promise<Answer> => {
-    const part = await readAnswer(tx, scope, rows, inParts);
-    return { ...part, created, ids: rows.map(({ id }) => id) };
-  };
+  const answer = async (tx: Transaction<CalendarSchema>, ids: string[], created: boolean): Promise<Answer> => ({
+    ...(await readAnswer(tx, scope, ids, inParts)),
+    created,
+    ids,
+  });
   return transactOnce(database, crmId, {
     work: async (tx) => {
       const rows = readTimeslots(request, provider, await currentMinute(tx));
@@ -65,7 +65,11 @@ export async function createTimeslots(dependencies: CalendarDependencies, reques
       return answer(tx, await requireStored(tx, rows), created);
     },
     keep: ({ ids, created }) => ({ resourceIds: ids, created }),
-    replay: async (tx, { resourceIds, created }) => answer(tx, await requireRemaining(tx, scope, resourceIds), created),
+    replay: async (tx, { resourceIds, created }) => {
+      const remaining = await answer(tx, resourceIds, created);
+      if (remaining.timeslots.length === 0) throw new DomainError('timeslot.not_found');
+      return remaining;
+    },
   });
 }
 
@@ -123,11 +127,11 @@ async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]):
   return numInsertedOrUpdatedRows > 0n;
 }
 
-/** The rows stored under the references of the request: inserted just now or earlier, with the same content. */
-async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<TimeslotRow[]> {
+/** The ids of the rows stored under the references of the request: inserted just now or earlier, with the same content. */
+async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<string[]> {
   const found = await tx
     .selectFrom('timeslot')
-    .selectAll()
+    .select(['id', 'reference', 'providerId', 'contentDigest'])
     .where('crmId', '=', rows[0]!.crmId)
     .where(sql<boolean>`reference = ANY(${rows.map((row) => row.reference)})`)
     .execute();
@@ -137,13 +141,6 @@ async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): P
     if (stored === undefined || stored.providerId !== row.providerId || !stored.contentDigest.equals(row.contentDigest)) {
       throw new DomainError('timeslot.reference_taken', { text: `A timeslot with the reference ${row.reference} and other content exists.` });
     }
-    return stored;
+    return stored.id;
   });
-}
-
-/** The timeslots that have not been deleted since, in the order of the ids. Rejects with `timeslot.not_found` when none is left. */
-async function requireRemaining(tx: Transaction<CalendarSchema>, scope: PartScope, ids: string[]): Promise<TimeslotRow[]> {
-  const left = await selectTimeslots(tx, scope, ids).execute();
-  if (left.length === 0) throw new DomainError('timeslot.not_found');
-  return left;
 }

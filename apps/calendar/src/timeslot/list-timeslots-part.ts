@@ -1,13 +1,27 @@
 import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
+import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { encodeCursor, type PagePosition } from '../page-cursor.ts';
-import { requireProvider } from '../provider/provider-copy.ts';
+import { collectFieldErrors } from '../field-errors.ts';
+import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
+import type { ProviderRow } from '../provider/provider-copy.ts';
+import { readWithRememberedProvider } from '../provider/remembered-providers.ts';
 import { type Continuation, decodeContinuation, encodeContinuation, maxRows } from './continuation.ts';
-import { readQuery, selectTimeslotsPart, type TimeslotsFilter, type TimeslotsQuery } from './list-timeslots.ts';
-import { type PartEnd, type PartScope, readPart } from './read-part.ts';
-import { type TimeslotRecord, type TimeslotRow, withAppointments } from './timeslot.ts';
+import { type PartScope, readPart } from './read-part.ts';
+import type { TimeslotRecord } from './timeslot.ts';
+
+export interface TimeslotsQuery {
+  crmId: string;
+  providerReference: string;
+  resourceReference: string;
+  /** Date-times as in the interface. */
+  from: string;
+  to: string;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
 
 export interface TimeslotsPart {
   timeslots: TimeslotRecord[];
@@ -21,32 +35,20 @@ export interface TimeslotsPart {
 
 /**
  * The list of timeslots (interface 4.1), or the rest of another answer, in parts of bounded size: the memory that one takes does not depend on what
- * is stored. Each part has its own snapshot; where the page ends is decided by the first. Rejects with `timeslot.invalid` or `provider.not_found`.
+ * is stored. Each part has its own snapshot; where the page ends is decided by the first. A part is one round trip for a provider that the process
+ * remembers, and the first part of a page is two. Rejects with `timeslot.invalid` or `provider.not_found`.
  *
  * @param query its continuation is empty for the first part
  */
 export async function listTimeslotsPart(dependencies: CalendarDependencies, query: TimeslotsQuery & { continuation: string }): Promise<TimeslotsPart> {
-  const provider = await requireProvider(dependencies, query);
-  const db = dependencies.database.kysely;
-  const scope = { crmId: query.crmId, providerId: provider.id, archiveAfterDays: dependencies.archiveAfterDays };
   const given = query.continuation === '' ? undefined : readContinuation(query.continuation);
-  if (given !== undefined && 'ids' in given) return continueWith(db, scope, given, await selectTimeslots(db, scope, given.ids).execute());
-  const { filter, after } = readQuery(query, provider.id, provider.timeZone);
-  if (given !== undefined) return continueWith(db, scope, given, await selectRestOfPage(db, filter, given).execute());
-  const { last, nextCursor } = await findPageEnd(db, filter, after, query.limit);
-  const start = { timeslot: after, until: last, rows: maxRows };
-  return { ...(await continueWith(db, scope, start, await selectRestOfPage(db, filter, start).execute())), nextCursor };
-}
-
-/** The given timeslots with their appointments: all of them, or the first part, after which {@link listTimeslotsPart} reads the others. */
-export async function readAnswer(
-  db: Kysely<CalendarSchema>,
-  scope: PartScope,
-  rows: TimeslotRow[],
-  inParts: boolean,
-): Promise<Pick<TimeslotsPart, 'timeslots' | 'continuation'>> {
-  if (!inParts) return { timeslots: await withAppointments(db, scope.crmId, rows, scope.archiveAfterDays) };
-  return continueWith(db, scope, { ids: rows.map(({ id }) => id), rows: maxRows }, rows);
+  return readWithRememberedProvider(dependencies, query, async (provider) => {
+    const { scope, start, nextCursor } = await findPart(dependencies, query, provider, given);
+    const part = await readPart(dependencies.database.kysely, scope, start);
+    if (part === 'provider_changed') return part;
+    const { rest, ...others } = part;
+    return { ...others, continuation: rest && encodeContinuation(rest), nextCursor };
+  });
 }
 
 function readContinuation(text: string): Continuation {
@@ -55,17 +57,46 @@ function readContinuation(text: string): Continuation {
   throw new DomainError('timeslot.invalid', { errors: [{ pointer: '/continuation', detail: 'is not a valid continuation' }] });
 }
 
-async function continueWith(db: Kysely<CalendarSchema>, scope: PartScope, start: Continuation, rows: TimeslotRow[]): Promise<TimeslotsPart> {
-  const previous = 'ids' in start ? start.ids[0] : start.timeslot?.id;
-  const continued = start.appointment !== undefined && rows[0]?.id === previous;
-  const { timeslots, end } = await readPart(db, scope, rows, { after: continued ? start.appointment : undefined, rows: start.rows });
-  return { timeslots, continued, continuation: end && encodeContinuation(restAfter(start, rows, end)) };
+interface FoundPart {
+  scope: PartScope;
+  start: Continuation;
+  nextCursor?: string | undefined;
 }
 
-function restAfter(start: Continuation, rows: TimeslotRow[], { index, appointment, nextRows }: PartEnd): Continuation {
-  if ('ids' in start) return { ids: rows.slice(appointment === undefined ? index + 1 : index).map(({ id }) => id), appointment, rows: nextRows };
-  const { startsAt, id } = rows[index]!;
-  return { timeslot: { startsAt, id }, until: start.until, appointment, rows: nextRows };
+/** What belongs to a part, and where it begins: as a continuation says, or with the page. */
+export async function findPart(
+  { database, archiveAfterDays }: CalendarDependencies,
+  query: TimeslotsQuery,
+  { crmId, id: providerId, version: providerVersion, timeZone }: ProviderRow,
+  given?: Continuation,
+): Promise<FoundPart> {
+  const scope = { crmId, providerId, providerVersion, archiveAfterDays };
+  if (given !== undefined && 'ids' in given) return { scope, start: given };
+  const { filter, after } = readQuery(query, providerId, timeZone);
+  const { resourceReference, from, to } = filter;
+  const listScope = { ...scope, resourceReference, from, to };
+  if (given !== undefined) return { scope: listScope, start: given };
+  const { last, nextCursor } = await findPageEnd(database.kysely, filter, after, query.limit);
+  return { scope: listScope, start: { timeslot: after, until: last, rows: maxRows }, nextCursor };
+}
+
+interface TimeslotsFilter {
+  crmId: string;
+  providerId: string;
+  resourceReference: string;
+  from: Date;
+  to: Date;
+}
+
+function readQuery(query: TimeslotsQuery, providerId: string, timeZone: string): { filter: TimeslotsFilter; after: PagePosition | undefined } {
+  const errors = collectFieldErrors();
+  const from = parseDateTime(query.from, timeZone);
+  const to = parseDateTime(query.to, timeZone);
+  if (to <= from) errors.add('/to', 'must be after from');
+  const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+  if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a valid cursor');
+  errors.throwIfAny('timeslot.invalid');
+  return { filter: { crmId: query.crmId, providerId, resourceReference: query.resourceReference, from, to }, after };
 }
 
 /** The last timeslot of a page that has as many as it may, and the cursor of the next one. */
@@ -82,27 +113,17 @@ async function findPageEnd(
 
 /** The last position of a page, and the first of the next one. */
 export function selectPageEnd(db: Kysely<CalendarSchema>, filter: TimeslotsFilter, after: PagePosition | undefined, limit: number) {
-  return selectTimeslotsPart(db, filter, after, 2)
-    .clearSelect()
-    .select(['startsAt', 'id'])
-    .offset(limit - 1);
-}
-
-/** One more than the part may have: each is at least one row. */
-export function selectRestOfPage(db: Kysely<CalendarSchema>, filter: TimeslotsFilter, { timeslot, until, appointment, rows }: Exclude<Continuation, { ids: string[] }>) {
-  let query = selectTimeslotsPart(db, filter, appointment === undefined ? timeslot : undefined, rows + 1);
-  if (appointment !== undefined && timeslot !== undefined) query = query.where(sql<boolean>`(starts_at, id) >= (${timeslot.startsAt}::timestamptz, ${timeslot.id}::uuid)`);
-  if (until !== undefined) query = query.where(sql<boolean>`(starts_at, id) <= (${until.startsAt}::timestamptz, ${until.id}::uuid)`);
-  return query;
-}
-
-/** In the order of the ids, without those that have been deleted. */
-export function selectTimeslots(db: Kysely<CalendarSchema>, { crmId, providerId }: PartScope, ids: string[]) {
-  return db
+  const query = db
     .selectFrom('timeslot')
-    .selectAll()
-    .where('crmId', '=', crmId)
-    .where('providerId', '=', providerId)
-    .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
-    .orderBy(sql`array_position(${ids}::uuid[], id)`);
+    .select(['startsAt', 'id'])
+    .where('crmId', '=', filter.crmId)
+    .where('providerId', '=', filter.providerId)
+    .where('resourceReference', '=', filter.resourceReference)
+    .where('startsAt', '<', filter.to)
+    .where('endsAt', '>', filter.from)
+    .orderBy('startsAt')
+    .orderBy('id')
+    .offset(limit - 1)
+    .limit(2);
+  return after === undefined ? query : query.where(sql<boolean>`(starts_at, id) > (${after.startsAt}::timestamptz, ${after.id}::uuid)`);
 }

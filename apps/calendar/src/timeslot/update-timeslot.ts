@@ -4,8 +4,8 @@ import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import { readAnswer } from './list-timeslots-part.ts';
 import { findObstacles, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
+import { readAnswer } from './read-part.ts';
 import { timeslotHasAppointments, type TimeslotRecord, type TimeslotRow, type TimeslotState } from './timeslot.ts';
 import { checkWindow, isOrphaned, type Window } from './window.ts';
 
@@ -38,7 +38,7 @@ export async function updateTimeslot(dependencies: CalendarDependencies, request
     const timeslot = await lockTimeslot(tx, provider.id, request);
     const window = readWindow(request, timeslot, provider.timeZone);
     await refuseToOrphan(tx, timeslot, window);
-    const updated = await tx
+    await tx
       .updateTable('timeslot')
       .set({
         ...window,
@@ -48,10 +48,9 @@ export async function updateTimeslot(dependencies: CalendarDependencies, request
       })
       .where('crmId', '=', request.crmId)
       .where('id', '=', timeslot.id)
-      .returningAll()
       .execute();
     const scope = { crmId: request.crmId, providerId: provider.id, archiveAfterDays: dependencies.archiveAfterDays };
-    const { timeslots, continuation } = await readAnswer(tx, scope, updated, request.inParts ?? false);
+    const { timeslots, continuation } = await readAnswer(tx, scope, [timeslot.id], request.inParts ?? false);
     return { timeslot: timeslots[0]!, continuation };
   });
 }

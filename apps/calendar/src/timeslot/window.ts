@@ -1,5 +1,3 @@
-import type { Kysely } from 'kysely';
-import type { CalendarSchema } from '../db/schema.ts';
 import type { FieldErrors } from '../field-errors.ts';
 
 /** When a timeslot is open, and the length of its slots in minutes. */
@@ -32,23 +30,6 @@ export function isOrphaned(appointment: Period, before: Window, after: Window): 
   return !liesIn(appointment, after) || (isOnRaster(appointment, before) && !isOnRaster(appointment, after));
 }
 
-/** Timeslots with the appointments of their resource that fall within their windows, one row for each pair. */
-export function selectFromWindows(db: Kysely<CalendarSchema>) {
-  return db
-    .selectFrom('timeslot')
-    .innerJoin('appointment', (join) =>
-      join
-        .onRef('appointment.crmId', '=', 'timeslot.crmId')
-        .onRef('appointment.providerId', '=', 'timeslot.providerId')
-        .onRef('appointment.resourceReference', '=', 'timeslot.resourceReference')
-        .onRef('appointment.startsAt', '>=', 'timeslot.startsAt')
-        // Implied by the other conditions, but limits the part of the index that is read.
-        .onRef('appointment.startsAt', '<', 'timeslot.endsAt')
-        .onRef('appointment.endsAt', '<=', 'timeslot.endsAt'),
-    );
-}
-
-/** The same for a window that is not in the table yet. */
 function liesIn(appointment: Period, window: Window): boolean {
   return appointment.startsAt >= window.startsAt && appointment.endsAt <= window.endsAt;
 }

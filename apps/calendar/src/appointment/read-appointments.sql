@@ -1,0 +1,58 @@
+-- A part of a provider's appointments, active and cancelled, by start and id.
+--
+-- Request: crmId, providerId, providerVersion (absent: any), archiveAfterDays, includeArchived, size and participations (how many of both the part may have), and if
+--   given productReference, resourceReference, from, to, and after (startsAt and id of the appointment after which the part begins).
+-- Answer: up to one row more than `size`. No row: the provider's row has another version. A row without anything: there are no appointments.
+--   id, startsAt
+--   appointment  as an object of the REST interface (2.5); null if it is only known to follow: those whose participations would be too many, unless it
+--                is the first, and the one after `size`
+CREATE OR REPLACE FUNCTION read_appointments(request jsonb) RETURNS TABLE (id uuid, "startsAt" timestamptz, appointment text)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_version integer := request ->> 'providerVersion';
+  max_size integer := request ->> 'size';
+  max_participations integer := request ->> 'participations';
+  present timestamptz := scheduling_now();
+  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
+  appointment_ids uuid[];
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
+  IF NOT FOUND THEN RETURN; END IF;
+
+  -- Planned for these values: which index is best depends on them.
+  EXECUTE concat(
+    'SELECT ARRAY(
+       SELECT id
+         FROM appointment
+        WHERE crm_id = $1 AND provider_id = $2 AND starts_at < $3 AND ends_at > $4 AND (starts_at, id) > ($5, $6)',
+    CASE WHEN request ? 'productReference' THEN ' AND product_reference = $7' END,
+    CASE WHEN request ? 'resourceReference' THEN ' AND resource_reference = $8' END,
+    ' ORDER BY starts_at, id
+        LIMIT $9)')
+    INTO appointment_ids
+    USING the_crm, the_provider,
+      coalesce((request ->> 'to')::timestamptz, 'infinity'),
+      greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until END),
+      coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
+      coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
+      request ->> 'productReference', request ->> 'resourceReference', max_size + 1;
+
+  RETURN QUERY
+  SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END
+    FROM (
+      SELECT counted.id, number, number = 1 OR number <= max_size AND sum(participations) OVER (ORDER BY number) <= max_participations AS fits
+        FROM (
+          SELECT listed.id, number, (
+              SELECT count(*) FROM (
+                SELECT FROM participation
+                 WHERE participation.crm_id = the_crm AND participation.appointment_id = listed.id
+                 LIMIT max_participations + 1) AS each) AS participations
+            FROM unnest(appointment_ids) WITH ORDINALITY AS listed (id, number)) AS counted) AS summed
+    JOIN appointment ON appointment.crm_id = the_crm AND appointment.id = summed.id
+   ORDER BY number;
+  IF NOT FOUND THEN RETURN NEXT; END IF;
+END
+$$;
