@@ -4,8 +4,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import type { Admission } from '../admission.ts';
 
-/** How much work one part is, compared with a booking. */
-const partWeight = 40;
+/** How much work a part is, compared with a booking. The first is smaller, and most lists have no other. */
+const weights = { firstPart: 16, laterPart: 40 };
 
 /** The client's request and what serves it. */
 export interface Exchange {
@@ -43,7 +43,7 @@ async function* inTurns({ request, admission }: Exchange, texts: JsonTexts<Text>
   // The later ones are asked for in events of the connection, which do not know the request's context.
   const inContext = AsyncLocalStorage.snapshot();
   const nextInTurn = async (first: boolean): Promise<IteratorResult<Text, Text>> => {
-    using _turn = first && admitted ? undefined : await admission.takeTurn(request, partWeight, { first });
+    using _turn = first && admitted ? undefined : await admission.takeTurn(request, first ? weights.firstPart : weights.laterPart, { first });
     return await (first ? texts.next() : inContext(() => runWithContext({ requestId: request.id }, () => texts.next())));
   };
   try {
