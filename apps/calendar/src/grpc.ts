@@ -120,7 +120,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
       const { participation, appointment, ...notice } = await getParticipationNotice(dependencies, request);
       return { ...withoutNulls(notice), participation: toParticipationMessage(participation), appointment: toAppointmentMessage(appointment) };
     },
-  }, { light: ['createParticipation', 'updateParticipation'] });
+  }, { light: ['createParticipation'], lightWithoutKey: ['updateParticipation'] });
 }
 
 function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedService {

@@ -2,6 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import { currentContext, type Idempotency } from '@scheduling/runtime';
 import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely';
 import { createHash } from 'node:crypto';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { callFunction } from './call-function.ts';
 import type { Database } from './database.ts';
 import type { FunctionCall } from './function-caller.ts';
@@ -79,12 +80,24 @@ export async function callOnce<Schema extends IdempotencySchema, Answer extends 
       return replay(database.kysely, known);
     case 'new': {
       // What follows belongs in one transaction with the key.
-      if (known.answer.outcome === 'exists') return transactOnce(database, crmId, { work: workIn, keep, replay });
+      if (known.answer.outcome === 'exists') return limitOf(database, crmId)(() => transactOnce(database, crmId, { work: workIn, keep, replay }));
       const result = await work(database.kysely, known.answer);
       if (keep(result) !== undefined) database.committed();
       return result;
     }
   }
+}
+
+/** How many calls of one CRM continue in a transaction at the same time: more of them may be in progress than there are connections, which are for all. */
+const maxContinued = 2;
+const continuing = new WeakMap<object, Map<string, LimitFunction>>();
+
+function limitOf(database: object, crmId: string): LimitFunction {
+  const limits = continuing.get(database) ?? new Map<string, LimitFunction>();
+  continuing.set(database, limits);
+  const limit = limits.get(crmId) ?? pLimit(maxContinued);
+  limits.set(crmId, limit);
+  return limit;
 }
 
 /** See call-once.sql. */

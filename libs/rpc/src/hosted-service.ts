@@ -21,13 +21,15 @@ export interface HostedService {
   handlers: Record<string, (request: never, signal: AbortSignal) => unknown>;
   /** The methods whose work in the database is a call of a SQL function, which shares a connection with others: more of them may be in progress. */
   light?: readonly string[];
+  /** The same, except for calls with an idempotency key, which need a transaction of their own. */
+  lightWithoutKey?: readonly string[];
 }
 
 export function hostService<D extends Definition>(
   definition: D,
   callers: Callers<D>,
   handlers: Handlers<D>,
-  options: { light?: readonly (keyof D & string)[] } = {},
+  options: { light?: readonly (keyof D & string)[]; lightWithoutKey?: readonly (keyof D & string)[] } = {},
 ): HostedService {
   return { definition, callers, handlers, ...options };
 }

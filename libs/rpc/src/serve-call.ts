@@ -26,6 +26,7 @@ export interface ServedMethod {
   method: MethodDefinition;
   handler: HostedService['handlers'][string];
   isLight: boolean;
+  isLightWithoutKey: boolean;
   /** The names in the certificates of its callers. Undefined in plain text: then callers have no names. */
   callers: readonly string[] | undefined;
   measure: MeasureCall;
@@ -33,11 +34,12 @@ export interface ServedMethod {
 }
 
 /** A method without callers serves nobody. */
-export function servedMethods({ definition, handlers, callers, light = [] }: HostedService, { isMutual }: { isMutual: boolean }, options: ServingOptions): [string, ServedMethod][] {
+export function servedMethods(hosted: HostedService, { isMutual }: { isMutual: boolean }, options: ServingOptions): [string, ServedMethod][] {
+  const { definition, handlers, callers, light = [], lightWithoutKey = [] } = hosted;
   const measure = measureServedCalls(options.metrics);
   return Object.entries(definition).map(([name, method]) => {
-    const served = { method, handler: handlers[name]!, isLight: light.includes(name), callers: isMutual ? (callers[name] ?? []) : undefined, measure, options };
-    return [name, served];
+    const weight = { isLight: light.includes(name), isLightWithoutKey: lightWithoutKey.includes(name) };
+    return [name, { method, handler: handlers[name]!, ...weight, callers: isMutual ? (callers[name] ?? []) : undefined, measure, options }];
   });
 }
 
@@ -49,9 +51,8 @@ export function answerCall(served: ServedMethod, call: IncomingCall): Promise<{ 
   });
 }
 
-/** A call with an idempotency key needs a transaction of its own. */
-function weightOf({ isLight }: ServedMethod, { header }: IncomingCall): number {
-  return isLight && header(idempotencyHeader) === undefined ? lightWeight : callWeight;
+function weightOf({ isLight, isLightWithoutKey }: ServedMethod, { header }: IncomingCall): number {
+  return isLight || (isLightWithoutKey && header(idempotencyHeader) === undefined) ? lightWeight : callWeight;
 }
 
 /** Runs the work of a call within its caller's request context and trace. Resolves with the status if it fails. */
