@@ -11,7 +11,7 @@ import {
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
 import type { AppointmentJson } from './appointment/appointment-json.ts';
-import type { AppointmentRecord } from './appointment/appointment.ts';
+import type { DescribedAppointment } from './appointment/appointment.ts';
 import type { RemovedParticipation } from './customer/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationRecord } from './participation/participation.ts';
@@ -30,7 +30,7 @@ export function toTimeslotMessage({ json, appointments }: TimeslotRecord, { asJs
   };
 }
 
-export function toAppointmentMessage({ row, participations }: AppointmentRecord): Appointment {
+export function toAppointmentMessage({ row, participations }: { row: DescribedAppointment; participations: ParticipationRecord[] }): Appointment {
   return {
     ...withoutNulls(row),
     address: toLocationMessage(row.address),

@@ -118,7 +118,12 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
     },
     getParticipationNotice: async (request) => {
       const { participation, appointment, ...notice } = await getParticipationNotice(dependencies, request);
-      return { ...withoutNulls(notice), participation: toParticipationMessage(participation), appointment: toAppointmentMessage(appointment) };
+      return {
+        ...withoutNulls(notice),
+        providerId: appointment.providerId,
+        participation: toParticipationMessage(participation),
+        appointment: toAppointmentMessage({ row: appointment, participations: [] }),
+      };
     },
   }, { light: ['createParticipation'], lightWithoutKey: ['updateParticipation'] });
 }

@@ -5,6 +5,9 @@ import { listParticipations, type ParticipationRecord } from '../participation/p
 
 export type AppointmentRow = Selectable<AppointmentTable> & { archived: boolean };
 
+/** What an appointment says about itself. */
+export type DescribedAppointment = Omit<AppointmentRow, 'crmId' | 'id' | 'taken' | 'contentDigest'>;
+
 /** An appointment as callers see it. */
 export interface AppointmentRecord {
   row: AppointmentRow;

@@ -16,6 +16,7 @@ const functions = {
   '2026-11-24-1-appointment-json': sqlFile(new URL('../appointment/appointment-json.sql', import.meta.url)),
   '2026-11-24-2-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
   '2026-11-24-3-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
+  '2026-11-24-4-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -1,8 +1,9 @@
 import { DomainError } from '@scheduling/errors';
+import { callFunction } from '@scheduling/postgres';
 import { isUuid } from '@scheduling/runtime';
-import { type AppointmentRecord, selectAppointments } from '../appointment/appointment.ts';
+import type { DescribedAppointment } from '../appointment/appointment.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { isNotOver, type ParticipationRecord, selectParticipations } from './participation.ts';
+import type { ParticipationRecord } from './participation.ts';
 
 export interface NoticeKey {
   crmId: string;
@@ -12,8 +13,7 @@ export interface NoticeKey {
 
 export interface ParticipationNotice {
   participation: ParticipationRecord;
-  appointment: AppointmentRecord;
-  providerId: string;
+  appointment: DescribedAppointment;
   /** The text that the caller sent with this version. */
   message: string | null;
   /** The customer's, if there is one. */
@@ -22,32 +22,25 @@ export interface ParticipationNotice {
   customerId: string | null;
 }
 
+/** See read-participation-notice.sql. */
+interface Notice extends Omit<ParticipationNotice, 'participation' | 'appointment'> {
+  participation: Omit<ParticipationRecord, 'reservedUntil'> & { reservedUntil: string | null };
+  appointment: Omit<DescribedAppointment, 'startsAt' | 'endsAt'> & { startsAt: string; endsAt: string };
+}
+
 /**
- * Everything a mail about one version of a participation needs; the appointment has no participations. Rejects with `participation.not_found`
- * once it is deleted.
+ * Everything a mail about one version of a participation needs; the appointment has no participations, because a mail must not reveal the others.
+ * Rejects with `participation.not_found` once it is deleted.
  */
-export async function getParticipationNotice(
-  { database, archiveAfterDays }: CalendarDependencies,
-  { crmId, participationId, version }: NoticeKey,
-): Promise<ParticipationNotice> {
-  if (!isUuid(participationId)) throw new DomainError('participation.not_found');
-  const db = database.kysely;
-  const { appointmentId, customerId, language, message, ...participation } = await selectParticipations(db)
-    .leftJoin('participationMessage', (join) =>
-      join
-        .onRef('participationMessage.crmId', '=', 'participation.crmId')
-        .onRef('participationMessage.participationId', '=', 'participation.id')
-        .on('participationMessage.version', '=', version),
-    )
-    .select(['participation.appointmentId', 'participation.customerId', 'customer.language', 'participationMessage.text as message'])
-    .where('participation.crmId', '=', crmId)
-    .where('participation.id', '=', participationId)
-    .where(isNotOver)
-    .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
-  const row = await selectAppointments(db, archiveAfterDays)
-    .where('crmId', '=', crmId)
-    .where('id', '=', appointmentId)
-    .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
-  // A mail must not reveal the other participants.
-  return { participation, appointment: { row, participations: [] }, providerId: row.providerId, message, language, customerId };
+export async function getParticipationNotice({ database, archiveAfterDays }: CalendarDependencies, key: NoticeKey): Promise<ParticipationNotice> {
+  if (!isUuid(key.participationId)) throw new DomainError('participation.not_found');
+  const request = { ...key, archiveAfterDays };
+  const notice = await callFunction<Notice | null>(database.kysely, { name: 'read_participation_notice', request, locks: '' });
+  if (notice === null) throw new DomainError('participation.not_found');
+  const { participation, appointment } = notice;
+  return {
+    ...notice,
+    participation: { ...participation, reservedUntil: participation.reservedUntil === null ? null : new Date(participation.reservedUntil) },
+    appointment: { ...appointment, startsAt: new Date(appointment.startsAt), endsAt: new Date(appointment.endsAt) },
+  };
 }
