@@ -229,6 +229,15 @@ describe('the quota of a CRM', () => {
     await endWindow();
     await eventually(() => expect(subjectsFor('7@one.example')).toHaveLength(1));
   });
+
+  it('is not exceeded by more than what is sent at once, although it is not counted for every mail', async () => {
+    await storeMany(100, (index) => `${index}@example.com`);
+    await using _one = deliver({ inTotal: 40 });
+    await using _other = deliver({ inTotal: 40 });
+    await eventually(async () => expect((await pending()).filter(({ held }) => !held)).toEqual([]));
+    expect(smtp.mails.length).toBeGreaterThanOrEqual(40);
+    expect(smtp.mails.length).toBeLessThanOrEqual(40 + 2 * 5);
+  });
 });
 
 describe('an urgent mail', () => {
@@ -302,9 +311,9 @@ describe('an attempt of another process', () => {
     expect(await leaseMails(database)).toMatchObject([{ version: 2 }]);
   });
 
-  it('sends nothing once its lease is lost, or the person was erased', async () => {
+  it.each(['booking-confirmed', 'booking-cancelled'] as const)('sends no %s once its lease is lost, or the person was erased', async (template) => {
     const customerId = randomUUID();
-    await store('anna@example.com', { customerId });
+    await store('anna@example.com', { customerId, template });
     const [first] = await leaseMails(database);
     expect(await createQuotaCheck(database, unlimited, defaultTimings)(first!)).toBeUndefined();
     await database.kysely.updateTable('mail').set({ dueAt: new Date() }).execute();

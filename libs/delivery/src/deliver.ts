@@ -2,7 +2,7 @@ import type { Database } from '@scheduling/postgres';
 import { type ActiveSpan, inSpan, type Logger, type Loop, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, renewLeases } from './leased-table.ts';
+import { type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, releaseLeases, renewLeases } from './leased-table.ts';
 
 /** The result of an attempt. A kind of delivery adds its own fields. */
 export interface Outcome {
@@ -18,7 +18,10 @@ export interface DeliveryKind<Row extends LeasedRow, Result extends Outcome> {
   /** For log lines and spans: `mail`. */
   name: string;
   table: LeasedTable;
-  /** Tries once and never rejects. `signal` aborts on a timeout of the attempt or when the process stops; `stopping` only on the latter. */
+  /**
+   * Tries once and never rejects. The row may have waited since it was leased: if others change or remove rows, an attempt first reads whether it still
+   * holds the lease. `signal` aborts on a timeout of the attempt or when the process stops; `stopping` only on the latter.
+   */
   attempt: (row: Row, signal: AbortSignal, stopping: AbortSignal) => Promise<Result>;
   /** Records the result, unless the lease is lost. */
   record: (row: Row, result: Result) => Promise<void>;
@@ -56,7 +59,9 @@ const recordMs = 2_000;
 const longestTimerMs = 24 * 60 * 60 * 1_000;
 const timerSlackMs = 5;
 /** Rows that are stored or finished in quick succession are leased with one statement. */
-const gatherMs = 50;
+const gatherMs = 100;
+/** How many rows are leased for each connection, so that there is something to deliver until the next lease. */
+const rowsPerConnection = 8;
 
 /**
  * Delivers the rows of a table at least once. Several processes share the work: an attempt holds a lease, and one that lost it cannot record a result.
@@ -73,8 +78,13 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   readonly #db: Kysely<unknown>;
   readonly #timings: DeliveryTimings;
   readonly #logger: Logger;
+  /** What is delivered at the same time. */
   readonly #limits: DeliveryLimits;
-  readonly #inFlight = new Map<string, Row>();
+  /** What is leased at the same time. */
+  readonly #leaseLimits: DeliveryLimits;
+  readonly #inFlight = new Set<Row>();
+  /** Leased rows whose delivery has not begun. */
+  readonly #waiting = new Set<Row>();
   readonly #running = new Set<Promise<void>>();
   /** Timers that wake the loop when a row is to be retried. */
   readonly #retries = new Set<NodeJS.Timeout>();
@@ -94,6 +104,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     this.#timings = timings;
     this.#logger = logger;
     this.#limits = { total: connections, perCrm: half, perHost: half };
+    this.#leaseLimits = { total: connections * rowsPerConnection, perCrm: half * rowsPerConnection, perHost: half * rowsPerConnection };
     this.#loop = startLoop({
       name: `the delivery of ${kind.name}`,
       logger,
@@ -108,6 +119,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#loop[Symbol.asyncDispose]();
+    await this.#release();
     await this.#settleWithin(this.#timings.stopMs);
     this.#stopping.abort();
     await this.#settleWithin(recordMs);
@@ -115,26 +127,54 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     clearInterval(this.#renewal);
   }
 
-  /** Starts to deliver due rows. Returns 1 if there may be more, and room for them. */
+  /** Leases due rows, and starts to deliver as many as may be delivered at the same time. */
   async #deliverDue(): Promise<number> {
-    if (performance.now() < this.#pausedUntilMs) return 0;
+    if (this.#isPaused()) return 0;
+    this.#startWaiting();
+    const leased = [...this.#inFlight, ...this.#waiting];
     // A single row tests whether the server is available again.
-    const free = (this.#serverAway > 0 ? 1 : this.#limits.total) - this.#inFlight.size;
+    const free = (this.#serverAway > 0 ? 1 : this.#leaseLimits.total) - leased.length;
     if (free <= 0) return 0;
-    const request = { limits: this.#limits, free, leaseMs: this.#timings.leaseMs, inFlight: this.#inFlight.values() };
+    const request = { limits: this.#leaseLimits, free, leaseMs: this.#timings.leaseMs, leased };
     const { rows, passedOver } = await leaseDueRows<Row>(this.#db, this.#kind.table, request);
-    for (const row of rows) this.#start(row);
-    return passedOver && rows.length < free ? 1 : 0;
+    for (const row of rows) this.#waiting.add(row);
+    this.#startWaiting();
+    // There may be more, and room for them.
+    if (passedOver && rows.length < free) this.wake();
+    return 0;
+  }
+
+  #startWaiting(): void {
+    const total = this.#serverAway > 0 ? 1 : this.#limits.total;
+    while (this.#inFlight.size < total && !this.#isPaused()) {
+      const row = this.#next();
+      if (row === undefined) return;
+      this.#waiting.delete(row);
+      this.#start(row);
+    }
+  }
+
+  /** CRMs take turns: the first waiting row of the one with the fewest deliveries in progress. */
+  #next(): Row | undefined {
+    let next: Row | undefined;
+    let fewest = this.#limits.perCrm;
+    for (const row of this.#waiting) {
+      const ofCrm = countWhere(this.#inFlight, ({ crmId }) => crmId === row.crmId);
+      if (ofCrm >= fewest || countWhere(this.#inFlight, ({ host }) => host === row.host) >= this.#limits.perHost) continue;
+      [next, fewest] = [row, ofCrm];
+    }
+    return next;
   }
 
   #start(row: Row): void {
-    this.#inFlight.set(row.id, row);
+    this.#inFlight.add(row);
     const { name, describe } = this.#kind;
     const attributes = Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
     const span: SpanOptions = { kind: 'CLIENT', attributes, parent: row.traceparent ?? undefined };
     const delivering = runWithContext({ requestId: row.requestId }, () => inSpan(`send ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
-      this.#inFlight.delete(row.id);
+      this.#inFlight.delete(row);
       this.#running.delete(delivering);
+      this.#startWaiting();
       this.wake();
     });
     this.#running.add(delivering);
@@ -178,6 +218,10 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     this.#retries.add(timer);
   }
 
+  #isPaused(): boolean {
+    return performance.now() < this.#pausedUntilMs;
+  }
+
   #pauseMs(): number {
     return Math.min(this.#timings.longestPauseMs, this.#timings.firstPauseMs * 2 ** Math.min(this.#serverAway - 1, 20));
   }
@@ -199,13 +243,30 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
 
   async #renew(): Promise<void> {
     try {
-      await renewLeases(this.#db, this.#kind.table, this.#inFlight.values(), this.#timings.leaseMs);
+      await renewLeases(this.#db, this.#kind.table, [...this.#inFlight, ...this.#waiting], this.#timings.leaseMs);
     } catch (error) {
       this.#logger.warn({ err: error }, `the leases of ${this.#kind.name} could not be renewed`);
+    }
+  }
+
+  /** What is not released becomes available when its lease ends. */
+  async #release(): Promise<void> {
+    const rows = [...this.#waiting];
+    this.#waiting.clear();
+    try {
+      await releaseLeases(this.#db, this.#kind.table, rows);
+    } catch (error) {
+      this.#logger.warn({ err: error }, `the leases of ${this.#kind.name} could not be released`);
     }
   }
 
   async #settleWithin(timeoutMs: number): Promise<void> {
     await Promise.race([Promise.allSettled(this.#running), delay(timeoutMs, undefined, { ref: false })]);
   }
+}
+
+function countWhere<T>(items: Iterable<T>, isCounted: (item: T) => boolean): number {
+  let count = 0;
+  for (const item of items) if (isCounted(item)) count += 1;
+  return count;
 }

@@ -37,45 +37,51 @@ export interface LeasedRows<Row> {
   passedOver: boolean;
 }
 
-/** The maximum number of concurrent deliveries of one process: in total, per CRM and per host. */
+/** The maximum number of rows that one process leases or delivers at the same time: in total, per CRM and per host. */
 export interface DeliveryLimits {
   total: number;
   perCrm: number;
   perHost: number;
 }
 
+/** How many due rows of a CRM are considered: those behind them are not found as long as these all have to wait. */
+const maxConsidered = 1_000;
+
 /**
- * Leases due rows, at most `free`. CRMs take turns, so one with thousands of rows delays only itself; the CRMs are found
- * by skipping through the index, not by reading the queue. A lease is a token, valid until `due_at`: a process that lost it cannot record a result.
+ * Leases due rows, at most `free`. CRMs take turns, so one with thousands of rows delays only itself. Not the whole queue is read: the CRMs are found
+ * by skipping through the index, and only the first due rows of each are considered. A lease is a token, valid until `due_at`: a process that lost it
+ * cannot record a result.
  */
 export async function leaseDueRows<Row extends LeasedRow>(
   db: Kysely<unknown>,
   { name, lane, host, isBlocked = sql<boolean>`false` }: LeasedTable,
-  { limits, free, leaseMs, inFlight }: { limits: DeliveryLimits; free: number; leaseMs: number; inFlight: Iterable<Pick<LeasedRow, 'crmId' | 'lane' | 'host'>> },
+  { limits, free, leaseMs, leased }: { limits: DeliveryLimits; free: number; leaseMs: number; leased: readonly Pick<LeasedRow, 'crmId' | 'lane' | 'host'>[] },
 ): Promise<LeasedRows<Row>> {
-  const busy = [...inFlight];
-  const crms = JSON.stringify(countBy(busy, (row) => row.crmId));
-  const hosts = countBy(busy, (row) => row.host);
+  const crms = JSON.stringify(countBy(leased, (row) => row.crmId));
+  const hosts = countBy(leased, (row) => row.host);
   const fullHosts = Object.keys(hosts).filter((each) => hosts[each]! >= limits.perHost);
-  const lanes = busy.map((row) => row.lane);
+  const lanes = leased.map((row) => row.lane);
   const table = sql.table(name);
   const { rows } = await sql<Row & { considered: number }>`
     WITH RECURSIVE crm AS (
-      (SELECT crm_id FROM ${table} WHERE state = 'pending' ORDER BY crm_id LIMIT 1)
+      (SELECT crm_id, due_at FROM ${table} WHERE state = 'pending' ORDER BY crm_id, due_at LIMIT 1)
       UNION ALL
-      SELECT (SELECT item.crm_id FROM ${table} AS item WHERE state = 'pending' AND item.crm_id > crm.crm_id ORDER BY item.crm_id LIMIT 1)
-      FROM crm WHERE crm.crm_id IS NOT NULL
+      SELECT next.crm_id, next.due_at FROM crm CROSS JOIN LATERAL (
+        SELECT crm_id, due_at FROM ${table} AS item WHERE state = 'pending' AND item.crm_id > crm.crm_id ORDER BY crm_id, due_at LIMIT 1
+      ) AS next
+    ), due_crm AS (
+      SELECT crm_id, ceil(2.0 * ${free}::int / count(*) OVER ())::int AS twice_its_share FROM crm WHERE due_at <= now()
     ), next_of_crm AS (
       SELECT due.*, row_number() OVER (PARTITION BY due.crm_id ORDER BY due.due_at, due.id) AS crm_turn
-      FROM crm CROSS JOIN LATERAL (
+      FROM due_crm CROSS JOIN LATERAL (
         SELECT crm_id, id, due_at, ${lane} AS lane, ${host} AS host
-        FROM ${table} AS item
-        WHERE item.crm_id = crm.crm_id AND state = 'pending' AND due_at <= now()
-          AND ${lane} <> ALL (${lanes}::text[]) AND ${host} <> ALL (${fullHosts}::text[]) AND NOT (${isBlocked})
+        FROM (
+          SELECT * FROM ${table} AS item WHERE item.crm_id = due_crm.crm_id AND state = 'pending' AND due_at <= now() ORDER BY due_at LIMIT ${maxConsidered}
+        ) AS item
+        WHERE ${lane} <> ALL (${lanes}::text[]) AND ${host} <> ALL (${fullHosts}::text[]) AND NOT (${isBlocked})
         ORDER BY due_at
-        LIMIT greatest(0, ${limits.perCrm}::int - coalesce((${crms}::jsonb ->> crm.crm_id)::int, 0))
+        LIMIT least(twice_its_share, greatest(0, ${limits.perCrm}::int - coalesce((${crms}::jsonb ->> due_crm.crm_id)::int, 0)))
       ) AS due
-      WHERE crm.crm_id IS NOT NULL
     ), turns AS (
       SELECT *,
         row_number() OVER (PARTITION BY lane ORDER BY due_at, id) AS lane_turn,
@@ -97,8 +103,18 @@ export async function leaseDueRows<Row extends LeasedRow>(
   return { rows, passedOver: rows.length < (rows[0]?.considered ?? 0) };
 }
 
-/** Extends the leases of deliveries in progress. A lease that was lost stays lost. A row that is locked is being finished or removed. */
-export async function renewLeases(db: Kysely<unknown>, { name }: LeasedTable, rows: Iterable<LeasedColumns>, leaseMs: number): Promise<void> {
+/** Extends the leases of rows. A lease that was lost stays lost. */
+export function renewLeases(db: Kysely<unknown>, table: LeasedTable, rows: Iterable<LeasedColumns>, leaseMs: number): Promise<void> {
+  return changeLeased(db, table, rows, sql`due_at = ${dueAfter(leaseMs)}`);
+}
+
+/** Makes rows that are not being delivered available again, to any process. */
+export function releaseLeases(db: Kysely<unknown>, table: LeasedTable, rows: Iterable<LeasedColumns>): Promise<void> {
+  return changeLeased(db, table, rows, sql`lease = NULL, due_at = now()`);
+}
+
+/** A row that is locked is being finished or removed. */
+async function changeLeased(db: Kysely<unknown>, { name }: LeasedTable, rows: Iterable<LeasedColumns>, changes: RawBuilder<unknown>): Promise<void> {
   const leases = [...rows].map((row) => row.lease);
   if (leases.length === 0) return;
   const table = sql.table(name);
@@ -106,7 +122,7 @@ export async function renewLeases(db: Kysely<unknown>, { name }: LeasedTable, ro
     WITH held AS (
       SELECT crm_id, id FROM ${table} WHERE state = 'pending' AND lease = ANY(${leases}::uuid[]) FOR UPDATE SKIP LOCKED
     )
-    UPDATE ${table} AS item SET due_at = ${dueAfter(leaseMs)}
+    UPDATE ${table} AS item SET ${changes}
     FROM held WHERE item.crm_id = held.crm_id AND item.id = held.id`.execute(db);
 }
 
@@ -115,6 +131,6 @@ export function dueAfter(delayMs: number): RawBuilder<Date> {
   return sql<Date>`least(now() + make_interval(secs => ${delayMs / 1_000}), expires_at)`;
 }
 
-function countBy<T>(items: T[], keyOf: (item: T) => string): Record<string, number> {
+function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Record<string, number> {
   return Object.fromEntries([...Map.groupBy(items, keyOf)].map(([key, group]) => [key, group.length]));
 }

@@ -136,6 +136,31 @@ it('delivers at once what is behind rows that have to wait for each other', asyn
   await eventually(async () => expect(await pending()).toEqual([]));
 });
 
+it('leases ahead, and on disposal releases what it has not begun to deliver', async () => {
+  const hanging = Promise.withResolvers<number>();
+  answer = () => hanging.promise;
+  await store('crm', ...Array.from({ length: 20 }, (_, index) => `shop-${index}`));
+  const delivery = deliver();
+  await eventually(() => expect(requests).toHaveLength(5));
+  expect((await pending()).filter(({ lease }) => lease === null)).toEqual([]);
+  const stopping = delivery[Symbol.asyncDispose]();
+  await eventually(async () => expect((await pending()).filter(({ lease }) => lease === null)).toHaveLength(15));
+  expect((await pending()).filter(({ lease, dueAt }) => lease === null && dueAt.getTime() > Date.now())).toEqual([]);
+  hanging.resolve(204);
+  await stopping;
+  expect(requests).toHaveLength(5);
+});
+
+it('goes on with what it has leased while another row of the CRM is slow', async () => {
+  const hanging = Promise.withResolvers<number>();
+  answer = (shop) => (shop === 'shop-0' ? hanging.promise : 204);
+  await store('crm', ...Array.from({ length: 20 }, (_, index) => `shop-${index}`));
+  await using _delivery = deliver();
+  await eventually(async () => expect(await pending()).toMatchObject([{ shop: 'shop-0' }]));
+  hanging.resolve(204);
+  await eventually(async () => expect(await pending()).toEqual([]));
+});
+
 it('renews its leases although another transaction has locked one of the rows', async () => {
   const hanging = Promise.withResolvers<number>();
   const release = Promise.withResolvers<void>();

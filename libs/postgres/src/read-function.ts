@@ -4,7 +4,7 @@ import { runNamed } from './run-named.ts';
 /** A call of a SQL function, `name(request jsonb) RETURNS TABLE (…)`, STABLE and in plpgsql, which plans its statements once per connection. */
 export interface FunctionRead {
   name: string;
-  request: { crmId: string };
+  request: object;
 }
 
 const pools = new WeakMap<object, PostgresPool>();

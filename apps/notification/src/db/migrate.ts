@@ -9,6 +9,8 @@ const migrations = { '2026-11-21-mails': mails, '2026-11-22-mail-quotas': mailQu
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {
   '2026-11-22-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
+  '2026-11-24-1-read-quota-use': sqlFile(new URL('../mail/read-quota-use.sql', import.meta.url)),
+  '2026-11-24-2-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -97,6 +97,64 @@ CREATE TABLE recent_mail (
 );
 CREATE INDEX recent_mail_recipient ON public.recent_mail USING btree (crm_id, recipient_digest, sent_at);
 
+CREATE OR REPLACE FUNCTION public.read_quota_use(request jsonb)
+ RETURNS TABLE("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamp with time zone, "isSuperseded" boolean)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+DECLARE
+  window_length interval := make_interval(secs => (request ->> 'windowSeconds')::float8);
+  window_start timestamptz := date_bin(window_length, now(), 'epoch');
+BEGIN
+  RETURN QUERY
+    WITH asked AS (
+      SELECT "crmId" AS crm_id, id, lease, decode("recipientDigest", 'hex') AS recipient_digest
+        FROM jsonb_to_recordset(request -> 'mails') AS mails ("crmId" text, id uuid, lease uuid, "recipientDigest" text)
+    ), crm AS MATERIALIZED (
+      SELECT crm_id, (
+               SELECT count(*)::integer
+                 FROM (SELECT FROM recent_mail WHERE recent_mail.crm_id = each.crm_id AND sent_at >= window_start LIMIT (request ->> 'inTotal')::integer) AS counted
+             ) AS in_total
+        FROM jsonb_array_elements_text(request -> 'countedCrms') AS each (crm_id)
+    )
+    SELECT mail.crm_id,
+           mail.lease,
+           (SELECT count(*)::integer
+              FROM (SELECT FROM recent_mail
+                     WHERE recent_mail.crm_id = mail.crm_id AND recent_mail.recipient_digest = asked.recipient_digest AND sent_at >= window_start
+                     LIMIT (request ->> 'toOneRecipient')::integer) AS counted),
+           in_total,
+           window_start + window_length,
+           held AND EXISTS (
+             SELECT FROM mail AS later
+              WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
+                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template)
+      FROM asked
+      LEFT JOIN crm USING (crm_id)
+     -- One by one, whatever the plan assumes about the table.
+     CROSS JOIN LATERAL (
+       SELECT * FROM mail WHERE mail.crm_id = asked.crm_id AND mail.id = asked.id AND mail.lease = asked.lease LIMIT 1
+     ) AS mail;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.record_sent_mail(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  UPDATE mail
+     SET state = 'sent', content = NULL, recipient = NULL, lease = NULL, held = false, attempts = attempts + 1, last_error = NULL, finished_at = now()
+   WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
+  IF FOUND THEN
+    INSERT INTO recent_mail (crm_id, mail_id, recipient_digest)
+    VALUES (request ->> 'crmId', (request ->> 'id')::uuid, decode(request ->> 'recipientDigest', 'hex'));
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.store_mail(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql

@@ -1,6 +1,7 @@
-import type { Database } from '@scheduling/postgres';
+import { type Database, readFunction } from '@scheduling/postgres';
 import { createBatcher } from '@scheduling/runtime';
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 import type { NotificationSchema } from '../db/schema.ts';
 import { type MailRow, urgentTemplates } from './mail-table.ts';
@@ -25,7 +26,8 @@ export type QuotaDecision =
 
 interface QuotaUse {
   toRecipient: number;
-  inTotal: number;
+  /** Null if the CRM surely has room for this mail. */
+  inTotal: number | null;
   windowEnd: Date;
   /** The mail was held, and a later urgent one about the same booking is pending. */
   isSuperseded: boolean;
@@ -43,21 +45,31 @@ interface LastHeld {
   count: number;
 }
 
+/** How many more mails of a CRM can be sent before they are counted again. */
+type RoomOfCrms = LRUCache<string, { mails: number }>;
+
+/** A CRM's mails are counted again after this, and after a tenth of what its quota left room for: other processes send mails of this CRM, too. */
+const countedForMs = 1_000;
+const countedForPart = 0.1;
+const maxCountedCrms = 10_000;
+
 /**
- * Decides whether a leased mail has to wait for a later hour. Undefined: it can be sent now. The mails sent so far are counted without a lock, for all
- * mails that are leased together at once, so concurrent deliveries can exceed a quota by as many mails as they send at once.
+ * Decides whether a leased mail has to wait for a later hour, or must not be sent at all. Undefined: it can be sent now. The mails sent so far are
+ * counted without a lock, so concurrent deliveries can exceed a quota by as many mails as they send at once, and more than ten processes by a tenth of
+ * what was left for each further one.
  */
 export function createQuotaCheck(
   { kysely }: Database<NotificationSchema>,
   quotas: MailQuotas,
   timings: Pick<MailTimings, 'quotaWindowMs' | 'giveUpMs'>,
 ): (mail: MailRow) => Promise<QuotaDecision | undefined> {
-  const readUse = createBatcher<MailRow, QuotaUse | undefined>((mails) => readQuotaUse(kysely, mails, quotas, timings.quotaWindowMs));
+  const roomOfCrms: RoomOfCrms = new LRUCache({ max: maxCountedCrms, ttl: countedForMs });
+  const readUse = createBatcher<MailRow, QuotaUse | undefined>((mails) => readQuotaUse(kysely, mails, { quotas, windowMs: timings.quotaWindowMs, roomOfCrms }));
   return async (mail) => {
-    if (urgentTemplates.includes(mail.template)) return undefined;
     const use = await readUse(mail);
     // Another process holds the mail by now, or the person was erased.
     if (use === undefined) return { outcome: 'postpone', reason: 'lease lost', serverAway: false };
+    if (urgentTemplates.includes(mail.template)) return undefined;
     if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
     const reason = exhaustedQuota(use, quotas);
     if (reason === undefined) return undefined;
@@ -68,7 +80,7 @@ export function createQuotaCheck(
 
 export function exhaustedQuota({ toRecipient, inTotal }: Pick<QuotaUse, 'toRecipient' | 'inTotal'>, quotas: MailQuotas): QuotaReason | undefined {
   if (quotas.toOneRecipient > 0 && toRecipient >= quotas.toOneRecipient) return 'recipient-quota';
-  return quotas.inTotal > 0 && inTotal >= quotas.inTotal ? 'crm-quota' : undefined;
+  return quotas.inTotal > 0 && (inTotal ?? 0) >= quotas.inTotal ? 'crm-quota' : undefined;
 }
 
 function quotaOf(reason: QuotaReason, quotas: MailQuotas): number {
@@ -88,40 +100,28 @@ export function decideOnWait(reason: QuotaReason, { until, room }: Wait, created
   return { outcome: 'hold', until, room, reason, serverAway: false };
 }
 
-/** Counts no further than the quotas, and the mails of a CRM only once. */
-async function readQuotaUse(db: Kysely<NotificationSchema>, mails: MailRow[], quotas: MailQuotas, windowMs: number): Promise<(QuotaUse | undefined)[]> {
-  const asked = mails.map((mail) => ({ crm_id: mail.crmId, id: mail.id, lease: mail.lease, recipient_digest: recipientDigest(mail).toString('hex') }));
-  const { rows } = await sql<QuotaUse & { lease: string }>`
-    WITH quota_window AS (
-      SELECT date_bin(length, now(), 'epoch') AS starts_at, date_bin(length, now(), 'epoch') + length AS ends_at
-      FROM make_interval(secs => ${windowMs / 1_000}) AS length
-    ), asked AS (
-      SELECT crm_id, id, lease, decode(recipient_digest, 'hex') AS recipient_digest
-      FROM jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) AS asked (crm_id text, id uuid, lease uuid, recipient_digest text)
-    ), crm AS MATERIALIZED (
-      SELECT crm_id, (
-        SELECT count(*) FROM (
-          SELECT FROM recent_mail, quota_window WHERE recent_mail.crm_id = each.crm_id AND sent_at >= starts_at LIMIT ${quotas.inTotal}
-        ) AS counted
-      )::int AS in_total
-      FROM (SELECT DISTINCT crm_id FROM asked) AS each
-    )
-    SELECT
-      lease,
-      (SELECT count(*) FROM (
-        SELECT FROM recent_mail
-        WHERE recent_mail.crm_id = mail.crm_id AND recent_mail.recipient_digest = asked.recipient_digest AND sent_at >= starts_at LIMIT ${quotas.toOneRecipient}
-      ) AS counted)::int AS to_recipient,
-      in_total,
-      ends_at AS window_end,
-      held AND EXISTS (
-        SELECT FROM mail AS later
-        WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
-          AND later.state = 'pending' AND later.template = ANY (${urgentTemplates})
-      ) AS is_superseded
-    FROM asked JOIN mail USING (crm_id, id, lease) JOIN crm USING (crm_id), quota_window`.execute(db);
-  const uses = new Map(rows.map(({ lease, ...use }) => [lease, use]));
+async function readQuotaUse(
+  db: Kysely<NotificationSchema>,
+  mails: MailRow[],
+  { quotas, windowMs, roomOfCrms }: { quotas: MailQuotas; windowMs: number; roomOfCrms: RoomOfCrms },
+): Promise<(QuotaUse | undefined)[]> {
+  const asked = mails.map((mail) => ({ crmId: mail.crmId, id: mail.id, lease: mail.lease, recipientDigest: recipientDigest(mail).toString('hex') }));
+  const countedCrms = [...new Set(mails.filter(({ crmId }) => !takeRoom(roomOfCrms, crmId)).map(({ crmId }) => crmId))];
+  const request = { ...quotas, windowSeconds: windowMs / 1_000, urgentTemplates, mails: asked, countedCrms };
+  const rows = await readFunction<QuotaUse & { crmId: string; lease: string }>(db, { name: 'read_quota_use', request });
+  for (const { crmId, inTotal } of rows) {
+    if (inTotal !== null) roomOfCrms.set(crmId, { mails: Math.floor((quotas.inTotal - inTotal) * countedForPart) });
+  }
+  const uses = new Map(rows.map((use) => [use.lease, use]));
   return mails.map(({ lease }) => uses.get(lease!));
+}
+
+/** False if the mails of the CRM have to be counted first. */
+function takeRoom(roomOfCrms: RoomOfCrms, crmId: string): boolean {
+  const room = roomOfCrms.get(crmId);
+  if (room === undefined || room.mails <= 0) return false;
+  room.mails -= 1;
+  return true;
 }
 
 function readLastHeld(db: Kysely<NotificationSchema>, { crmId, recipient }: MailRow, reason: QuotaReason, windowEnd: Date): Promise<LastHeld | undefined> {

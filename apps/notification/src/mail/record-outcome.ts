@@ -1,9 +1,8 @@
 import { dueAfter } from '@scheduling/delivery';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import type { Database } from '@scheduling/postgres';
-import { createBatcher } from '@scheduling/runtime';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { callFunction, type Database } from '@scheduling/postgres';
+import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { type QuotaDecision, recipientDigest } from './check-quotas.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
@@ -11,8 +10,6 @@ import { type MailRow, urgentTemplates } from './mail-table.ts';
 
 /** A statement that takes longer would block the delivery. */
 const maxDecidedAtOnce = 500;
-/** Mails whose rows are locked for longer, in milliseconds, as by an erasure, are recorded apart from the others. */
-const lockTimeoutMs = 100;
 
 /** The outcome of an attempt. */
 export type Outcome = { outcome: 'sent' } | FailureDecision | QuotaDecision;
@@ -22,37 +19,19 @@ export type Outcome = { outcome: 'sent' } | FailureDecision | QuotaDecision;
  * erased person, the erasure is confirmed in the same transaction. Returns the outcomes of other mails that follow from it.
  */
 export function createOutcomeRecorder(database: Database<NotificationSchema>): (mail: MailRow, outcome: Outcome) => Promise<Outcome[]> {
-  const recordSent = createBatcher<MailRow, Outcome[]>((mails) => recordSentMails(database.kysely, mails));
-  return (mail, outcome) => {
+  return async (mail, outcome) => {
     const concernsOthers = mail.erasureId !== null || urgentTemplates.includes(mail.template);
-    return outcome.outcome === 'sent' && !concernsOthers ? recordSent(mail) : recordOutcome(database, mail, outcome);
+    if (outcome.outcome !== 'sent' || concernsOthers) return recordOutcome(database, mail, outcome);
+    await recordSent(database, mail);
+    return [];
   };
 }
 
-/** The most frequent outcome, of all mails that are sent at about the same time, in one statement. */
-async function recordSentMails(db: Kysely<NotificationSchema>, mails: MailRow[]): Promise<Outcome[][]> {
-  const rows = mails.map((mail) => ({ crm_id: mail.crmId, id: mail.id, lease: mail.lease, recipient_digest: recipientDigest(mail).toString('hex') }));
-  const sent = sql<{ crmId: string; id: string; lease: string; recipientDigest: Buffer }>`(
-    SELECT crm_id, id, lease, decode(recipient_digest, 'hex') AS recipient_digest
-      FROM set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
-           jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS sent (crm_id text, id uuid, lease uuid, recipient_digest text)
-  )`;
-  await db
-    .with('finished', (query) =>
-      query
-        .updateTable('mail')
-        .from(sent.as('sent'))
-        .set({ lease: null, held: false, ...changesOf({ outcome: 'sent' }) })
-        .whereRef('mail.crmId', '=', 'sent.crmId')
-        .whereRef('mail.id', '=', 'sent.id')
-        .whereRef('mail.lease', '=', 'sent.lease')
-        .returning(['mail.crmId', 'mail.id', 'sent.recipientDigest']),
-    )
-    .insertInto('recentMail')
-    .columns(['crmId', 'mailId', 'recipientDigest'])
-    .expression((query) => query.selectFrom('finished').select(['crmId', 'id', 'recipientDigest']))
-    .execute();
-  return mails.map(() => []);
+/** The most frequent outcome, in a transaction that several mails share. */
+async function recordSent({ kysely }: Database<NotificationSchema>, mail: MailRow): Promise<void> {
+  const { crmId, id, lease } = mail;
+  const request = { crmId, id, lease, recipientDigest: recipientDigest(mail).toString('hex') };
+  await callFunction(kysely, { name: 'record_sent_mail', request, locks: id });
 }
 
 async function recordOutcome(database: Database<NotificationSchema>, mail: MailRow, outcome: Outcome): Promise<Outcome[]> {
