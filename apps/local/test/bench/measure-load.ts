@@ -23,6 +23,8 @@ interface Subject {
   before: Awaited<ReturnType<typeof countRows>>;
   warmUp: LoadResult;
   most: LoadResult[];
+  /** Until all that follows from the answers was done, too, such as sending the mails. */
+  secondsAtMost: number;
   usagesAtMost: Usage[];
   even: LoadResult[];
   usagesAtEven: Usage[];
@@ -39,8 +41,11 @@ export async function measureLoad(bench: Bench, each: LoadCase): Promise<Row[]> 
   for (const [index, target] of bench.targets.entries()) subjects.push(await warmUp(target, tenants[index]!, each));
 
   const before = await limit(0);
-  await takeTurns(subjects, seconds, async ({ target, source, most, usagesAtMost }, length) => {
+  await takeTurns(subjects, seconds, async (subject, length) => {
+    const { target, source, most, usagesAtMost } = subject;
+    const beganMs = performance.now();
     usagesAtMost.push(await watched(target, async () => most.push(await closedLoop(source, connections, length))));
+    subject.secondsAtMost += (performance.now() - beganMs) / 1_000;
   });
   // The same rate for all, so that their latencies can be compared.
   const rate = evenShare * Math.min(...subjects.map(({ most }) => mergeLoads(most).perSecond));
@@ -58,7 +63,7 @@ async function warmUp(target: Target, tenants: Tenant[], { request, connections 
   const before = await countRows(target, tenants);
   const result = await closedLoop(source, connections, warmUpSeconds);
   await settle(target);
-  return { target, tenants, source, before, warmUp: result, most: [], usagesAtMost: [], even: [], usagesAtEven: [] };
+  return { target, tenants, source, before, warmUp: result, most: [], secondsAtMost: 0, usagesAtMost: [], even: [], usagesAtEven: [] };
 }
 
 /** One after the other; two of them twice, in reverse order the second time, so that neither is always the later one. */
@@ -79,6 +84,7 @@ function toRow({ name, note }: LoadCase, subject: Subject, limit: number): Row {
   const [most, even] = [mergeLoads(subject.most), mergeLoads(subject.even)];
   const usageAtMost = mergeUsages(subject.usagesAtMost);
   const { memory, growth } = mergeUsages([usageAtMost, ...subject.usagesAtEven]);
+  const mailsPerSecond = most.effect.mails / subject.secondsAtMost;
   return {
     case: name,
     version: subject.target.version.name,
@@ -91,6 +97,6 @@ function toRow({ name, note }: LoadCase, subject: Subject, limit: number): Row {
     cpuUnit: 'ms',
     memory,
     growth,
-    note: remarks(note, most, even),
+    note: remarks(mailsPerSecond === 0 ? note : `${Math.round(mailsPerSecond)} mails per second until all were sent`, most, even),
   };
 }
