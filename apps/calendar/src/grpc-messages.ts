@@ -10,8 +10,8 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
-import type { AppointmentJson } from './appointment/appointment-json.ts';
-import type { DescribedAppointment } from './appointment/appointment.ts';
+import type { AppointmentJson, LocationJson } from './appointment/appointment-json.ts';
+import type { AppointmentRecord, DescribedAppointment } from './appointment/appointment.ts';
 import type { RemovedParticipation } from './customer/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationRecord } from './participation/participation.ts';
@@ -30,7 +30,7 @@ export function toTimeslotMessage({ json, appointments }: TimeslotRecord, { asJs
   };
 }
 
-export function toAppointmentMessage({ row, participations }: { row: DescribedAppointment; participations: ParticipationRecord[] }): Appointment {
+export function toAppointmentMessage({ row, participations }: AppointmentRecord<DescribedAppointment>): Appointment {
   return {
     ...withoutNulls(row),
     address: toLocationMessage(row.address),
@@ -88,7 +88,7 @@ export function fromEnumMessage<Enum extends Record<string, string>>(
   return name;
 }
 
-function parseLocation(location: Location | null): LocationMessage | undefined {
+function parseLocation(location: LocationJson | null): LocationMessage | undefined {
   return toLocationMessage(location instanceof Object ? withoutNulls(location) : location);
 }
 

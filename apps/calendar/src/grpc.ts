@@ -9,6 +9,7 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
 import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
+import { writeAppointment } from './appointment/appointment-json.ts';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -82,11 +83,13 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
       }));
       const address = fromLocationMessage(request.address);
       const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });
+      if (request.asJson) return { created, json: Buffer.from(writeAppointment(appointment)) };
       return { appointment: toAppointmentMessage(appointment), created };
     },
     createSeries: async (request) => {
       const address = fromLocationMessage(request.address);
       const { seriesId, appointments } = await createSeries(dependencies, { ...request, address });
+      if (request.asJson) return { seriesId, appointments: [], json: Buffer.from(appointments.map(writeAppointment).join(',')) };
       return { seriesId, appointments: appointments.map(toAppointmentMessage) };
     },
     listAppointments: async function* (request, signal) {

@@ -1,11 +1,13 @@
-import type { AppointmentState, Location } from '../db/schema.ts';
+import type { AppointmentState, Location, PostalAddress } from '../db/schema.ts';
 import type { ParticipationState } from '../participation/moves.ts';
+import type { ParticipationRecord } from '../participation/participation.ts';
+import type { AppointmentRecord, DescribedAppointment } from './appointment.ts';
 
-/** What appointment-json.sql writes. */
+/** What appointment-json.sql writes, in its order. */
 export interface AppointmentJson {
   reference: string;
   acceptBookings: boolean;
-  address: Location | null;
+  address: LocationJson | null;
   archived: boolean;
   capacity: number;
   contactReference: string | null;
@@ -21,6 +23,9 @@ export interface AppointmentJson {
   state: AppointmentState;
 }
 
+/** All fields of an address, also those that were not given. */
+export type LocationJson = Record<keyof PostalAddress, string | null> | string;
+
 interface ParticipationJson {
   reference: string;
   email: string | null;
@@ -30,4 +35,43 @@ interface ParticipationJson {
   state: ParticipationState;
   messages: string[] | null;
   expiresAt?: string;
+}
+
+/** The same text as appointment-json.sql writes, without a statement. */
+export function writeAppointment({ row, participations }: AppointmentRecord<DescribedAppointment>): string {
+  const json: AppointmentJson = {
+    reference: row.reference,
+    acceptBookings: row.acceptBookings,
+    address: toLocationJson(row.address),
+    archived: row.archived,
+    capacity: row.capacity,
+    contactReference: row.contactReference,
+    description: row.description,
+    start: toTimeJson(row.startsAt),
+    end: toTimeJson(row.endsAt),
+    notes: row.notes,
+    participations: participations.map(toParticipationJson),
+    price: row.priceValue === null ? null : { value: Number(row.priceValue), currency: row.priceCurrency! },
+    productReference: row.productReference,
+    resourceReference: row.resourceReference,
+    seriesId: row.seriesId,
+    state: row.state,
+  };
+  return JSON.stringify(json);
+}
+
+function toParticipationJson({ reference, email, mobile, name, note, state, messages, reservedUntil }: ParticipationRecord): ParticipationJson {
+  const fields = { reference, email, mobile, name, note, state, messages: messages.length === 0 ? null : messages };
+  return reservedUntil === null ? fields : { ...fields, expiresAt: toTimeJson(reservedUntil) };
+}
+
+function toLocationJson(address: Location | null): LocationJson | null {
+  if (!(address instanceof Object)) return address;
+  const { city = null, countryCode = null, street = null, number = null, zip = null } = address;
+  return { city, countryCode, street, number, zip };
+}
+
+/** In UTC, in whole seconds. */
+function toTimeJson(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`;
 }

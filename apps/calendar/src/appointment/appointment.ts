@@ -9,8 +9,8 @@ export type AppointmentRow = Selectable<AppointmentTable> & { archived: boolean 
 export type DescribedAppointment = Omit<AppointmentRow, 'crmId' | 'id' | 'taken' | 'contentDigest'>;
 
 /** An appointment as callers see it. */
-export interface AppointmentRecord {
-  row: AppointmentRow;
+export interface AppointmentRecord<Row extends DescribedAppointment = AppointmentRow> {
+  row: Row;
   participations: ParticipationRecord[];
 }
 
@@ -50,3 +50,8 @@ export function detailColumns(details: AppointmentDetails) {
   return { capacity, acceptBookings, resourceReference, productReference, description, contactReference, notes, address, priceValue, priceCurrency };
 }
 
+/** What reading the columns of a new appointment would return. */
+export function readBack<Columns extends ReturnType<typeof detailColumns>>(columns: Columns, { address }: AppointmentDetails, archived: boolean) {
+  const priceValue = columns.priceValue === null ? null : String(columns.priceValue);
+  return { ...columns, address: address ?? null, priceValue, state: 'ACTIVE' as const, archived };
+}

@@ -1,21 +1,15 @@
 import { DomainError } from '@scheduling/errors';
 import { transactOnce, withRows } from '@scheduling/postgres';
-import type { Insertable, Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
 import { parseDateTime, parseTimeOfDay, toDate } from '../date-time.ts';
-import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
+import { archivedUntil } from '../db/clock.ts';
+import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
-import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
-import {
-  type AppointmentDetails,
-  type AppointmentRecord,
-  type AppointmentRow,
-  detailColumns,
-  selectAppointments,
-  withParticipations,
-} from './appointment.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
+import { type AppointmentDetails, type AppointmentRecord, type DescribedAppointment, detailColumns, readBack, selectAppointments, withParticipations } from './appointment.ts';
 import { daysOfSpan, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
 
 export interface NewSeries extends AppointmentDetails {
@@ -33,6 +27,12 @@ export interface NewSeries extends AppointmentDetails {
   windowTo?: string | undefined;
 }
 
+export interface CreatedSeries {
+  seriesId: string;
+  /** By start. */
+  appointments: AppointmentRecord<DescribedAppointment>[];
+}
+
 export const maxAppointments = 1_000;
 /** A series with one appointment a week reaches the other limit first; this one bounds the search through a span in which no day has an appointment. */
 const maxDays = 8_000;
@@ -41,37 +41,35 @@ const maxDays = 8_000;
  * Creates all appointments of a series or none (interface 4.2, "Create series"); sends no mail. Rejects with `appointment.invalid`,
  * `series.too_long`, `series.empty` or `provider.not_found`.
  */
-export async function createSeries(
-  dependencies: CalendarDependencies,
-  request: NewSeries,
-): Promise<{ seriesId: string; appointments: AppointmentRecord[] }> {
+export async function createSeries(dependencies: CalendarDependencies, request: NewSeries): Promise<CreatedSeries> {
   const { database, archiveAfterDays } = dependencies;
   const provider = await requireProvider(dependencies, request);
   const slots = takeSlots(readPlan(request, provider.timeZone));
   const seriesId = randomUUIDv7();
   const rows = toRows(request, provider.id, seriesId, slots);
   return transactOnce(database, request.crmId, {
-    work: async (tx) => {
+    work: async (tx): Promise<CreatedSeries> => {
       await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
-      const created = await findSeries(tx, provider, seriesId, archiveAfterDays);
-      return { seriesId, appointments: created.map((row) => ({ row, participations: [] })) };
+      const archivedTime = await readArchivedTime(tx, archiveAfterDays);
+      return { seriesId, appointments: rows.map((row) => ({ row: readBack(row, request, row.endsAt <= archivedTime), participations: [] })) };
     },
     keep: () => ({ resourceIds: [seriesId], created: true }),
     replay: async (tx, { resourceIds }) => {
-      const left = await findSeries(tx, provider, resourceIds[0]!, archiveAfterDays);
+      const left = await selectAppointments(tx, archiveAfterDays)
+        .where('crmId', '=', provider.crmId)
+        .where('providerId', '=', provider.id)
+        .where('seriesId', '=', resourceIds[0]!)
+        .orderBy('startsAt')
+        .execute();
       if (left.length === 0) throw new DomainError('series.not_found');
       return { seriesId: resourceIds[0]!, appointments: await withParticipations(tx, left) };
     },
   });
 }
 
-function findSeries(tx: Transaction<CalendarSchema>, provider: ProviderRow, seriesId: string, archiveAfterDays: number): Promise<AppointmentRow[]> {
-  return selectAppointments(tx, archiveAfterDays)
-    .where('crmId', '=', provider.crmId)
-    .where('providerId', '=', provider.id)
-    .where('seriesId', '=', seriesId)
-    .orderBy('startsAt')
-    .execute();
+async function readArchivedTime(tx: Transaction<CalendarSchema>, archiveAfterDays: number): Promise<Date> {
+  const { time } = await tx.selectNoFrom(archivedUntil(archiveAfterDays).as('time')).executeTakeFirstOrThrow();
+  return time;
 }
 
 function readPlan(request: NewSeries, timeZone: string): SeriesPlan {
@@ -110,7 +108,7 @@ function takeSlots(plan: SeriesPlan): Slot[] {
   return slots;
 }
 
-function toRows(request: NewSeries, providerId: string, seriesId: string, slots: Slot[]): Insertable<AppointmentTable>[] {
+function toRows(request: NewSeries, providerId: string, seriesId: string, slots: Slot[]) {
   const shared = {
     crmId: request.crmId,
     providerId,

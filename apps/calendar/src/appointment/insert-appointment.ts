@@ -6,7 +6,7 @@ import { changeJson } from '../participation/change-events.ts';
 import { type ParticipationState, takesSeat } from '../participation/moves.ts';
 import { reservationSeconds } from '../participation/participation.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
-import { type AppointmentDetails, type AppointmentRecord, detailColumns } from './appointment.ts';
+import { type AppointmentDetails, type AppointmentRecord, detailColumns, readBack } from './appointment.ts';
 
 export interface EmbeddedParticipation {
   reference: string;
@@ -93,12 +93,11 @@ function creationOf(crmId: string, { id, state }: NewParticipation) {
   });
 }
 
-function toRecord(row: NewRow, { address }: AppointmentContent, participations: NewParticipation[], result: CreatedResult): AppointmentRecord {
+function toRecord(row: NewRow, content: AppointmentContent, participations: NewParticipation[], result: CreatedResult): AppointmentRecord {
   const { id, archived } = result;
-  const priceValue = row.priceValue === null ? null : String(row.priceValue);
   const reservedUntil = new Date(result.reservedUntil);
   return {
-    row: { ...row, id, seriesId: null, address: address ?? null, priceValue, state: 'ACTIVE', archived },
+    row: { ...readBack(row, content, archived), id, seriesId: null },
     participations: participations.map(({ mobile = null, note = null, ...participation }) => ({
       ...participation,
       mobile,

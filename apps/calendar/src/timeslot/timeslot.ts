@@ -1,6 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import type { Selectable } from 'kysely';
-import type { Location, TimeslotTable } from '../db/schema.ts';
+import type { LocationJson } from '../appointment/appointment-json.ts';
+import type { TimeslotTable } from '../db/schema.ts';
 
 export type TimeslotState = 'CREATED' | 'BOOKABLE';
 
@@ -23,7 +24,7 @@ export interface TimeslotJson {
   raster: number;
   defaultCapacity: number;
   defaultAcceptBookings: boolean;
-  address: Location | null;
+  address: LocationJson | null;
   state: TimeslotState;
 }
 

@@ -11,6 +11,7 @@ import { presentAppointment } from './appointment-presentation.ts';
 import { countSlots, deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
 import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, listAppointmentsSchema } from './appointment-schemas.ts';
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
+import { jsonType } from './json-stream.ts';
 
 /** interface 4.2. */
 export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
@@ -37,11 +38,15 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
       const { params, body } = request;
       const provider = { crmId: params.crmId, providerReference: params.providerRef };
       if (isSeries(body)) {
-        const { appointments: created } = await appointments.createSeries({ ...provider, ...toCreateSeries(body) });
-        return reply.code(201).send(created.map(presentAppointment));
+        const series = await appointments.createSeries({ ...provider, ...toCreateSeries(body), asJson: true });
+        void reply.code(201);
+        // A calendar of the previous version answers without `json`.
+        return series.json ? reply.type(jsonType).send(`[${series.json.toString()}]`) : reply.send(series.appointments.map(presentAppointment));
       }
-      const { appointment, created } = await appointments.createAppointment({ ...provider, ...toCreateAppointment(body) });
-      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) });
+      const { appointment, created, json } = await appointments.createAppointment({ ...provider, ...toCreateAppointment(body), asJson: true });
+      void reply.code(created ? 201 : 200);
+      if (json) return reply.type(jsonType).send(`{"api-info":${JSON.stringify(apiInfoValue)},"appointment":${json.toString()}}`);
+      return reply.send({ 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) });
     });
 
     app.delete('/provider/:providerRef/appointments', { schema: cancelAppointmentSchema }, async (request) => {

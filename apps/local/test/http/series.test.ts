@@ -50,14 +50,26 @@ describe('series and sequences (interface 4.2)', () => {
     expect(await crm.delete(`${appointments()}/withoutNotification`, { seriesId })).toMatchObject({ status: 404, body: { code: 'series.not_found' } });
   });
 
-  it('of one day require no weekdays', async () => {
-    const created = await crm.post<Appointment[]>(appointments(), newSeries({ series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 20 } }));
+  it('of one day require no weekdays, and are listed as they were answered', async () => {
+    const own = await createPractice(crm);
+    const details = {
+      capacity: 3,
+      acceptBookings: true,
+      productName: 'Wash "and" cut',
+      contactReference: 'anyone@test',
+      notes: 'Two\nlines',
+      address: { city: 'Basel', country: 'CH' },
+      price: { value: 49.5, currency: 'CHF' },
+    };
+    const seriesData = { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 20 };
+    const created = await crm.post<Appointment[]>(`${own.at}/appointments`, newSeries({ ...details, series_data: seriesData }));
     expect(created.status).toBe(201);
     expect(created.body.map(({ start, end }) => [start.slice(11, 16), end.slice(11, 16)])).toEqual([
       ['08:00', '08:20'],
       ['08:20', '08:40'],
       ['08:40', '09:00'],
     ]);
+    expect((await crm.get(`${own.at}/appointments`)).text).toBe(created.text);
   });
 
   it.each([

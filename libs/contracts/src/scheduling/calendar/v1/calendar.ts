@@ -398,11 +398,15 @@ export interface CreateAppointmentRequest {
   address?: Location | undefined;
   price?: Price | undefined;
   participations: EmbeddedParticipation[];
+  /** Answer with json instead of the appointment. */
+  asJson?: boolean | undefined;
 }
 
 export interface CreateAppointmentResponse {
   appointment?: Appointment | undefined;
   created: boolean;
+  /** With as_json: the appointment as an object of the REST interface. A calendar that does not know as_json leaves it absent. */
+  json?: Buffer | undefined;
 }
 
 export interface CreateSeriesRequest {
@@ -426,13 +430,19 @@ export interface CreateSeriesRequest {
   contactReference?: string | undefined;
   notes?: string | undefined;
   address?: Location | undefined;
-  price?: Price | undefined;
+  price?:
+    | Price
+    | undefined;
+  /** Answer with json instead of the appointments. */
+  asJson?: boolean | undefined;
 }
 
 export interface CreateSeriesResponse {
   seriesId: string;
   /** By start. */
   appointments: Appointment[];
+  /** With as_json: the appointments as objects of the REST interface, separated by commas. A calendar that does not know as_json leaves it absent. */
+  json?: Buffer | undefined;
 }
 
 export interface ListAppointmentsRequest {
@@ -2519,6 +2529,7 @@ function createBaseCreateAppointmentRequest(): CreateAppointmentRequest {
     address: undefined,
     price: undefined,
     participations: [],
+    asJson: undefined,
   };
 }
 
@@ -2568,6 +2579,9 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
     }
     for (const v of message.participations) {
       EmbeddedParticipation.encode(v!, writer.uint32(122).fork()).join();
+    }
+    if (message.asJson !== undefined) {
+      writer.uint32(128).bool(message.asJson);
     }
     return writer;
   },
@@ -2705,6 +2719,14 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
             message.participations.push(EmbeddedParticipation.decode(reader, reader.uint32()));
             continue;
           }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.asJson = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2739,12 +2761,13 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
       : undefined;
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
     message.participations = object.participations?.map((e) => EmbeddedParticipation.fromPartial(e)) || [];
+    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
 
 function createBaseCreateAppointmentResponse(): CreateAppointmentResponse {
-  return { appointment: undefined, created: false };
+  return { appointment: undefined, created: false, json: undefined };
 }
 
 export const CreateAppointmentResponse: MessageFns<CreateAppointmentResponse> = {
@@ -2754,6 +2777,9 @@ export const CreateAppointmentResponse: MessageFns<CreateAppointmentResponse> = 
     }
     if (message.created !== false) {
       writer.uint32(16).bool(message.created);
+    }
+    if (message.json !== undefined) {
+      writer.uint32(26).bytes(message.json);
     }
     return writer;
   },
@@ -2787,6 +2813,14 @@ export const CreateAppointmentResponse: MessageFns<CreateAppointmentResponse> = 
             message.created = reader.bool();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2808,6 +2842,7 @@ export const CreateAppointmentResponse: MessageFns<CreateAppointmentResponse> = 
       ? Appointment.fromPartial(object.appointment)
       : undefined;
     message.created = object.created ?? false;
+    message.json = object.json ?? undefined;
     return message;
   },
 };
@@ -2831,6 +2866,7 @@ function createBaseCreateSeriesRequest(): CreateSeriesRequest {
     notes: undefined,
     address: undefined,
     price: undefined,
+    asJson: undefined,
   };
 }
 
@@ -2890,6 +2926,9 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
     }
     if (message.price !== undefined) {
       Price.encode(message.price, writer.uint32(138).fork()).join();
+    }
+    if (message.asJson !== undefined) {
+      writer.uint32(144).bool(message.asJson);
     }
     return writer;
   },
@@ -3053,6 +3092,14 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
             message.price = Price.decode(reader, reader.uint32());
             continue;
           }
+          case 18: {
+            if (tag !== 144) {
+              break;
+            }
+
+            message.asJson = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3089,12 +3136,13 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
       ? Location.fromPartial(object.address)
       : undefined;
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
 
 function createBaseCreateSeriesResponse(): CreateSeriesResponse {
-  return { seriesId: "", appointments: [] };
+  return { seriesId: "", appointments: [], json: undefined };
 }
 
 export const CreateSeriesResponse: MessageFns<CreateSeriesResponse> = {
@@ -3104,6 +3152,9 @@ export const CreateSeriesResponse: MessageFns<CreateSeriesResponse> = {
     }
     for (const v of message.appointments) {
       Appointment.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.json !== undefined) {
+      writer.uint32(26).bytes(message.json);
     }
     return writer;
   },
@@ -3137,6 +3188,14 @@ export const CreateSeriesResponse: MessageFns<CreateSeriesResponse> = {
             message.appointments.push(Appointment.decode(reader, reader.uint32()));
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3156,6 +3215,7 @@ export const CreateSeriesResponse: MessageFns<CreateSeriesResponse> = {
     const message = createBaseCreateSeriesResponse();
     message.seriesId = object.seriesId ?? "";
     message.appointments = object.appointments?.map((e) => Appointment.fromPartial(e)) || [];
+    message.json = object.json ?? undefined;
     return message;
   },
 };
