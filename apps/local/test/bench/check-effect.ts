@@ -39,5 +39,7 @@ export async function checkEffect(target: Target, tenants: Tenant[], before: Row
   const haveArrived = async (): Promise<boolean> => (await countRows(target, tenants)).mails >= expected.mails;
   if (effect.mails > 0) await waitUntil(haveArrived, { what: 'a mail for each booking', timeoutMs: mailsTimeoutMs, intervalMs: 500 });
   const found = await countRows(target, tenants);
+  // Mails over a quota wait for the next full hour, and would be sent while another case is measured.
+  if (effect.mails > 0) await query('notification', "DELETE FROM mail WHERE state = 'pending'", [], target.info);
   if (!isDeepStrictEqual(found, expected)) throw new Error(`the databases have ${JSON.stringify(found)}; after what was answered they should have ${JSON.stringify(expected)}`);
 }
