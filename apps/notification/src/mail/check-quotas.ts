@@ -26,7 +26,7 @@ export type QuotaDecision =
 
 interface QuotaUse {
   toRecipient: number;
-  /** Null if the CRM surely has room for this mail. */
+  /** Null if it was not counted, because the last count left room for this mail. */
   inTotal: number | null;
   windowEnd: Date;
   /** The mail was held, and a later urgent one about the same booking is pending. */
