@@ -76,6 +76,12 @@ async function storeMany(count: number, addressOf: (index: number) => string, ma
   for (let index = 0; index < count; index += 1) await store(addressOf(index), mail);
 }
 
+function storeLastMail(address: string): Promise<void> {
+  const [customerId, erasureId] = [randomUUID(), randomUUID()];
+  const intent = { crmId: 'crm', eventId: erasureId, aboutId: erasureId, version: 0, template: 'removed-by-deletion' as const, content: contentFor(address, 'last') };
+  return database.transaction((tx) => storeMail(tx, { ...intent, customerId, erasureId, expiresAt: new Date(Date.now() + 60_000) }));
+}
+
 const rows = () => database.kysely.selectFrom('mail').selectAll().orderBy('createdAt').execute();
 const pending = () => database.kysely.selectFrom('mail').selectAll().where('state', '=', 'pending').orderBy('createdAt').execute();
 const recent = () => database.kysely.selectFrom('recentMail').selectAll().execute();
@@ -323,6 +329,22 @@ describe('an attempt of another process', () => {
     await eraseMails(database, { crmId: 'crm', customerId });
     expect(await createQuotaCheck(database, unlimited, defaultTimings)(second!)).toEqual(lost);
   });
+
+  it('that lost its lease confirms no erasure, and drops no earlier mail', async () => {
+    const aboutId = randomUUID();
+    await storeLastMail('anna@example.com');
+    await store('ben@example.com', { aboutId, version: 1 });
+    await database.kysely.updateTable('mail').set({ held: true, dueAt: new Date(Date.now() + day) }).where('version', '=', 1).execute();
+    await store('ben@example.com', { aboutId, version: 2, template: 'booking-cancelled' });
+    const mails = await leaseMails(database);
+    await database.kysely.updateTable('mail').set({ lease: randomUUID() }).execute();
+    const readAll = async () => [await rows(), await database.kysely.selectFrom('outbox').selectAll().execute()];
+    const before = await readAll();
+    const record = createOutcomeRecorder(database);
+    for (const mail of mails) expect(await record(mail, { outcome: 'sent' })).toEqual([]);
+    expect(await readAll()).toEqual(before);
+    expect(mails.map(({ template }) => template).toSorted()).toEqual(['booking-cancelled', 'removed-by-deletion']);
+  });
 });
 
 describe('mails about one booking', () => {
@@ -362,9 +384,7 @@ describe('the digest of a recipient', () => {
     await using _delivery = deliver({ toOneRecipient: 1, inTotal: 1 });
     await store('anna@example.com');
     await eventually(async () => expect(await recent()).toHaveLength(1));
-    const [customerId, erasureId] = [randomUUID(), randomUUID()];
-    const intent = { crmId: 'crm', eventId: erasureId, aboutId: erasureId, version: 0, template: 'removed-by-deletion' as const, content: contentFor('anna@example.com', 'last') };
-    await database.transaction((tx) => storeMail(tx, { ...intent, customerId, erasureId, expiresAt: new Date(Date.now() + 60_000) }));
+    await storeLastMail('anna@example.com');
     await eventually(() => expect(subjectsFor('anna@example.com')).toEqual(['booking-confirmed 1', 'last']));
     await eventually(async () => expect(await pending()).toEqual([]));
     expect(await recent()).toHaveLength(1);

@@ -11,6 +11,7 @@ const functions = {
   '2026-11-22-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
   '2026-11-24-1-read-quota-use': sqlFile(new URL('../mail/read-quota-use.sql', import.meta.url)),
   '2026-11-24-2-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
+  '2026-11-24-3-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -147,11 +147,13 @@ BEGIN
   UPDATE mail
      SET state = 'sent', content = NULL, recipient = NULL, lease = NULL, held = false, attempts = attempts + 1, last_error = NULL, finished_at = now()
    WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
-  IF FOUND THEN
+  IF NOT FOUND THEN RETURN 'false'; END IF;
+
+  IF request ? 'recipientDigest' THEN
     INSERT INTO recent_mail (crm_id, mail_id, recipient_digest)
     VALUES (request ->> 'crmId', (request ->> 'id')::uuid, decode(request ->> 'recipientDigest', 'hex'));
   END IF;
-  RETURN NULL;
+  RETURN 'true';
 END
 $function$;
 

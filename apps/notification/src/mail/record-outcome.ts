@@ -2,7 +2,7 @@ import { dueAfter } from '@scheduling/delivery';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { callFunction, type Database } from '@scheduling/postgres';
-import { sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { type QuotaDecision, recipientDigest } from './check-quotas.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
@@ -11,8 +11,10 @@ import { type MailRow, urgentTemplates } from './mail-table.ts';
 /** A statement that takes longer would block the delivery. */
 const maxDecidedAtOnce = 500;
 
+type NotSent = FailureDecision | QuotaDecision;
+
 /** The outcome of an attempt. */
-export type Outcome = { outcome: 'sent' } | FailureDecision | QuotaDecision;
+export type Outcome = { outcome: 'sent' } | NotSent;
 
 /**
  * Records the outcome of an attempt, unless the lease is lost. A finished mail keeps neither address nor text; if it was the last one to an
@@ -20,44 +22,45 @@ export type Outcome = { outcome: 'sent' } | FailureDecision | QuotaDecision;
  */
 export function createOutcomeRecorder(database: Database<NotificationSchema>): (mail: MailRow, outcome: Outcome) => Promise<Outcome[]> {
   return async (mail, outcome) => {
-    const concernsOthers = mail.erasureId !== null || urgentTemplates.includes(mail.template);
-    if (outcome.outcome !== 'sent' || concernsOthers) return recordOutcome(database, mail, outcome);
-    await recordSent(database, mail);
+    if (outcome.outcome !== 'sent') return database.transaction((tx) => recordNotSent(tx, mail, outcome));
+    if (mail.erasureId !== null || urgentTemplates.includes(mail.template)) return database.transaction((tx) => recordSentForOthers(tx, mail));
+    await recordSent(database.kysely, mail);
     return [];
   };
 }
 
-/** The most frequent outcome, in a transaction that several mails share. */
-async function recordSent({ kysely }: Database<NotificationSchema>, mail: MailRow): Promise<void> {
-  const { crmId, id, lease } = mail;
-  const request = { crmId, id, lease, recipientDigest: recipientDigest(mail).toString('hex') };
-  await callFunction(kysely, { name: 'record_sent_mail', request, locks: id });
+/** Returns whether the lease was held. Outside of a transaction, it shares one with other mails that were sent at about the same time. */
+function recordSent(db: Kysely<NotificationSchema>, mail: MailRow): Promise<boolean> {
+  const { crmId, id, lease, erasureId } = mail;
+  const request = { crmId, id, lease, ...(erasureId === null && { recipientDigest: recipientDigest(mail).toString('hex') }) };
+  return callFunction(db, { name: 'record_sent_mail', request, locks: id });
 }
 
-async function recordOutcome(database: Database<NotificationSchema>, mail: MailRow, outcome: Outcome): Promise<Outcome[]> {
-  return database.transaction(async (tx) => {
-    const { numUpdatedRows } = await tx
-      .updateTable('mail')
-      .set({ lease: null, held: outcome.outcome === 'hold', ...changesOf(outcome) })
-      .where('crmId', '=', mail.crmId)
-      .where('id', '=', mail.id)
-      .where('lease', '=', mail.lease)
-      .executeTakeFirstOrThrow();
-    if (numUpdatedRows === 0n) return [];
-    if (mail.erasureId !== null) {
-      if (outcome.outcome === 'sent' || outcome.outcome === 'give-up') await confirmErasure(tx, mail, mail.erasureId);
-      return [];
-    }
-    if (isOverQuota(outcome)) return decideOthers(tx, mail, outcome);
-    if (outcome.outcome !== 'sent') return [];
-    await countForQuotas(tx, mail);
-    return dropSuperseded(tx, mail);
-  });
+/** A mail that was sent, whose outcome others wait for. */
+async function recordSentForOthers(tx: Transaction<NotificationSchema>, mail: MailRow): Promise<Outcome[]> {
+  if (!(await recordSent(tx, mail))) return [];
+  if (mail.erasureId === null) return dropSuperseded(tx, mail);
+  await confirmErasure(tx, mail, mail.erasureId);
+  return [];
+}
+
+async function recordNotSent(tx: Transaction<NotificationSchema>, mail: MailRow, outcome: NotSent): Promise<Outcome[]> {
+  const { numUpdatedRows } = await tx
+    .updateTable('mail')
+    .set({ lease: null, held: outcome.outcome === 'hold', ...changesOf(outcome) })
+    .where('crmId', '=', mail.crmId)
+    .where('id', '=', mail.id)
+    .where('lease', '=', mail.lease)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) return [];
+  if (mail.erasureId === null) return isOverQuota(outcome) ? decideOthers(tx, mail, outcome) : [];
+  if (outcome.outcome === 'give-up') await confirmErasure(tx, mail, mail.erasureId);
+  return [];
 }
 
 type OverQuota = Extract<QuotaDecision, { outcome: 'hold' } | { storedBefore: Date }>;
 
-function isOverQuota(outcome: Outcome): outcome is OverQuota {
+function isOverQuota(outcome: NotSent): outcome is OverQuota {
   return outcome.outcome === 'hold' || (outcome.outcome === 'drop' && outcome.reason !== 'superseded');
 }
 
@@ -99,10 +102,6 @@ async function confirmErasure(tx: Transaction<NotificationSchema>, { crmId }: Ma
   await appendEvent(tx, events.notificationErasureConfirmed, { crmId, erasureId, service: 'notification' });
 }
 
-async function countForQuotas(tx: Transaction<NotificationSchema>, mail: MailRow): Promise<void> {
-  await tx.insertInto('recentMail').values({ crmId: mail.crmId, mailId: mail.id, recipientDigest: recipientDigest(mail) }).execute();
-}
-
 /** Earlier mails that wait for a quota, or behind one that does: what they say is no longer true. */
 async function dropSuperseded(tx: Transaction<NotificationSchema>, { crmId, aboutId, version }: MailRow): Promise<Outcome[]> {
   const outcome: QuotaDecision = { outcome: 'drop', reason: 'superseded', serverAway: false };
@@ -117,12 +116,10 @@ async function dropSuperseded(tx: Transaction<NotificationSchema>, { crmId, abou
   return repeat(outcome, numUpdatedRows);
 }
 
-function changesOf(outcome: Outcome) {
+function changesOf(outcome: NotSent) {
   const finished = { content: null, recipient: null, finishedAt: sql<Date>`now()` };
   const answered = sql<number>`attempts + 1`;
   switch (outcome.outcome) {
-    case 'sent':
-      return { ...finished, state: 'sent' as const, attempts: answered, lastError: null };
     case 'give-up':
       return { ...finished, state: 'failed' as const, attempts: answered, lastError: outcome.reason };
     case 'retry':

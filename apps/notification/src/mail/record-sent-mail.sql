@@ -1,16 +1,18 @@
 -- Records that a mail was sent, and counts it for the quotas, unless its lease is lost.
 --
--- Request: crmId, id, lease, recipientDigest (hexadecimal).
--- Answer: null.
+-- Request: crmId, id, lease, recipientDigest (hexadecimal; absent: the mail does not count).
+-- Answer: whether the lease was held.
 CREATE OR REPLACE FUNCTION record_sent_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE mail
      SET state = 'sent', content = NULL, recipient = NULL, lease = NULL, held = false, attempts = attempts + 1, last_error = NULL, finished_at = now()
    WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
-  IF FOUND THEN
+  IF NOT FOUND THEN RETURN 'false'; END IF;
+
+  IF request ? 'recipientDigest' THEN
     INSERT INTO recent_mail (crm_id, mail_id, recipient_digest)
     VALUES (request ->> 'crmId', (request ->> 'id')::uuid, decode(request ->> 'recipientDigest', 'hex'));
   END IF;
-  RETURN NULL;
+  RETURN 'true';
 END
 $$;
