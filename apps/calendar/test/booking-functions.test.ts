@@ -9,7 +9,7 @@ import type { CalendarSchema } from '../src/db/schema.ts';
 import { type CalendarUnderTest, createAppointment, createCustomer, freshReference, newParticipation, startCalendar } from './calendar-under-test.ts';
 
 /** Called by other functions only, and replaced together with them. */
-const internal = new Set(['appointment_json', 'free_expired_seats', 'scheduling_now']);
+const internal = new Set(['appointment_json', 'free_expired_seats', 'participation_record', 'scheduling_now']);
 
 describe('the functions that the service calls', () => {
   let calendar: CalendarUnderTest;

@@ -17,6 +17,9 @@ const functions = {
   '2026-11-24-2-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
   '2026-11-24-3-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
   '2026-11-24-4-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
+  '2026-11-24-5-participation-record': sqlFile(new URL('../participation/participation-record.sql', import.meta.url)),
+  '2026-11-24-6-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
+  '2026-11-24-7-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -5,23 +5,15 @@
 CREATE OR REPLACE FUNCTION find_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (
-    SELECT jsonb_build_object(
-        'id', participation.id, 'reference', participation.reference, 'state', participation.state, 'version', participation.version,
-        'note', participation.note, 'reservedUntil', participation.reserved_until,
-        'name', coalesce(customer.user_name, participation.name, ''),
-        'email', coalesce(customer.email, participation.email),
-        'mobile', coalesce(customer.mobile, participation.mobile),
-        'messages', array_to_json(ARRAY(
-          SELECT text FROM participation_message AS message
-           WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-           ORDER BY message.version)),
-        'crmId', participation.crm_id, 'appointmentId', participation.appointment_id, 'customerId', participation.customer_id,
+    SELECT record.content || jsonb_build_object(
+        'crmId', participation.crm_id, 'version', participation.version, 'appointmentId', participation.appointment_id, 'customerId', participation.customer_id,
         'appointmentReference', appointment.reference, 'appointmentState', appointment.state,
         'expired', coalesce(participation.reserved_until <= scheduling_now(), false))
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
       JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
       LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
+     CROSS JOIN participation_record(participation, customer) AS record
      WHERE participation.crm_id = request ->> 'crmId' AND participation.reference = request ->> 'reference'
        AND provider.reference = coalesce(request ->> 'providerReference', provider.reference));
 END

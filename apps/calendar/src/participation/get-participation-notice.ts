@@ -3,7 +3,7 @@ import { callFunction } from '@scheduling/postgres';
 import { isUuid } from '@scheduling/runtime';
 import type { DescribedAppointment } from '../appointment/appointment.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import type { ParticipationRecord } from './participation.ts';
+import { parseRecord, type ParticipationRecord, type WrittenRecord } from './participation.ts';
 
 export interface NoticeKey {
   crmId: string;
@@ -24,7 +24,7 @@ export interface ParticipationNotice {
 
 /** See read-participation-notice.sql. */
 interface Notice extends Omit<ParticipationNotice, 'participation' | 'appointment'> {
-  participation: Omit<ParticipationRecord, 'reservedUntil'> & { reservedUntil: string | null };
+  participation: WrittenRecord;
   appointment: Omit<DescribedAppointment, 'startsAt' | 'endsAt'> & { startsAt: string; endsAt: string };
 }
 
@@ -40,7 +40,7 @@ export async function getParticipationNotice({ database, archiveAfterDays }: Cal
   const { participation, appointment } = notice;
   return {
     ...notice,
-    participation: { ...participation, reservedUntil: participation.reservedUntil === null ? null : new Date(participation.reservedUntil) },
+    participation: parseRecord(participation),
     appointment: { ...appointment, startsAt: new Date(appointment.startsAt), endsAt: new Date(appointment.endsAt) },
   };
 }

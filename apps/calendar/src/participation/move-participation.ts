@@ -7,7 +7,7 @@ import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
 import { changeJson } from './change-events.ts';
 import { checkMove, isActive, type ParticipationState, seatsOfMove } from './moves.ts';
-import { capacityExhausted, type ParticipationRecord } from './participation.ts';
+import { capacityExhausted, parseRecord, type ParticipationRecord, type WrittenRecord } from './participation.ts';
 
 /** A participation with what determines its allowed moves. */
 export interface MovableParticipation extends ParticipationRecord {
@@ -74,9 +74,8 @@ export async function findParticipation(
   db: Kysely<CalendarSchema>,
   request: { crmId: string; reference: string; providerReference?: string },
 ): Promise<MovableParticipation | undefined> {
-  type Found = Omit<MovableParticipation, 'reservedUntil'> & { reservedUntil: string | null };
-  const found = await callFunction<Found | null>(db, { name: 'find_participation', request, locks: '' });
-  return found === null ? undefined : { ...found, reservedUntil: found.reservedUntil === null ? null : new Date(found.reservedUntil) };
+  const found = await callFunction<WrittenRecord<MovableParticipation> | null>(db, { name: 'find_participation', request, locks: '' });
+  return found === null ? undefined : parseRecord(found);
 }
 
 /** See move-participation.sql. */

@@ -22,6 +22,13 @@ export interface ParticipationRecord {
   reservedUntil: Date | null;
 }
 
+/** As participation-record.sql writes it. */
+export type WrittenRecord<Row extends ParticipationRecord = ParticipationRecord> = Omit<Row, 'reservedUntil'> & { reservedUntil: string | null };
+
+export function parseRecord<Written extends WrittenRecord>({ reservedUntil, ...fields }: Written) {
+  return { ...fields, reservedUntil: reservedUntil === null ? null : new Date(reservedUntil) };
+}
+
 /** The columns that a participation may have from its customer. */
 const contactSql = {
   name: "coalesce(customer.user_name, participation.name, '')",

@@ -6,16 +6,7 @@ CREATE OR REPLACE FUNCTION read_participation_notice(request jsonb) RETURNS json
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
-        'participation', jsonb_build_object(
-          'id', participation.id, 'reference', participation.reference, 'state', participation.state, 'note', participation.note,
-          'reservedUntil', participation.reserved_until,
-          'name', coalesce(customer.user_name, participation.name, ''),
-          'email', coalesce(customer.email, participation.email),
-          'mobile', coalesce(customer.mobile, participation.mobile),
-          'messages', array_to_json(ARRAY(
-            SELECT text FROM participation_message AS message
-             WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-             ORDER BY message.version))),
+        'participation', record.content,
         'customerId', participation.customer_id,
         'language', customer.language,
         'message', (
@@ -32,6 +23,7 @@ BEGIN
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
       LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
+     CROSS JOIN participation_record(participation, customer) AS record
      WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
        AND (participation.reserved_until IS NULL OR participation.reserved_until > scheduling_now()));
 END
