@@ -1,4 +1,4 @@
-import { eventually } from '@scheduling/testing';
+import { eventually, whilePaused } from '@scheduling/testing';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullShare } from '../src/admission.ts';
@@ -28,16 +28,13 @@ const tooBusy = { status: 429, code: 'rate.concurrent', retryAfter: '1' };
 
 describe('a CRM whose requests hang', () => {
   it('has to wait for its own, and others do not wait for them', async () => {
-    process.kill(gateway.services.calendar.pid, 'SIGSTOP');
-    try {
+    await whilePaused([gateway.services.calendar.pid], async () => {
       const hanging = Array.from({ length: 3 * fullShare }, () => answerOf(ask('/crms/one/provider/p/appointments?limit=1')));
       for (let number = 0; number < 5; number += 1) {
         expect(await Promise.race([...hanging, answerOf(ask('/crms/two/user/nobody', otherKey))])).toMatchObject({ status: 404 });
       }
       expect(await Promise.all(hanging)).toContainEqual(tooBusy);
-    } finally {
-      process.kill(gateway.services.calendar.pid, 'SIGCONT');
-    }
+    });
     await eventually(async () => expect((await ask('/crms/one/user/nobody')).status).toBe(404));
   });
 });

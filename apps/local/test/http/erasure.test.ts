@@ -1,5 +1,5 @@
 import { waitUntil } from '@scheduling/embedded';
-import { startTestSmtp, type TestSmtp } from '@scheduling/testing';
+import { startTestSmtp, type TestSmtp, whilePaused } from '@scheduling/testing';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -204,14 +204,11 @@ describe('an erasure', () => {
     await createParticipation(practice, await createAppointment(practice, past), { customerReference, message: word });
     const pid = (await stack.currentInfo()).pids[victim]!;
     const remove = () => crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`);
-    process.kill(pid, 'SIGSTOP');
-    try {
+    await whilePaused([pid], async () => {
       const first = await remove();
       expect([204, 503]).toContain(first.status);
       expect(first.durationMs).toBeLessThan(3_000);
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
+    });
     await waitUntil(async () => [204, 404].includes((await remove()).status), { what: 'the deletion', timeoutMs: completionMs, intervalMs: 200 });
     await waitForCompletion();
     expect(await findWord(stack, word)).toEqual([]);

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createCertificateAuthority, eventually, startServiceProcesses, startTestNats, startTestSmtp, storeCertificate } from '@scheduling/testing';
+import { createCertificateAuthority, eventually, startServiceProcesses, startTestNats, startTestSmtp, storeCertificate, whilePaused } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { databaseServices, type Unit } from '../../../src/service-table.ts';
 import { runAdmin } from '../../command.ts';
@@ -21,13 +21,7 @@ const examine = () => runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'doctor');
 
 /** Runs the doctor while a process hangs, as if its machine were lost. */
 async function examineWithout(unit: Unit): ReturnType<typeof examine> {
-  const pid = (await stack.currentInfo()).pids[unit]!;
-  process.kill(pid, 'SIGSTOP');
-  try {
-    return await examine();
-  } finally {
-    process.kill(pid, 'SIGCONT');
-  }
+  return whilePaused([(await stack.currentInfo()).pids[unit]!], examine);
 }
 
 function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line: RegExp, remedy: RegExp): void {
@@ -102,9 +96,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
 
   it('reports events that are not published, and an erasure that is not confirmed', async () => {
     // The relay must not be faster than the doctor.
-    const nats = (await stack.currentInfo()).pids.nats!;
-    process.kill(nats, 'SIGSTOP');
-    try {
+    await whilePaused([(await stack.currentInfo()).pids.nats!], async () => {
       await query(
         'customer',
         `INSERT INTO outbox (subject, type, payload, request_id, created_at) VALUES ('scheduling.customer.v1.customer-changed', 't', '', 'r', now() - interval '3 minutes')`,
@@ -112,13 +104,9 @@ describe('the doctor', { timeout: 240_000 }, () => {
         stack.info,
       );
       expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /check whether NATS is running/);
-    } finally {
       await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
-      process.kill(nats, 'SIGCONT');
-    }
-    const pid = (await stack.currentInfo()).pids.calendar!;
-    process.kill(pid, 'SIGSTOP');
-    try {
+    });
+    await whilePaused([(await stack.currentInfo()).pids.calendar!], async () => {
       await query(
         'customer',
         `INSERT INTO erasure (crm_id, customer_id, state, ignore_future_appointments, requested_at)
@@ -127,9 +115,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
         stack.info,
       );
       expectFault(await examine(), /erasures +FAULT +1 open, the oldest for [56] min, waiting for calendar/, /check whether calendar/);
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
+    });
   });
 
   it('lists what was not checked for lack of an address, and does not count it as ok', async () => {

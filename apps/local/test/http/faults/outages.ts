@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { processIsAlive, waitUntil } from '@scheduling/embedded';
-import { sumSamples } from '@scheduling/testing';
+import { signalUnlessGone, sumSamples, whilePaused } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createAdminClient } from '../../../src/demo-crm.ts';
 import { type Service, services, type Unit } from '../../../src/service-table.ts';
@@ -110,25 +110,23 @@ async function expectNothingLost(record: Observations): Promise<void> {
   for (const reference of record.customers) expect(await crm.get(practice.at + path`/customers/${reference}`)).toMatchObject({ status: 200 });
 }
 
-async function signal(unit: Unit, name: NodeJS.Signals): Promise<void> {
-  const [parent, ...children] = await withChildren(await waitUntil(() => livePid(unit), { what: `${unit} to be there`, timeoutMs: healMs }));
-  process.kill(parent!, name);
-  for (const child of children) signalUnlessGone(child, name);
+async function kill(unit: Unit): Promise<void> {
+  for (const pid of await processesOf(unit)) signalUnlessGone(pid, 'SIGKILL');
+}
+
+/** Does something while a process hangs, as if its machine were lost. */
+async function whileHanging(unit: Unit, happen: () => Promise<unknown>): Promise<void> {
+  await whilePaused(await processesOf(unit), happen);
+}
+
+async function processesOf(unit: Unit): Promise<number[]> {
+  return withChildren(await waitUntil(() => livePid(unit), { what: `${unit} to be there`, timeoutMs: healMs }));
 }
 
 /** Undefined while it is restarting. */
 async function livePid(unit: Unit): Promise<number | undefined> {
   const pid = (await stack.currentInfo()).pids[unit];
   return pid !== null && (await processIsAlive(pid)) ? pid : undefined;
-}
-
-/** A Postgres session may end at any moment. */
-function signalUnlessGone(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
 }
 
 /** Postgres runs one process per connection. */
@@ -143,19 +141,19 @@ async function withChildren(parent: number): Promise<number[]> {
 describe('a killed process', timed, () => {
   // A call waits briefly for a service that restarts, so it is possible that no request is affected.
   it.each(['calendar', 'identity', 'customer', 'postgres'] as const)('%s: requests get 503 at worst, it recovers, and nothing is lost', async (unit) => {
-    const record = await whileClientsWork(() => signal(unit, 'SIGKILL'));
+    const record = await whileClientsWork(() => kill(unit));
     expect(record.unanswered).toBe(0);
     await expectNothingLost(record);
   });
 
   it('gateway: connections break, the system recovers, and nothing is lost', async () => {
-    const record = await whileClientsWork(() => signal('gateway', 'SIGKILL'));
+    const record = await whileClientsWork(() => kill('gateway'));
     expect(record.unanswered).toBeGreaterThan(0);
     await expectNothingLost(record);
   });
 
   it.each(['nats', 'notification', 'inbox'] as const)('%s: no request is affected', async (unit) => {
-    const record = await whileClientsWork(() => signal(unit, 'SIGKILL'));
+    const record = await whileClientsWork(() => kill(unit));
     expect([record.unavailable, record.unanswered]).toEqual([0, 0]);
     await expectNothingLost(record);
   });
@@ -163,28 +161,20 @@ describe('a killed process', timed, () => {
 
 describe('a hanging process', timed, () => {
   it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests needing it get 503 within 2 s and succeed when it resumes', async (unit) => {
-    const record = await whileClientsWork(async (soFar) => {
-      await signal(unit, 'SIGSTOP');
-      try {
-        await waitUntil(() => soFar.unavailable >= workers, { what: '503s', timeoutMs: 10_000 });
-      } finally {
-        await signal(unit, 'SIGCONT');
-      }
-    });
+    const record = await whileClientsWork((soFar) =>
+      whileHanging(unit, () => waitUntil(() => soFar.unavailable >= workers, { what: '503s', timeoutMs: 10_000 })),
+    );
     expect(record.unanswered).toBe(0);
     await expectNothingLost(record);
   });
 
   it('nats: no request is affected', async () => {
-    const record = await whileClientsWork(async (soFar) => {
-      await signal('nats', 'SIGSTOP');
-      try {
+    const record = await whileClientsWork((soFar) =>
+      whileHanging('nats', () => {
         const before = soFar.participations.length;
-        await waitUntil(() => soFar.participations.length > before + 20, { what: 'bookings while NATS hangs', timeoutMs: 10_000 });
-      } finally {
-        await signal('nats', 'SIGCONT');
-      }
-    });
+        return waitUntil(() => soFar.participations.length > before + 20, { what: 'bookings while NATS hangs', timeoutMs: 10_000 });
+      }),
+    );
     expect([record.unavailable, record.unanswered]).toEqual([0, 0]);
     await expectNothingLost(record);
   });
@@ -200,15 +190,12 @@ describe('a scrape of the metrics', timed, () => {
     const measured = { postgres: 'scheduling_outbox_unsent_events', nats: 'scheduling_consumer_lag_events' }[unit];
     const isKnown = async (): Promise<boolean> => sumSamples(await scrape('calendar'), measured) !== undefined;
     await waitUntil(isKnown, { what: `${measured} to be known`, timeoutMs: healMs });
-    await signal(unit, 'SIGSTOP');
-    try {
+    await whileHanging(unit, async () => {
       const texts = await Promise.all(services.map(scrape));
       for (const text of texts) expect(sumSamples(text, 'process_start_time_seconds')).toBeGreaterThan(0);
       // Unknown at the moment, which is not the same as zero.
       for (const text of texts) expect(sumSamples(text, measured)).toBeUndefined();
-    } finally {
-      await signal(unit, 'SIGCONT');
-    }
+    });
     await waitUntil(isKnown, { what: `${measured} to be known again`, timeoutMs: healMs });
   });
 });
@@ -218,7 +205,7 @@ describe('a booking made while something it depends on is down', timed, () => {
   it.each(['nats', 'notification'] as const)('is mailed when %s is running again after it was killed', async (unit) => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own);
-    await signal(unit, 'SIGKILL');
+    await kill(unit);
     await createParticipation(own, appointment);
     expect(await waitForMails(own.customerEmail, 1, stack.info)).toHaveLength(1);
   });
@@ -226,31 +213,31 @@ describe('a booking made while something it depends on is down', timed, () => {
   it.each(['nats', 'notification', 'inbox'] as const)('is mailed when %s resumes', async (unit) => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own, { capacity: 2 });
-    await signal(unit, 'SIGSTOP');
-    try {
+    await whileHanging(unit, async () => {
       await createParticipation(own, appointment);
       await createParticipation(own, appointment, { state: 'REQUESTED' });
-    } finally {
-      await signal(unit, 'SIGCONT');
-    }
+    });
     expect((await waitForMails(own.customerEmail, 2, stack.info)).map(({ subject }) => subject).sort()).toEqual(['Your booking: Haircut', 'Your request: Haircut']);
   });
 });
 
 describe('a revoked key', timed, () => {
-  it.each(['SIGKILL', 'SIGSTOP'] as const)('stops working within 5 s although NATS got a %s (interface 5)', async (name) => {
+  type During = (happen: () => Promise<void>) => Promise<void>;
+  const outages: Record<string, During> = {
+    'was killed': (happen) => kill('nats').then(happen),
+    hangs: (happen) => whileHanging('nats', happen),
+  };
+
+  it.each(Object.entries(outages))('stops working within 5 s although NATS %s (interface 5)', async (_, during) => {
     const other = await createCrm({}, stack.info);
     using admin = createAdminClient(stack.info.admin.identity);
     const { apiKeys } = await admin.listKeys({ crmId: other.crmId });
     const status = async (): Promise<number> => (await other.get('/user/nobody%40test')).status;
     expect(await status()).toBe(404);
-    await signal('nats', name);
-    try {
+    await during(async () => {
       await admin.revokeKey({ prefix: apiKeys[0]!.prefix });
       await waitUntil(async () => (await status()) === 401, { what: 'the key to be refused', timeoutMs: 5_000 });
-    } finally {
-      if (name === 'SIGSTOP') await signal('nats', 'SIGCONT');
-    }
+    });
   });
 });
 
