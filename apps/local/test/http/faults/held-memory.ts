@@ -40,7 +40,7 @@ export async function waitUntilListsRest(stack: TestStack): Promise<number> {
       const [row] = await query<{ running: number }>(
         'calendar',
         `SELECT count(*)::int AS running FROM pg_stat_activity
-          WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ 'from "(appointment|participation)"'
+          WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ 'FROM read_(appointments|timeslots)[(]'
             AND (state <> 'idle' OR state_change > clock_timestamp() - interval '100 ms')`,
         [],
         stack.info,
