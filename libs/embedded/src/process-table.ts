@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { waitUntil } from './wait-until.ts';
 
@@ -69,9 +69,22 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The fields of /proc/<pid>/stat after the command's name, which may itself contain spaces and parentheses. Undefined without a /proc. */
-async function readProcessStatus(pid: number): Promise<string[] | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+/**
+ * Whether a process has stopped after a SIGSTOP, or ended. It goes on for a moment after the signal was sent, up to tens of milliseconds on a busy
+ * machine, until the last of its threads has stopped.
+ */
+export async function processHasStopped(pid: number): Promise<boolean> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const statuses = await Promise.all(threads.map((thread) => readStatus(`/proc/${pid}/task/${thread}/stat`)));
+  return statuses.every((fields) => fields === undefined || ['T', 'X', 'Z'].includes(fields[0] ?? ''));
+}
+
+/** Of /proc/<pid>/stat. Undefined without a /proc. */
+const readProcessStatus = (pid: number): Promise<string[] | undefined> => readStatus(`/proc/${pid}/stat`);
+
+/** The fields after the command's name, which may itself contain spaces and parentheses. */
+async function readStatus(path: string): Promise<string[] | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
   return text?.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 

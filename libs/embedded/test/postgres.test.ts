@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { isReachable, type PostgresServer, processIsAlive, startPostgres, waitUntil } from '../src/index.ts';
+import { isReachable, type PostgresServer, processHasStopped, processIsAlive, startPostgres, waitUntil } from '../src/index.ts';
 
 let dataDir: string;
 /** A new cluster, which each test gets a copy of: to create one takes longer than most of the tests. */
@@ -106,6 +106,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     onTestFinished(() => void parent.kill('SIGKILL'));
     const [pid] = await once(parent.stdout, 'data');
     parent.kill('SIGSTOP');
+    await waitUntil(() => processHasStopped(parent.pid!), { what: 'the parent to stop', timeoutMs: 10_000 });
     process.kill(Number(pid), 'SIGKILL');
     const said: string[] = [];
     const starting = startPostgres({ dataDir, durable: false, log: (message) => said.push(message) });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { expect, it } from 'vitest';
-import { processIsAlive } from '../src/index.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { processHasStopped, processIsAlive, waitUntil } from '../src/index.ts';
 
 it('does not consider a process alive again while its parent reaps it', async () => {
   const answers: string[] = [];
@@ -16,4 +16,19 @@ it('does not consider a process alive again while its parent reaps it', async ()
     }
   }
   expect(answers).toEqual([]);
+});
+
+it('knows whether all threads of a process have stopped', async () => {
+  const code = "new (require('node:worker_threads').Worker)('for (;;);', { eval: true }); console.log('started');";
+  const child = spawn(process.execPath, ['--eval', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  expect(await processHasStopped(child.pid!)).toBe(false);
+  child.kill('SIGSTOP');
+  await waitUntil(() => processHasStopped(child.pid!), { what: 'the process to stop', timeoutMs: 10_000 });
+  child.kill('SIGCONT');
+  await waitUntil(async () => !(await processHasStopped(child.pid!)), { what: 'the process to go on', timeoutMs: 10_000 });
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  expect(await processHasStopped(child.pid!)).toBe(true);
 });

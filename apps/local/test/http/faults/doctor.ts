@@ -19,9 +19,9 @@ beforeAll(async () => {
 
 const examine = () => runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'doctor');
 
-/** Runs the doctor while a process hangs, as if its machine were lost. */
-async function examineWithout(unit: Unit): ReturnType<typeof examine> {
-  return whilePaused([(await stack.currentInfo()).pids[unit]!], examine);
+/** Does something while a process hangs, as if its machine were lost. */
+async function whileHanging<Result>(unit: Unit, action: () => Promise<Result>): Promise<Result> {
+  return whilePaused([(await stack.currentInfo()).pids[unit]!], action);
 }
 
 function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line: RegExp, remedy: RegExp): void {
@@ -46,14 +46,14 @@ describe('the doctor', { timeout: 240_000 }, () => {
   });
 
   it('reports a service that does not answer', async () => {
-    const report = await examineWithout('notification');
+    const report = await whileHanging('notification', examine);
     expectFault(report, /notification +FAULT +does not answer at 127/, /read the end of its log/);
     expect(report.output).toMatch(/^waiting mails +not checked +the notification service does not answer$/m);
     expect(report.output).toMatch(/^calendar +ok /m);
   });
 
   it('reports that NATS is down', async () => {
-    expectFault(await examineWithout('nats'), /stream +FAULT +NATS does not answer/, /events wait in the outboxes/);
+    expectFault(await whileHanging('nats', examine), /stream +FAULT +NATS does not answer/, /events wait in the outboxes/);
   });
 
   it('reports a dead letter', async () => {
@@ -91,22 +91,25 @@ describe('the doctor', { timeout: 240_000 }, () => {
   });
 
   it('reports a database that does not answer, while its service does', async () => {
-    expectFault(await examineWithout('postgres'), /database of calendar +FAULT +does not answer/, /check whether Postgres is running/);
+    expectFault(await whileHanging('postgres', examine), /database of calendar +FAULT +does not answer/, /check whether Postgres is running/);
   });
 
   it('reports events that are not published, and an erasure that is not confirmed', async () => {
     // The relay must not be faster than the doctor.
-    await whilePaused([(await stack.currentInfo()).pids.nats!], async () => {
+    await whileHanging('nats', async () => {
       await query(
         'customer',
         `INSERT INTO outbox (subject, type, payload, request_id, created_at) VALUES ('scheduling.customer.v1.customer-changed', 't', '', 'r', now() - interval '3 minutes')`,
         [],
         stack.info,
       );
-      expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /check whether NATS is running/);
-      await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
+      try {
+        expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /check whether NATS is running/);
+      } finally {
+        await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
+      }
     });
-    await whilePaused([(await stack.currentInfo()).pids.calendar!], async () => {
+    await whileHanging('calendar', async () => {
       await query(
         'customer',
         `INSERT INTO erasure (crm_id, customer_id, state, ignore_future_appointments, requested_at)

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { processIsAlive, waitUntil } from '@scheduling/embedded';
-import { signalUnlessGone, sumSamples, whilePaused } from '@scheduling/testing';
+import { processIsAlive, signalProcess, waitUntil } from '@scheduling/embedded';
+import { sumSamples, whilePaused } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createAdminClient } from '../../../src/demo-crm.ts';
 import { type Service, services, type Unit } from '../../../src/service-table.ts';
@@ -111,7 +111,7 @@ async function expectNothingLost(record: Observations): Promise<void> {
 }
 
 async function kill(unit: Unit): Promise<void> {
-  for (const pid of await processesOf(unit)) signalUnlessGone(pid, 'SIGKILL');
+  for (const pid of await processesOf(unit)) signalProcess(pid, 'SIGKILL');
 }
 
 /** Does something while a process hangs, as if its machine were lost. */
