@@ -7,6 +7,7 @@ export const callers = {
     deleteTimeslot: ['gateway'],
   },
   AppointmentService: {
+    getAppointment: ['gateway'],
     createAppointment: ['gateway'],
     createSeries: ['gateway'],
     listAppointments: ['gateway'],
@@ -14,9 +15,16 @@ export const callers = {
     deleteAppointments: ['gateway'],
   },
   ParticipationService: {
+    getParticipation: ['gateway'],
     createParticipation: ['gateway'],
     updateParticipation: ['gateway'],
     getParticipationNotice: ['notification'],
+  },
+  BookingService: {
+    listSlots: ['gateway'],
+    bookSlot: ['gateway'],
+    getBookingRules: ['gateway'],
+    updateBookingRules: ['gateway'],
   },
   CustomerRemovalService: {
     removeCustomer: ['customer'],

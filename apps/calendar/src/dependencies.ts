@@ -5,6 +5,7 @@ import type { ClientOf } from '@scheduling/rpc';
 import type { CalendarSchema } from './db/schema.ts';
 import type { BookingMetrics } from './participation/booking-metrics.ts';
 import type { RememberedProviders } from './provider/remembered-providers.ts';
+import type { SlotMetrics } from './slot/slot-metrics.ts';
 
 /** The dependencies of the use cases. */
 export interface CalendarDependencies {
@@ -17,4 +18,5 @@ export interface CalendarDependencies {
   /** How long after its end an appointment becomes archived. */
   archiveAfterDays: number;
   bookings: BookingMetrics;
+  slots: SlotMetrics;
 }

@@ -1,6 +1,8 @@
 import {
   type Appointment,
   AppointmentState,
+  type BookingRules as BookingRulesMessage,
+  Confirmation,
   type Location as LocationMessage,
   type Participation,
   ParticipationState,
@@ -15,6 +17,7 @@ import type { AppointmentRecord, DescribedAppointment } from './appointment/appo
 import type { RemovedParticipation } from './customer/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationRecord } from './participation/participation.ts';
+import type { BookingRules } from './slot/booking-rules.ts';
 import type { TimeslotJson, TimeslotRecord } from './timeslot/timeslot.ts';
 
 export function toTimeslotMessage({ json, appointments }: TimeslotRecord, { asJson = false }: { asJson?: boolean | undefined }): Timeslot {
@@ -71,6 +74,10 @@ export function toRemovedParticipationMessage(record: RemovedParticipation): Rem
     end: record.endsAt,
     address: toLocationMessage(record.address),
   };
+}
+
+export function toRulesMessage(rules: BookingRules): BookingRulesMessage {
+  return { ...withoutNulls(rules), confirmation: Confirmation[rules.confirmation] };
 }
 
 export function fromLocationMessage(message: LocationMessage | undefined): Location | undefined {

@@ -1,5 +1,8 @@
 import {
   AppointmentServiceService,
+  BookingServiceService,
+  type BookSlotRequest,
+  Confirmation,
   CustomerRemovalServiceService,
   type DeleteAppointmentsRequest,
   ParticipationServiceService,
@@ -14,6 +17,7 @@ import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
 import { type AppointmentDeletion, deleteAppointments } from './appointment/delete-appointments.ts';
+import { getAppointment } from './appointment/get-appointment.ts';
 import { listAppointments } from './appointment/list-appointments.ts';
 import { callers } from './callers.ts';
 import { removeCustomer } from './customer/remove-customer.ts';
@@ -25,11 +29,17 @@ import {
   toAppointmentMessage,
   toParticipationMessage,
   toRemovedParticipationMessage,
+  toRulesMessage,
   toTimeslotMessage,
 } from './grpc-messages.ts';
 import { createParticipation } from './participation/create-participation.ts';
+import { getParticipation } from './participation/get-participation.ts';
 import { getParticipationNotice } from './participation/get-participation-notice.ts';
 import { updateParticipation } from './participation/update-participation.ts';
+import { bookSlot, type NewBooking, type Place } from './slot/book-slot.ts';
+import { getBookingRules, updateBookingRules } from './slot/booking-rules.ts';
+import { listSlots } from './slot/list-slots.ts';
+import { writeSlot } from './slot/slot.ts';
 import { createTimeslots } from './timeslot/create-timeslots.ts';
 import { deleteTimeslot } from './timeslot/delete-timeslot.ts';
 import { listTimeslots } from './timeslot/list-timeslots.ts';
@@ -42,6 +52,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostTimeslotService(dependencies),
     hostAppointmentService(dependencies),
     hostParticipationService(dependencies),
+    hostBookingService(dependencies),
     hostCustomerRemovalService(dependencies),
   ];
 }
@@ -76,6 +87,7 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
 
 function hostAppointmentService(dependencies: CalendarDependencies): HostedService {
   return hostService(AppointmentServiceService, callers.AppointmentService, {
+    getAppointment: async (request) => ({ json: Buffer.from(await getAppointment(dependencies, request)) }),
     createAppointment: async (request) => {
       const participations = request.participations.map((participation, index) => ({
         ...participation,
@@ -108,6 +120,7 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
 
 function hostParticipationService(dependencies: CalendarDependencies): HostedService {
   return hostService(ParticipationServiceService, callers.ParticipationService, {
+    getParticipation: async (request) => ({ participation: toParticipationMessage(await getParticipation(dependencies, request)) }),
     createParticipation: async (request) => {
       const state = fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
       const work = createParticipation(dependencies, { ...request, state });
@@ -131,10 +144,50 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
   }, { light: ['createParticipation'], lightWithoutKey: ['updateParticipation'] });
 }
 
+function hostBookingService(dependencies: CalendarDependencies): HostedService {
+  return hostService(BookingServiceService, callers.BookingService, {
+    listSlots: async function* (request, signal) {
+      for await (const { slots, nextCursor } of listSlots(dependencies, request, signal)) yield { json: Buffer.from(slots.join(',')), nextCursor };
+    },
+    bookSlot: async (request) => {
+      const work = bookSlot(dependencies, toNewBooking(request));
+      const { booking, created } = await dependencies.bookings.countRefusal(request.crmId, work);
+      return { participation: toParticipationMessage(booking.participation), slotJson: Buffer.from(writeSlot(booking.slot)), created };
+    },
+    getBookingRules: async (request) => ({ rules: toRulesMessage(await getBookingRules(dependencies, request)) }),
+    updateBookingRules: async ({ noHorizon, reminders, offers, ...request }) => {
+      const confirmation = request.confirmation && fromEnumMessage(Confirmation, request.confirmation, { code: 'booking_rules.invalid', pointer: '/confirmation' });
+      const horizon = noHorizon ? null : request.horizon;
+      const update = { ...request, confirmation, horizon, reminders: reminders?.minutes, offers: offers?.offers };
+      return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
+    },
+  }, { light: ['bookSlot'] });
+}
+
 function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedService {
   return hostService(CustomerRemovalServiceService, callers.CustomerRemovalService, {
     removeCustomer: async (request) => ({ removed: (await removeCustomer(dependencies, request)).map(toRemovedParticipationMessage) }),
   });
+}
+
+function toNewBooking({ place, customer, state, ...request }: BookSlotRequest): NewBooking {
+  return {
+    ...request,
+    place: readPlace(place),
+    state: fromEnumMessage(ParticipationState, state, { code: 'booking.invalid', pointer: '/state' }),
+    customer: customer?.$case === 'customerReference' ? { customerReference: customer.value } : customer?.value,
+  };
+}
+
+function readPlace(place: BookSlotRequest['place']): Place {
+  switch (place?.$case) {
+    case 'timeslot':
+      return place.value;
+    case 'appointmentReference':
+      return { appointmentReference: place.value };
+    case undefined:
+      throw new DomainError('booking.invalid', { text: 'The request names neither a timeslot nor an appointment.' });
+  }
 }
 
 function readTarget(target: DeleteAppointmentsRequest['target']): AppointmentDeletion['target'] {

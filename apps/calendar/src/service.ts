@@ -12,6 +12,7 @@ import { createBookingMetrics } from './participation/booking-metrics.ts';
 import { startRetention } from './participation/start-retention.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
 import { createRememberedProviders } from './provider/remembered-providers.ts';
+import { createSlotMetrics } from './slot/slot-metrics.ts';
 import { calendarSubscriptions } from './subscriptions.ts';
 
 /** Assembles the service, for the process as well as the tests. */
@@ -31,6 +32,7 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         customers: connect(CustomerServiceService, 'customer', config.customerAddress),
         archiveAfterDays,
         bookings,
+        slots: createSlotMetrics(metrics),
       };
       use(startKeySweeper({ database, logger }));
       if (anonymiseAfterDays > 0) use(startRetention({ database, anonymiseAfterDays, logger }));

@@ -9,7 +9,10 @@ import type { CalendarSchema } from '../src/db/schema.ts';
 import { type CalendarUnderTest, createAppointment, createCustomer, freshReference, newParticipation, startCalendar } from './calendar-under-test.ts';
 
 /** Called by other functions only, and replaced together with them. */
-const internal = new Set(['appointment_json', 'free_expired_seats', 'participation_record', 'scheduling_now']);
+const internal = new Set([
+  'appointment_json', 'booking_bounds', 'end_if_empty', 'epoch_ms', 'free_expired_seats', 'is_step', 'occupancy', 'overlapping_appointments', 'overlapping_timeslots',
+  'participation_record', 'provider_timeslots', 'scheduling_now', 'slot_record',
+]);
 
 describe('the functions that the service calls', () => {
   let calendar: CalendarUnderTest;
@@ -73,7 +76,9 @@ describe('the signature of every function', () => {
     expect(new Set(called.filter(({ reads }) => !reads).map(({ signature }) => signature))).toEqual(new Set(['request jsonb -> jsonb']));
     // A function with another column has another name, and this one stays until no running version calls it.
     expect(called.filter(({ reads }) => reads).map(({ name, signature }) => `${name}: ${signature}`)).toEqual([
+      'read_appointment: request jsonb -> TABLE(appointment text)',
       'read_appointments: request jsonb -> TABLE(id uuid, "startsAt" timestamp with time zone, appointment text)',
+      'read_slots: request jsonb -> TABLE("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)',
       'read_timeslots: request jsonb -> TABLE("timeslotId" uuid, "timeslotStartsAt" timestamp with time zone, "appointmentId" uuid, ' +
         '"appointmentStartsAt" timestamp with time zone, "rowCount" bigint, timeslot text, appointment text)',
     ]);

@@ -37,6 +37,8 @@ describe('a booking', () => {
     expect(created).toBe(true);
     expect(participation).toEqual({
       reference: request.reference,
+      appointmentReference,
+      customerReference,
       name: `Name of ${customerReference}`,
       email: 'person@example.com',
       mobile: undefined,

@@ -1,5 +1,6 @@
 import {
   AppointmentServiceService,
+  BookingServiceService,
   type CreateAppointmentRequest,
   type CreateParticipationRequest,
   CustomerRemovalServiceService,
@@ -28,6 +29,7 @@ export interface Calendar extends AsyncDisposable {
   timeslots: RpcClient<typeof TimeslotServiceService>;
   appointments: RpcClient<typeof AppointmentServiceService>;
   participations: RpcClient<typeof ParticipationServiceService>;
+  bookings: RpcClient<typeof BookingServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
   /** The response of `/metrics`. */
   scrape(): Promise<string>;
@@ -81,10 +83,11 @@ export async function startCalendarBeside(addresses: { identity: string; custome
     const timeslots = replica.use(createClient(TimeslotServiceService, 'calendar', address));
     const appointments = replica.use(createClient(AppointmentServiceService, 'calendar', address));
     const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address));
+    const bookings = replica.use(createClient(BookingServiceService, 'calendar', address));
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address));
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
-    return { timeslots, appointments, participations, removals, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
+    return { timeslots, appointments, participations, bookings, removals, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
   };
   const calendar = starting.use(await startReplica());
   const identity = starting.use(createClient(IdentityServiceService, 'identity', addresses.identity));

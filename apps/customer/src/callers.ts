@@ -2,7 +2,7 @@
 export const callers = {
   CustomerService: {
     getCustomer: ['gateway', 'calendar'],
-    createCustomer: ['gateway'],
+    createCustomer: ['gateway', 'calendar'],
     updateCustomer: ['gateway'],
     deleteCustomer: ['gateway'],
   },

@@ -19,11 +19,14 @@ import type { RecordRequest } from './request-metrics.ts';
 import { collectRoutes, type Route, refuseOtherMethods, refuseUnknownRoutes } from './route-table.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { appointmentRoutes } from './routes/appointments.ts';
+import { bookingRoutes } from './routes/bookings.ts';
+import { bookingRulesRoutes } from './routes/booking-rules.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { emailVerificationRoutes } from './routes/email-verification.ts';
 import { participationRoutes } from './routes/participations.ts';
 import { probeRoutes } from './routes/probes.ts';
 import { providerRoutes } from './routes/providers.ts';
+import { slotRoutes } from './routes/slots.ts';
 import { staffRoutes } from './routes/staff.ts';
 import { timeslotRoutes } from './routes/timeslots.ts';
 import { userRoutes } from './routes/users.ts';
@@ -129,6 +132,9 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       timeslotRoutes(clients, dependencies.publicUrl, admission),
       appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients),
+      slotRoutes(clients, dependencies.publicUrl, admission),
+      bookingRoutes(clients),
+      bookingRulesRoutes(clients),
       customerRoutes(clients),
     ]) {
       await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);

@@ -1,4 +1,4 @@
-import { AppointmentServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
+import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
@@ -9,6 +9,7 @@ export interface Clients extends Disposable {
   timeslots: RpcClient<TimeslotServiceService>;
   appointments: RpcClient<AppointmentServiceService>;
   participations: RpcClient<ParticipationServiceService>;
+  bookings: RpcClient<BookingServiceService>;
   customers: RpcClient<CustomerServiceService>;
 }
 
@@ -25,6 +26,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     timeslots: stack.use(createClient(TimeslotServiceService, 'calendar', addresses.calendarAddress, options)),
     appointments: stack.use(createClient(AppointmentServiceService, 'calendar', addresses.calendarAddress, options)),
     participations: stack.use(createClient(ParticipationServiceService, 'calendar', addresses.calendarAddress, options)),
+    bookings: stack.use(createClient(BookingServiceService, 'calendar', addresses.calendarAddress, options)),
     customers: stack.use(createClient(CustomerServiceService, 'customer', addresses.customerAddress, options)),
     [Symbol.dispose]: () => stack.dispose(),
   };

@@ -15,6 +15,8 @@ export interface Problem {
   /** The request id. */
   instance: string;
   code: string;
+  /** Further distinguishes the cause, for some codes. */
+  reason?: string;
   errors?: Fault[];
 }
 
@@ -43,6 +45,7 @@ export interface Refusal {
   status: number;
   code: string;
   detail: string;
+  reason?: string | undefined;
   faults: Fault[];
   headers: Record<string, string>;
 }
@@ -77,6 +80,7 @@ export function toProblem(refusal: Omit<Refusal, 'headers'>, requestId: string):
     detail: refusal.detail,
     instance: requestId,
     code: refusal.code,
+    ...(refusal.reason !== undefined && { reason: refusal.reason }),
     ...(refusal.faults.length > 0 && { errors: refusal.faults }),
   };
 }
@@ -112,7 +116,7 @@ const refusedGateway = 'caller.forbidden' satisfies ErrorCode;
 const unavailable = 'service.unavailable' satisfies ErrorCode;
 
 function refusalOfDomainError(error: DomainError): Refusal {
-  const refusal = { status: statusOfCategory[error.category], code: error.code, detail: error.message, faults: error.errors, headers: {} };
+  const refusal = { status: statusOfCategory[error.category], code: error.code, detail: error.message, reason: error.reason, faults: error.errors, headers: {} };
   switch (error.category) {
     case 'unavailable':
       // Code and message name the internal part that is down: not for callers.

@@ -62,6 +62,7 @@ const problem = Type.Object(
     detail: Type.String(),
     instance: Type.String({ description: 'The request ID, as in the `X-Request-Id` header.' }),
     code: Type.String({ description: 'Stable, machine-readable error code.' }),
+    reason: Type.Optional(Type.String({ description: 'Further distinguishes the cause, for the codes that say so.' })),
     errors: Type.Optional(
       Type.Array(
         Type.Object({

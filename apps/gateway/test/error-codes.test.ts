@@ -58,6 +58,7 @@ describe('the codes that the API document lists for an operation', () => {
   /** The RPCs of an operation that has a different name, or uses more than one. */
   const rpcsOf: Record<string, string[]> = {
     createAppointment: ['CreateAppointment', 'CreateSeries'],
+    createBooking: ['BookSlot'],
     deleteAppointmentsWithoutNotification: ['DeleteAppointments'],
   };
   /** Codes that never reach a client: interface 4.4 answers 204, and the gateway checks that one of the two is named. */

@@ -1,6 +1,9 @@
 import { type ErrorCode, errorCodes } from './error-codes.ts';
 import type { DomainCategory } from './error-table.ts';
 
+/** Why a slot cannot be booked (interface 10.2). */
+export type SlotReason = 'taken' | 'full' | 'private' | 'closed' | 'too_soon' | 'too_late';
+
 /** One invalid field: a JSON pointer into the request's body, and what is wrong with it. */
 export interface FieldError {
   pointer: string;
@@ -11,6 +14,8 @@ export interface DomainErrorOptions {
   /** Replaces the message in the table, to name the subject of the request. */
   text?: string;
   errors?: FieldError[];
+  /** Further distinguishes the cause for programs. */
+  reason?: SlotReason | undefined;
   /** When the same request can succeed, if known. */
   retryAfterSeconds?: number | undefined;
   cause?: unknown;
@@ -25,6 +30,7 @@ export class DomainError extends Error {
   /** Stable and machine-readable, `<entity>.<reason>`. */
   readonly code: string;
   readonly errors: FieldError[];
+  readonly reason: SlotReason | undefined;
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: ErrorCode, options: DomainErrorOptions = {}) {
@@ -32,6 +38,7 @@ export class DomainError extends Error {
     this.category = options.category ?? errorCodes[code].category;
     this.code = code;
     this.errors = options.errors ?? [];
+    this.reason = options.reason;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }

@@ -1,3 +1,3 @@
-export { DomainError, type DomainErrorOptions, type FieldError } from './domain-error.ts';
+export { DomainError, type DomainErrorOptions, type FieldError, type SlotReason } from './domain-error.ts';
 export { type ErrorCode, errorCodes } from './error-codes.ts';
 export type { DomainCategory } from './error-table.ts';

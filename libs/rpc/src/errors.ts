@@ -5,7 +5,7 @@ import { type DomainCategory, DomainError, type ErrorCode } from '@scheduling/er
 /** Metadata key for the rest of a DomainError; the status and the message are gRPC's own. */
 const detailsKey = 'domain-error-bin';
 
-type Details = Pick<DomainError, 'code' | 'errors' | 'retryAfterSeconds'>;
+type Details = Pick<DomainError, 'code' | 'errors' | 'reason' | 'retryAfterSeconds'>;
 
 const statusOf: Record<DomainCategory, Status> = {
   invalid: Status.INVALID_ARGUMENT,
@@ -23,8 +23,8 @@ const categories = new Map(Object.entries(statusOf).map(([category, status]) => 
 /** The only place where a domain error becomes a gRPC status. */
 export function toStatus(error: DomainError): StatusObject {
   const metadata = new Metadata();
-  const { code, errors, retryAfterSeconds } = error;
-  metadata.set(detailsKey, Buffer.from(JSON.stringify({ code, errors, retryAfterSeconds } satisfies Details)));
+  const { code, errors, reason, retryAfterSeconds } = error;
+  metadata.set(detailsKey, Buffer.from(JSON.stringify({ code, errors, reason, retryAfterSeconds } satisfies Details)));
   return { code: statusOf[error.category], details: error.message, metadata };
 }
 
@@ -53,8 +53,8 @@ export function fromServiceError(error: ServiceError, service: string): Error {
   const category = categories.get(error.code);
   const details = error.metadata?.get(detailsKey)[0];
   if (category !== undefined && details !== undefined) {
-    const { code, errors, retryAfterSeconds } = JSON.parse(details.toString()) as Details;
-    return new DomainError(code as ErrorCode, { category, text: error.details, errors, retryAfterSeconds, cause: error });
+    const { code, ...others } = JSON.parse(details.toString()) as Details;
+    return new DomainError(code as ErrorCode, { category, text: error.details, ...others, cause: error });
   }
   switch (error.code) {
     case Status.UNAVAILABLE:

@@ -15,6 +15,7 @@ const empty = async () => ({});
 const created = async () => ({ created: true });
 const customerHandlers = { getCustomer: empty, createCustomer: created, updateCustomer: empty, deleteCustomer: empty };
 const appointmentHandlers = {
+  getAppointment: async () => ({ json: Buffer.alloc(0) }),
   createAppointment: created,
   createSeries: async () => ({ seriesId: '', appointments: [] }),
   cancelAppointment: empty,
@@ -24,7 +25,7 @@ const appointmentHandlers = {
   },
 };
 const customerCallers = { getCustomer: ['gateway', 'calendar'], createCustomer: ['gateway'], updateCustomer: [], deleteCustomer: ['gateway'] };
-const appointmentCallers = { createAppointment: [], createSeries: [], listAppointments: ['gateway'], cancelAppointment: [], deleteAppointments: [] };
+const appointmentCallers = { getAppointment: [], createAppointment: [], createSeries: [], listAppointments: ['gateway'], cancelAppointment: [], deleteAppointments: [] };
 const forbidden = { category: 'forbidden', code: 'caller.forbidden' };
 
 describe('with mutual TLS, a method', () => {

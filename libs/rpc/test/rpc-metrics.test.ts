@@ -10,7 +10,7 @@ const logger = testLogger('rpc-metrics-test');
 const request = { crmId: 'crm' };
 /** In plain text anybody may call. */
 const callers = { getCustomer: [], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
-const appointmentCallers = { createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
+const appointmentCallers = { getAppointment: [], createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
 const unused = () => Promise.reject(new Error('not called in this test'));
 
 describe('the metrics of calls', () => {
@@ -66,6 +66,7 @@ describe('the metrics of calls', () => {
 
   it('count a stream that was read to its end, and one that its reader cancelled', async () => {
     const handlers: Handlers<typeof AppointmentServiceService> = {
+      getAppointment: unused,
       createAppointment: unused,
       createSeries: unused,
       cancelAppointment: unused,

@@ -22,10 +22,10 @@ CREATE OR REPLACE FUNCTION appointment_json(appointment appointment, present tim
       array_to_json(ARRAY(
         SELECT CASE WHEN participation.reserved_until IS NULL
             THEN (SELECT row_to_json(fields) FROM (
-              SELECT participation.reference, contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages) AS fields)
+              SELECT participation.reference, appointment.reference AS "appointmentReference", customer.reference AS "customerReference", contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages) AS fields)
             -- Only a reservation has a time at which it expires.
             ELSE (SELECT row_to_json(fields) FROM (
-              SELECT participation.reference, contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages,
+              SELECT participation.reference, appointment.reference AS "appointmentReference", customer.reference AS "customerReference", contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages,
                 to_char(participation.reserved_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "expiresAt") AS fields)
           END
           FROM participation

@@ -28,6 +28,8 @@ export type LocationJson = Record<keyof PostalAddress, string | null> | string;
 
 interface ParticipationJson {
   reference: string;
+  appointmentReference: string;
+  customerReference: string | null;
   email: string | null;
   mobile: string | null;
   name: string;
@@ -60,18 +62,19 @@ export function writeAppointment({ row, participations }: AppointmentRecord<Desc
   return JSON.stringify(json);
 }
 
-function toParticipationJson({ reference, email, mobile, name, note, state, messages, reservedUntil }: ParticipationRecord): ParticipationJson {
-  const fields = { reference, email, mobile, name, note, state, messages: messages.length === 0 ? null : messages };
+function toParticipationJson(record: ParticipationRecord): ParticipationJson {
+  const { reference, appointmentReference, customerReference, email, mobile, name, note, state, messages, reservedUntil } = record;
+  const fields = { reference, appointmentReference, customerReference, email, mobile, name, note, state, messages: messages.length === 0 ? null : messages };
   return reservedUntil === null ? fields : { ...fields, expiresAt: toTimeJson(reservedUntil) };
 }
 
-function toLocationJson(address: Location | null): LocationJson | null {
+export function toLocationJson(address: Location | null): LocationJson | null {
   if (!(address instanceof Object)) return address;
   const { city = null, countryCode = null, street = null, number = null, zip = null } = address;
   return { city, countryCode, street, number, zip };
 }
 
 /** In UTC, in whole seconds. */
-function toTimeJson(time: Date): string {
+export function toTimeJson(time: Date): string {
   return `${time.toISOString().slice(0, 19)}Z`;
 }

@@ -6,7 +6,7 @@ import { listParticipations, type ParticipationRecord } from '../participation/p
 export type AppointmentRow = Selectable<AppointmentTable> & { archived: boolean };
 
 /** What an appointment says about itself. */
-export type DescribedAppointment = Omit<AppointmentRow, 'crmId' | 'id' | 'taken' | 'contentDigest'>;
+export type DescribedAppointment = Omit<AppointmentRow, 'crmId' | 'id' | 'taken' | 'contentDigest' | 'whenEmpty'>;
 
 /** An appointment as callers see it. */
 export interface AppointmentRecord<Row extends DescribedAppointment = AppointmentRow> {

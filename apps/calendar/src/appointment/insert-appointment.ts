@@ -97,9 +97,11 @@ function toRecord(row: NewRow, content: AppointmentContent, participations: NewP
   const { id, archived } = result;
   const reservedUntil = new Date(result.reservedUntil);
   return {
-    row: { ...readBack(row, content, archived), id, seriesId: null },
+    row: { ...readBack(row, content, archived), id, seriesId: null, whenEmpty: null },
     participations: participations.map(({ mobile = null, note = null, ...participation }) => ({
       ...participation,
+      appointmentReference: content.reference,
+      customerReference: null,
       mobile,
       note,
       messages: [],

@@ -1,4 +1,4 @@
-import type { Customer } from '@scheduling/contracts/customer/v1';
+import type { CreateCustomerRequest, Customer } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
@@ -16,8 +16,21 @@ export async function fetchCustomer({ database, customers }: CalendarDependencie
     crmId: key.crmId,
     key: { $case: 'reference', value: { providerReference: key.providerReference, customerReference: key.customerReference } },
   });
-  await storeCustomer(database.kysely, key.crmId, customer!);
-  if (await isErased(database.kysely, key.crmId, customer!.id)) throw new DomainError('customer.not_found');
+  await storeUnlessErased(database.kysely, key.crmId, customer!);
+}
+
+/** What a customer is created with. */
+export type CustomerContent = Omit<CreateCustomerRequest, 'crmId' | 'providerReference'>;
+
+/** Has the customer service create a customer, unless it knows the reference already, and stores a copy. Rejects with `customer.not_found` during an erasure. */
+export async function storeNewCustomer({ database, customers }: CalendarDependencies, request: CreateCustomerRequest): Promise<void> {
+  const { customer } = await customers.createCustomer(request);
+  await storeUnlessErased(database.kysely, request.crmId, customer!);
+}
+
+async function storeUnlessErased(db: Kysely<CalendarSchema>, crmId: string, customer: Customer): Promise<void> {
+  await storeCustomer(db, crmId, customer);
+  if (await isErased(db, crmId, customer.id)) throw new DomainError('customer.not_found');
 }
 
 /** Calendar erases a person first; the customer service may still have the record for a moment. */

@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { forgetKeys } from '@scheduling/postgres';
+import { callFunction, forgetKeys } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
@@ -137,6 +137,13 @@ async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, custo
     )
     .execute();
   await deleteParticipations(tx, crmId, leaving);
+  await endLeftAppointments(tx, crmId, [...new Set(leaving.map(({ appointmentId }) => appointmentId))]);
+}
+
+/** See end-if-empty.sql. */
+async function endLeftAppointments(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
+  const request = { crmId, appointmentIds };
+  await callFunction(tx, { name: 'end_left_appointments', request, locks: '' });
 }
 
 /** Frees their seats as well. */

@@ -3,8 +3,9 @@ import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } fr
 import type { Logger } from '@scheduling/runtime';
 import * as tables from './migrations/2026-11-21-tables.ts';
 import * as roomForUpdates from './migrations/2026-11-23-room-for-updates.ts';
+import * as slots from './migrations/2026-11-24-slots.ts';
 
-const migrations = { '2026-11-21-tables': tables, '2026-11-23-room-for-updates': roomForUpdates };
+const migrations = { '2026-11-21-tables': tables, '2026-11-23-room-for-updates': roomForUpdates, '2026-11-24-slots': slots };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {
@@ -20,6 +21,23 @@ const functions = {
   '2026-11-24-5-participation-record': sqlFile(new URL('../participation/participation-record.sql', import.meta.url)),
   '2026-11-24-6-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
   '2026-11-24-7-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
+  '2026-11-26-01-end-if-empty': sqlFile(new URL('../appointment/end-if-empty.sql', import.meta.url)),
+  '2026-11-26-02-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
+  '2026-11-26-03-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
+  '2026-11-26-04-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2026-11-26-05-overlaps': sqlFile(new URL('../slot/overlaps.sql', import.meta.url)),
+  '2026-11-26-06-occupancy': sqlFile(new URL('../slot/occupancy.sql', import.meta.url)),
+  '2026-11-26-07-slot-functions': sqlFile(new URL('../slot/slot-functions.sql', import.meta.url)),
+  '2026-11-26-08-read-slots': sqlFile(new URL('../slot/read-slots.sql', import.meta.url)),
+  '2026-11-26-09-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
+  '2026-11-26-10-participation-record': sqlFile(new URL('../participation/participation-record.sql', import.meta.url)),
+  '2026-11-26-11-read-booking': sqlFile(new URL('../slot/read-booking.sql', import.meta.url)),
+  '2026-11-26-12-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
+  '2026-11-26-13-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
+  '2026-11-26-14-appointment-json': sqlFile(new URL('../appointment/appointment-json.sql', import.meta.url)),
+  '2026-11-26-15-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
+  '2026-11-26-16-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
+  '2026-11-26-17-read-appointment': sqlFile(new URL('../appointment/read-appointment.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

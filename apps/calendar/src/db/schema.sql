@@ -19,10 +19,12 @@ CREATE TABLE appointment (
   accept_bookings boolean NOT NULL,
   state text NOT NULL DEFAULT 'ACTIVE'::text,
   content_digest bytea NOT NULL,
+  when_empty text,
   CONSTRAINT appointment_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT appointment_check CHECK ((starts_at < ends_at)),
   CONSTRAINT appointment_state_check CHECK ((state = ANY (ARRAY['ACTIVE'::text, 'CANCELLED'::text]))),
   CONSTRAINT appointment_taken_check CHECK ((taken >= 0)),
+  CONSTRAINT appointment_when_empty_check CHECK ((when_empty = ANY (ARRAY['REMOVED'::text, 'CANCELLED'::text]))),
   CONSTRAINT appointment_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
   CONSTRAINT appointment_reference_key UNIQUE (crm_id, reference)
 ) WITH (fillfactor=85);
@@ -31,6 +33,24 @@ CREATE INDEX appointment_by_product ON public.appointment USING btree (crm_id, p
 CREATE INDEX appointment_by_resource ON public.appointment USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
 CREATE INDEX appointment_by_series ON public.appointment USING btree (crm_id, provider_id, series_id) WHERE (series_id IS NOT NULL);
 CREATE INDEX appointment_by_start ON public.appointment USING btree (crm_id, provider_id, starts_at, id, ends_at);
+CREATE INDEX appointment_long ON public.appointment USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
+
+CREATE TABLE booking_rules (
+  crm_id text NOT NULL,
+  provider_id uuid NOT NULL,
+  minimum_notice integer NOT NULL,
+  horizon integer,
+  change_notice integer NOT NULL,
+  confirmation text NOT NULL,
+  page boolean NOT NULL,
+  reminders integer[] NOT NULL,
+  notify_provider boolean NOT NULL,
+  max_per_person integer NOT NULL,
+  offers jsonb NOT NULL,
+  CONSTRAINT booking_rules_pkey PRIMARY KEY (crm_id, provider_id),
+  CONSTRAINT booking_rules_confirmation_check CHECK ((confirmation = ANY (ARRAY['BOOKED'::text, 'REQUESTED'::text]))),
+  CONSTRAINT booking_rules_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
+);
 
 CREATE TABLE customer (
   crm_id text NOT NULL,
@@ -183,6 +203,9 @@ CREATE TABLE timeslot (
   CONSTRAINT timeslot_reference_key UNIQUE (crm_id, reference)
 );
 CREATE INDEX timeslot_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
+CREATE INDEX timeslot_by_start ON public.timeslot USING btree (crm_id, provider_id, starts_at, id, ends_at);
+CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
+CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 
 CREATE OR REPLACE FUNCTION public.appointment_json(appointment appointment, present timestamp with time zone, archived_until timestamp with time zone)
  RETURNS TABLE(content text)
@@ -208,10 +231,10 @@ AS $function$
       array_to_json(ARRAY(
         SELECT CASE WHEN participation.reserved_until IS NULL
             THEN (SELECT row_to_json(fields) FROM (
-              SELECT participation.reference, contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages) AS fields)
+              SELECT participation.reference, appointment.reference AS "appointmentReference", customer.reference AS "customerReference", contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages) AS fields)
             -- Only a reservation has a time at which it expires.
             ELSE (SELECT row_to_json(fields) FROM (
-              SELECT participation.reference, contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages,
+              SELECT participation.reference, appointment.reference AS "appointmentReference", customer.reference AS "customerReference", contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages,
                 to_char(participation.reserved_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "expiresAt") AS fields)
           END
           FROM participation
@@ -233,6 +256,151 @@ AS $function$
       appointment.series_id AS "seriesId",
       appointment.state
   ) AS fields)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.book_slot(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  takes_seat boolean := request ->> 'takesSeat';
+  event jsonb := request -> 'event';
+  is_hold boolean := request ->> 'state' = 'RESERVED';
+  present timestamptz;
+  slot_start timestamptz := request ->> 'startsAt';
+  slot_end timestamptz;
+  earliest timestamptz;
+  latest timestamptz;
+  known record;
+  opening timeslot%ROWTYPE;
+  place appointment%ROWTYPE;
+  other appointment%ROWTYPE;
+  person customer%ROWTYPE;
+  overlapping uuid[];
+  locked uuid[];
+  reclaimed integer := 0;
+  is_taken boolean := false;
+  is_full boolean := false;
+  held_until timestamptz;
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
+
+  IF request ? 'timeslotReference' THEN
+    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
+    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
+    slot_end := slot_start + make_interval(mins => coalesce((request ->> 'minutes')::integer, opening.raster::integer));
+  END IF;
+
+  SELECT participation.id, participation.reserved_until <= scheduling_now() AS is_over, customer.reference IS NOT DISTINCT FROM request ->> 'customerReference' AS same_customer,
+      appointment.provider_id = the_provider AND CASE WHEN request ? 'appointmentReference' THEN appointment.reference = request ->> 'appointmentReference'
+        ELSE appointment.resource_reference = opening.resource_reference AND appointment.product_reference = request ->> 'productReference'
+         AND appointment.starts_at = slot_start AND appointment.ends_at = slot_end END AS same_place
+    INTO known
+    FROM participation
+    JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+    LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
+   WHERE participation.crm_id = the_crm AND participation.reference = request ->> 'reference';
+  IF FOUND THEN
+    RETURN jsonb_build_object('participationId', known.id, 'outcome', CASE
+      WHEN known.is_over THEN 'reference_expired' WHEN known.same_place AND known.same_customer THEN 'exists' ELSE 'reference_taken' END);
+  END IF;
+
+  IF request ? 'timeslotReference' THEN
+    overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, opening.resource_reference, slot_start, slot_end));
+    locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
+    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = opening.id;
+    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
+    IF slot_end <> slot_start + make_interval(mins => coalesce((request ->> 'minutes')::integer, opening.raster::integer))
+       OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, opening.resource_reference, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
+      RETURN jsonb_build_object('outcome', 'stale');
+    END IF;
+    IF NOT is_step(opening, slot_start, slot_end) THEN RETURN jsonb_build_object('outcome', 'unavailable', 'reason', 'closed'); END IF;
+  ELSE
+    SELECT * INTO place FROM appointment
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
+    slot_start := place.starts_at;
+  END IF;
+
+  -- The time is read behind the locks: an attempt may have waited for them.
+  present := scheduling_now();
+  SELECT bounds.earliest, bounds.latest INTO earliest, latest
+    FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
+  IF slot_start < earliest THEN RETURN jsonb_build_object('outcome', 'unavailable', 'reason', 'too_soon'); END IF;
+  IF slot_start > latest THEN RETURN jsonb_build_object('outcome', 'unavailable', 'reason', 'too_late'); END IF;
+
+  IF request ? 'timeslotReference' THEN
+    overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, slot_start, slot_end));
+    locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
+    reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id)), 0) FROM unnest(locked) AS id);
+    FOR other IN SELECT * FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, slot_start, slot_end) ORDER BY id LOOP
+      IF other.id <> ALL (locked) THEN RETURN jsonb_build_object('outcome', 'stale', 'reclaimed', reclaimed); END IF;
+      is_taken := true;
+      IF other.starts_at = slot_start AND other.ends_at = slot_end AND other.product_reference = request ->> 'productReference' AND other.accept_bookings THEN
+        is_full := true;
+        IF place.id IS NULL AND other.taken < other.capacity THEN place := other; END IF;
+      END IF;
+    END LOOP;
+    IF is_taken AND place.id IS NULL THEN
+      RETURN jsonb_build_object('outcome', 'unavailable', 'reason', CASE WHEN is_full THEN 'full' ELSE 'taken' END, 'reclaimed', reclaimed);
+    END IF;
+  ELSE
+    reclaimed := free_expired_seats(the_crm, place.id);
+    IF reclaimed > 0 THEN
+      SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
+      IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown', 'reclaimed', reclaimed); END IF;
+    END IF;
+    IF place.state <> 'ACTIVE' OR NOT place.accept_bookings OR place.taken >= place.capacity THEN
+      RETURN jsonb_build_object('outcome', 'unavailable', 'reclaimed', reclaimed, 'reason', CASE
+        WHEN place.state <> 'ACTIVE' THEN 'closed' WHEN NOT place.accept_bookings THEN 'private' ELSE 'full' END);
+    END IF;
+  END IF;
+
+  IF request ->> 'customerReference' IS NOT NULL THEN
+    SELECT * INTO person FROM customer
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+     ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
+    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'customer_unknown', 'reclaimed', reclaimed); END IF;
+  END IF;
+
+  IF place.id IS NULL THEN
+    INSERT INTO appointment (
+      crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
+      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty)
+    VALUES (
+      the_crm, the_provider, request ->> 'newReference', opening.resource_reference, request ->> 'productReference', request ->> 'contactReference',
+      request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
+      slot_start, slot_end, opening.default_capacity, takes_seat::integer, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED')
+    RETURNING * INTO place;
+  ELSIF takes_seat THEN
+    UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id RETURNING * INTO place;
+  END IF;
+  IF is_hold THEN held_until := present + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
+  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until);
+  IF request ->> 'message' IS NOT NULL THEN
+    INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, (request ->> 'id')::uuid, 1, request ->> 'message');
+  END IF;
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+
+  RETURN jsonb_build_object(
+    'outcome', 'created', 'reclaimed', reclaimed, 'slot', (SELECT content FROM slot_record(place, place.taken)),
+    'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.booking_bounds(the_crm text, the_provider uuid, present timestamp with time zone, ignores_notice boolean)
+ RETURNS TABLE(earliest timestamp with time zone, latest timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT date_trunc('milliseconds', present + interval '999 microseconds') + make_interval(mins => CASE WHEN ignores_notice THEN 0 ELSE coalesce(minimum_notice, 0) END),
+         coalesce(date_trunc('milliseconds', present) + make_interval(hours => horizon * 24), 'infinity')
+    FROM (VALUES (1)) AS one LEFT JOIN booking_rules ON crm_id = the_crm AND provider_id = the_provider
 $function$;
 
 CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
@@ -334,8 +502,11 @@ BEGIN
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
   reclaimed := free_expired_seats(the_crm, place.id);
-  place.taken := place.taken - reclaimed;
   answer := jsonb_build_object('reclaimed', reclaimed);
+  IF reclaimed > 0 THEN
+    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
+    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'appointment_unknown'); END IF;
+  END IF;
 
   SELECT * INTO person FROM customer
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
@@ -365,6 +536,51 @@ BEGIN
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
     'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.end_if_empty(the_crm text, the_appointment uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_end text;
+BEGIN
+  SELECT when_empty INTO the_end FROM appointment
+   WHERE crm_id = the_crm AND id = the_appointment AND state = 'ACTIVE' AND when_empty IS NOT NULL AND taken = 0;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM FROM participation WHERE crm_id = the_crm AND appointment_id = the_appointment AND state IN ('RESERVED', 'REQUESTED', 'BOOKED');
+  IF FOUND THEN RETURN; END IF;
+
+  IF the_end = 'REMOVED' THEN
+    DELETE FROM appointment
+     WHERE crm_id = the_crm AND id = the_appointment
+       AND NOT EXISTS (SELECT FROM participation WHERE participation.crm_id = the_crm AND appointment_id = the_appointment);
+    IF FOUND THEN RETURN; END IF;
+  END IF;
+  UPDATE appointment SET state = 'CANCELLED' WHERE crm_id = the_crm AND id = the_appointment;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.end_left_appointments(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  appointment_ids uuid[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'appointmentIds'))::uuid[];
+BEGIN
+  UPDATE appointment SET when_empty = 'CANCELLED' WHERE crm_id = the_crm AND id = ANY (appointment_ids) AND when_empty = 'REMOVED';
+  PERFORM end_if_empty(the_crm, id) FROM unnest(appointment_ids) AS id;
+  RETURN '{}';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT (extract(epoch FROM moment) * 1000)::bigint
 $function$;
 
 CREATE OR REPLACE FUNCTION public.find_participation(request jsonb)
@@ -400,9 +616,21 @@ BEGIN
   GET DIAGNOSTICS freed = ROW_COUNT;
   IF freed > 0 THEN
     UPDATE appointment SET taken = taken - freed WHERE crm_id = the_crm AND id = the_appointment;
+    PERFORM end_if_empty(the_crm, the_appointment);
   END IF;
   RETURN freed;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.is_step(timeslot timeslot, period_start timestamp with time zone, period_end timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT timeslot.state = 'BOOKABLE' AND timeslot.default_capacity >= 1
+     AND period_start >= timeslot.starts_at AND period_end <= timeslot.ends_at AND period_end > period_start
+     AND extract(epoch FROM period_start - timeslot.starts_at) % (timeslot.raster * 60) = 0
+     AND extract(epoch FROM period_end - period_start) % (timeslot.raster * 60) = 0
 $function$;
 
 CREATE OR REPLACE FUNCTION public.move_participation(request jsonb)
@@ -427,7 +655,10 @@ BEGIN
      FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
   reclaimed := free_expired_seats(the_crm, place.id);
-  place.taken := place.taken - reclaimed;
+  IF reclaimed > 0 THEN
+    -- Gone, if it ended with them.
+    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
+  END IF;
   answer := jsonb_build_object('reclaimed', reclaimed);
 
   SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
@@ -442,6 +673,7 @@ BEGIN
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt
    WHERE crm_id = the_crm AND id = the_participation;
+  IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id); END IF;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
     VALUES (the_crm, the_participation, expected_version + 1, request ->> 'message');
@@ -452,13 +684,59 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.occupancy(appointment appointment, present timestamp with time zone)
+ RETURNS TABLE(taken bigint, abandoned boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT appointment.taken - expired.seats,
+         appointment.when_empty IS NOT NULL AND appointment.taken = expired.seats AND NOT EXISTS (
+           SELECT FROM participation
+            WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id AND participation.state = 'REQUESTED')
+    FROM (
+      SELECT count(*) AS seats FROM participation
+       WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id AND participation.reserved_until <= present) AS expired
+$function$;
+
+CREATE OR REPLACE FUNCTION public.overlapping_appointments(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone)
+ RETURNS SETOF appointment
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT * FROM appointment
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+     AND starts_at < period_end AND ends_at > period_start AND state = 'ACTIVE'
+     AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+   UNION ALL
+  SELECT * FROM appointment
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+     AND starts_at < period_end AND ends_at > period_start AND state = 'ACTIVE'
+     AND ends_at - starts_at > interval '24 hours'
+$function$;
+
+CREATE OR REPLACE FUNCTION public.overlapping_timeslots(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone)
+ RETURNS SETOF timeslot
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT * FROM timeslot
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+     AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE'
+     AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+   UNION ALL
+  SELECT * FROM timeslot
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+     AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE'
+     AND ends_at - starts_at > interval '24 hours'
+$function$;
+
 CREATE OR REPLACE FUNCTION public.participation_record(participation participation, customer customer)
  RETURNS TABLE(content jsonb)
  LANGUAGE sql
  STABLE
 AS $function$
   SELECT jsonb_build_object(
-    'id', participation.id, 'reference', participation.reference, 'state', participation.state, 'note', participation.note,
+    'id', participation.id, 'reference', participation.reference, 'customerReference', customer.reference, 'state', participation.state, 'note', participation.note,
     'reservedUntil', participation.reserved_until,
     'name', coalesce(customer.user_name, participation.name, ''),
     'email', coalesce(customer.email, participation.email),
@@ -467,6 +745,41 @@ AS $function$
       SELECT text FROM participation_message AS message
        WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
        ORDER BY message.version)))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.provider_timeslots(the_crm text, the_provider uuid, period_start timestamp with time zone, period_end timestamp with time zone)
+ RETURNS SETOF timeslot
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT * FROM timeslot
+   WHERE crm_id = the_crm AND provider_id = the_provider AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE'
+     AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+   UNION ALL
+  SELECT * FROM timeslot
+   WHERE crm_id = the_crm AND provider_id = the_provider AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE'
+     AND ends_at - starts_at > interval '24 hours'
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_appointment(request jsonb)
+ RETURNS TABLE(appointment text)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  present timestamptz := scheduling_now();
+  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
+BEGIN
+  RETURN QUERY
+  SELECT (
+      SELECT content FROM appointment AS wanted, appointment_json(wanted, present, archived_until)
+       WHERE wanted.crm_id = the_crm AND wanted.provider_id = the_provider AND wanted.reference = request ->> 'reference')
+    FROM provider
+   WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.read_appointments(request jsonb)
@@ -523,6 +836,27 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.read_booking(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  present timestamptz := scheduling_now();
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object('participation', record.content || jsonb_build_object('appointmentReference', appointment.reference), 'slot', slot.content)
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+      LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
+     CROSS JOIN occupancy(appointment, present) AS seats
+     CROSS JOIN slot_record(appointment, seats.taken) AS slot
+     CROSS JOIN participation_record(participation, customer) AS record
+     WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
+       AND (participation.reserved_until IS NULL OR participation.reserved_until > present));
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.read_participation_notice(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -531,7 +865,7 @@ AS $function$
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
-        'participation', record.content,
+        'participation', record.content || jsonb_build_object('appointmentReference', appointment.reference),
         'customerId', participation.customer_id,
         'language', customer.language,
         'message', (
@@ -551,6 +885,94 @@ BEGIN
      CROSS JOIN participation_record(participation, customer) AS record
      WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
        AND (participation.reserved_until IS NULL OR participation.reserved_until > scheduling_now()));
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_slots(request jsonb)
+ RETURNS TABLE("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_version integer := request ->> 'providerVersion';
+  max_rows integer := request ->> 'rows';
+  present timestamptz := scheduling_now();
+  slot_minutes integer := request ->> 'minutes';
+  the_resource text := request ->> 'resourceReference';
+  the_product text := request ->> 'productReference';
+  period_start timestamptz;
+  period_end timestamptz;
+  limited_end timestamptz;
+  opening_ids uuid[];
+  open_ids uuid[];
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
+  IF NOT FOUND THEN RETURN; END IF;
+
+  -- The end does not belong to the period, and slots begin in whole milliseconds.
+  SELECT greatest((request ->> 'from')::timestamptz, bounds.earliest), least((request ->> 'to')::timestamptz, bounds.latest + interval '1 millisecond')
+    INTO period_start, period_end
+    FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
+  "isLimited" := false;
+
+  -- Planned for these values: which indexes are best depends on them.
+  EXECUTE concat(
+    'SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= $6), max(starts_at) FILTER (WHERE place > $6)
+       FROM (
+         SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS place FROM ',
+    CASE WHEN the_resource IS NULL THEN 'provider_timeslots($1, $2, $4, $5)' ELSE 'overlapping_timeslots($1, $2, $3, $4, $5)' END,
+    '   WHERE default_capacity >= 1
+         ORDER BY starts_at, id
+         LIMIT $6 + 1) AS listed')
+    INTO opening_ids, limited_end
+    USING the_crm, the_provider, the_resource, period_start, period_end, max_rows;
+  IF limited_end IS NOT NULL THEN "isLimited" := true; period_end := limited_end; END IF;
+
+  EXECUTE concat(
+    'SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= $7 AND accept_bookings), max(starts_at) FILTER (WHERE place > $7)
+       FROM (
+         SELECT id, starts_at, accept_bookings, row_number() OVER (ORDER BY starts_at, id) AS place
+           FROM appointment
+          WHERE crm_id = $1 AND provider_id = $2 AND starts_at >= $4 AND starts_at < $5 AND state = ''ACTIVE''',
+    CASE WHEN the_resource IS NOT NULL THEN ' AND resource_reference = $3' END,
+    CASE WHEN the_product IS NOT NULL THEN ' AND product_reference = $6' END,
+    '    ORDER BY starts_at, id
+         LIMIT $7 + 1) AS listed')
+    INTO open_ids, limited_end
+    USING the_crm, the_provider, the_resource, period_start, period_end, the_product, max_rows;
+  IF limited_end IS NOT NULL THEN "isLimited" := true; period_end := limited_end; END IF;
+
+  "from" := epoch_ms(period_start);
+  "to" := epoch_ms(period_end);
+  timeslots := (
+    SELECT json_agg(json_build_array(
+             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, default_capacity, address) ORDER BY starts_at, id)
+      FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids));
+  appointments := (
+    SELECT json_agg(json_build_array(id, content) ORDER BY starts_at, id)
+      FROM appointment
+     CROSS JOIN occupancy(appointment, present) AS seats
+     CROSS JOIN slot_record(appointment, seats.taken)
+     WHERE crm_id = the_crm AND id = ANY (open_ids) AND starts_at < period_end AND NOT seats.abandoned AND seats.taken < capacity);
+  occupied := (
+    SELECT json_object_agg(resource_reference, periods)
+      FROM (
+        SELECT opening.resource_reference, (
+            SELECT json_agg(json_build_array(epoch_ms(lower(period)), epoch_ms(upper(period))) ORDER BY period)
+              FROM unnest((
+                SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
+                  FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, period_end + opening.longest) AS appointment
+                 CROSS JOIN occupancy(appointment, present) AS seats
+                 WHERE NOT seats.abandoned)) AS period) AS periods
+          FROM (
+            SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest
+              FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids)
+             GROUP BY resource_reference) AS opening) AS of_resources
+     WHERE periods IS NOT NULL);
+  RETURN NEXT;
 END
 $function$;
 
@@ -682,6 +1104,18 @@ CREATE OR REPLACE FUNCTION public.scheduling_now()
 AS $function$
       SELECT clock_timestamp() + coalesce(nullif(current_setting('scheduling.clock_offset', true), ''), '0')::interval
     $function$;
+
+CREATE OR REPLACE FUNCTION public.slot_record(appointment appointment, taken bigint)
+ RETURNS TABLE(content jsonb)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT jsonb_build_object(
+    'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'resourceReference', appointment.resource_reference,
+    'appointmentReference', appointment.reference, 'productReference', appointment.product_reference, 'description', appointment.description,
+    'capacity', appointment.capacity, 'seats', appointment.capacity - taken, 'address', appointment.address,
+    'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
+$function$;
 
 CREATE OR REPLACE FUNCTION public.sweep_reservations(request jsonb)
  RETURNS jsonb

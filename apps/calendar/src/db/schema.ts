@@ -10,6 +10,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   participation: ParticipationTable;
   participationMessage: ParticipationMessageTable;
   removedParticipation: RemovedParticipationTable;
+  bookingRules: BookingRulesTable;
 }
 
 /** Calendar's copy of identity's providers. */
@@ -94,6 +95,8 @@ export interface AppointmentTable {
   state: Generated<AppointmentState>;
   /** As in {@link TimeslotTable}. */
   contentDigest: Buffer;
+  /** What becomes of it when nobody takes part any more. Null: nothing, because it was not made by a booking. */
+  whenEmpty: Generated<'REMOVED' | 'CANCELLED' | null>;
 }
 
 export interface ParticipationTable {
@@ -130,4 +133,33 @@ export interface RemovedParticipationTable {
   participationId: string;
   appointmentId: string;
   version: number;
+}
+
+/** How a provider can be booked; no row: by the defaults. */
+export interface BookingRulesTable {
+  crmId: string;
+  providerId: string;
+  /** In minutes. */
+  minimumNotice: number;
+  /** In days; null: no limit. */
+  horizon: number | null;
+  /** In minutes. */
+  changeNotice: number;
+  confirmation: 'BOOKED' | 'REQUESTED';
+  page: boolean;
+  /** In minutes before the start. */
+  reminders: number[];
+  notifyProvider: boolean;
+  maxPerPerson: number;
+  offers: ColumnType<Offer[], string, string>;
+}
+
+/** What can be booked on the provider's page. */
+export interface Offer {
+  productReference: string;
+  name: string;
+  /** In minutes. */
+  duration: number;
+  price?: { value: number; currency: string } | undefined;
+  resources: { resourceReference: string; name: string }[];
 }

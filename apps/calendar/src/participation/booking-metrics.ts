@@ -22,7 +22,7 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
   const registers = [metrics];
   const bookings = new Counter({
     name: 'scheduling_bookings_total',
-    help: 'Participations by the state that they entered (booked, reserved, …), and rejected bookings by reason (capacity_exhausted, …)',
+    help: 'Participations by the state that they entered (booked, reserved, …), and rejected bookings by reason (capacity_exhausted, slot_taken, …)',
     labelNames: ['crm', 'outcome'],
     registers,
   });
@@ -64,8 +64,10 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
   };
 }
 
-/** `participation.capacity_exhausted` is `capacity_exhausted`, `appointment.cancelled` is `appointment_cancelled`. */
+/** `participation.capacity_exhausted` is `capacity_exhausted`, `appointment.cancelled` is `appointment_cancelled`, a slot that is taken is `slot_taken`. */
 function reasonOf(error: unknown): string {
   const translated = translatePostgresError(error);
-  return translated instanceof DomainError ? translated.code.replace(/^participation\./, '').replaceAll('.', '_') : 'error';
+  if (!(translated instanceof DomainError)) return 'error';
+  const { code, reason } = translated;
+  return reason === undefined ? code.replace(/^participation\./, '').replaceAll('.', '_') : `slot_${reason}`;
 }

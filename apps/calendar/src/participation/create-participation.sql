@@ -32,8 +32,11 @@ BEGIN
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
   reclaimed := free_expired_seats(the_crm, place.id);
-  place.taken := place.taken - reclaimed;
   answer := jsonb_build_object('reclaimed', reclaimed);
+  IF reclaimed > 0 THEN
+    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
+    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'appointment_unknown'); END IF;
+  END IF;
 
   SELECT * INTO person FROM customer
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'

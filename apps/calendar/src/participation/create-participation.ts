@@ -171,10 +171,12 @@ async function moveExisting(
   return { participation: await moveParticipation(db, bookings, existing, request), created: false };
 }
 
-function createdRecord(id: string, { reference, state, message }: NewParticipation, result: InsertResult): ParticipationRecord {
+function createdRecord(id: string, { reference, appointmentReference, customerReference, state, message }: NewParticipation, result: InsertResult): ParticipationRecord {
   return {
     id,
     reference,
+    appointmentReference,
+    customerReference,
     name: result.name!,
     email: result.email ?? null,
     mobile: result.mobile ?? null,

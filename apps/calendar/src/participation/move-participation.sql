@@ -23,7 +23,10 @@ BEGIN
      FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
   reclaimed := free_expired_seats(the_crm, place.id);
-  place.taken := place.taken - reclaimed;
+  IF reclaimed > 0 THEN
+    -- Gone, if it ended with them.
+    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
+  END IF;
   answer := jsonb_build_object('reclaimed', reclaimed);
 
   SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
@@ -38,6 +41,7 @@ BEGIN
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt
    WHERE crm_id = the_crm AND id = the_participation;
+  IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id); END IF;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
     VALUES (the_crm, the_participation, expected_version + 1, request ->> 'message');

@@ -13,7 +13,6 @@ import { capacityExhausted, parseRecord, type ParticipationRecord, type WrittenR
 export interface MovableParticipation extends ParticipationRecord {
   crmId: string;
   appointmentId: string;
-  appointmentReference: string;
   customerId: string | null;
   appointmentState: AppointmentState;
   version: number;
@@ -34,7 +33,7 @@ const maxAttempts = 5;
 /**
  * Moves a participation to another state by the table of interface 3.1, in one round trip with the seat and the event. A concurrent move is
  * taken into account. The caller reports the commit. Rejects with `participation.not_found`, `participation.state_unsupported`,
- * `participation.move_not_allowed`, `participation.capacity_exhausted` or `appointment.cancelled`.
+ * `participation.move_not_allowed`, `participation.capacity_exhausted`, `appointment.cancelled` or `booking.customer_missing`.
  */
 export async function moveParticipation(
   db: Kysely<CalendarSchema>,
@@ -47,6 +46,7 @@ export async function moveParticipation(
     if (current === undefined || current.expired) throw new DomainError('participation.not_found');
     const allowed = checkMove(current.state, move.state, current.appointmentState);
     if (allowed === undefined) return current;
+    if (move.state === 'BOOKED' && isAnonymousHold(current)) throw new DomainError('booking.customer_missing');
     const { outcome, reclaimed = 0, capacity } = await writeMove(db, current, move, allowed.mail && move.sendMails);
     bookings.expired(db, reclaimed);
     switch (outcome) {
@@ -67,6 +67,11 @@ export async function moveParticipation(
     }
   }
   throw new DomainError('participation.busy');
+}
+
+/** Nobody knows yet for whom the seat is held. */
+function isAnonymousHold({ state, customerId, name }: MovableParticipation): boolean {
+  return state === 'RESERVED' && customerId === null && name === '';
 }
 
 /** See find-participation.sql. */

@@ -10,6 +10,9 @@ export const reservationSeconds = 180;
 export interface ParticipationRecord {
   id: string;
   reference: string;
+  appointmentReference: string;
+  /** Null for one that was embedded in the creation of the appointment, and for a reservation without a customer. */
+  customerReference: string | null;
   /** The customer's, or as embedded in the creation of the appointment; the same goes for e-mail and mobile. */
   name: string;
   email: string | null;
@@ -49,9 +52,14 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
     .leftJoin('customer', (join) =>
       join.onRef('customer.crmId', '=', 'participation.crmId').onRef('customer.id', '=', 'participation.customerId'),
     )
+    .innerJoin('appointment', (join) =>
+      join.onRef('appointment.crmId', '=', 'participation.crmId').onRef('appointment.id', '=', 'participation.appointmentId'),
+    )
     .select([
       'participation.id',
       'participation.reference',
+      'appointment.reference as appointmentReference',
+      'customer.reference as customerReference',
       sql.raw<string>(contactSql.name).as('name'),
       sql.raw<string | null>(contactSql.email).as('email'),
       sql.raw<string | null>(contactSql.mobile).as('mobile'),

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION read_participation_notice(request jsonb) RETURNS json
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
-        'participation', record.content,
+        'participation', record.content || jsonb_build_object('appointmentReference', appointment.reference),
         'customerId', participation.customer_id,
         'language', customer.language,
         'message', (

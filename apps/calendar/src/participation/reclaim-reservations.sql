@@ -1,7 +1,7 @@
 -- `appointment.taken` counts the participations that are BOOKED or RESERVED, expired reservations among them. Expired ones are removed and their
 -- seats freed before any seat is allocated.
 
--- Called by the other functions only, with the appointment locked. Returns the number of seats that became free.
+-- Called by the other functions only, with the appointment locked. Returns the number of seats that became free; then the appointment may have ended.
 CREATE OR REPLACE FUNCTION free_expired_seats(the_crm text, the_appointment uuid) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   freed integer;
@@ -11,6 +11,7 @@ BEGIN
   GET DIAGNOSTICS freed = ROW_COUNT;
   IF freed > 0 THEN
     UPDATE appointment SET taken = taken - freed WHERE crm_id = the_crm AND id = the_appointment;
+    PERFORM end_if_empty(the_crm, the_appointment);
   END IF;
   RETURN freed;
 END

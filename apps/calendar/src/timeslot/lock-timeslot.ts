@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { sql, type Transaction } from 'kysely';
+import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import { lowestId, type PagePosition } from '../page-cursor.ts';
 import { maxNamed, type TimeslotRow } from './timeslot.ts';
@@ -29,7 +30,7 @@ export interface LiveAppointment {
 }
 
 /**
- * The references of appointments in the window that are not cancelled and hold a change back, by start: all, or more than an error names. They are read
+ * The references of appointments in the window that are neither cancelled nor abandoned and hold a change back, by start: all, or more than an error names. They are read
  * in batches, because a window may contain any number of them. One that is created concurrently counts as created afterwards.
  */
 export async function findObstacles(
@@ -61,6 +62,7 @@ function selectLiveAppointments(tx: Transaction<CalendarSchema>, timeslot: Times
     .where('startsAt', '<', timeslot.endsAt)
     .where('endsAt', '<=', timeslot.endsAt)
     .where('state', '=', 'ACTIVE')
+    .where(sql<boolean>`NOT (SELECT abandoned FROM occupancy(appointment, ${databaseNow}))`)
     .orderBy('startsAt')
     .orderBy('id')
     .limit(batchSize);

@@ -18,6 +18,12 @@ export function presentAppointment(appointment: Appointment) {
   };
 }
 
+export const price = nullable<Price>({
+  type: 'object',
+  required: ['value', 'currency'],
+  properties: { value: { type: 'number' }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
+});
+
 export const appointmentExample = {
   reference: 'a-1@acme',
   acceptBookings: true,
@@ -50,11 +56,7 @@ export const appointment = Type.Object(
     end: instant(),
     notes: nullableString(),
     participations: Type.Array(participation),
-    price: nullable<Price>({
-      type: 'object',
-      required: ['value', 'currency'],
-      properties: { value: { type: 'number' }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
-    }),
+    price,
     productReference: Type.String(),
     resourceReference: Type.String(),
     seriesId: nullableString({ description: 'Set for appointments of a series.' }),

@@ -15,6 +15,7 @@ import {
   optionalInteger,
   optionalLine,
   optionalText,
+  pathReference,
   queryLine,
   rasterRange,
 } from '../fields.ts';
@@ -34,6 +35,12 @@ interface PriceInput {
 
 const maxPrice = 1_000_000_000;
 
+export const priceInput = Type.Unsafe<PriceInput | null>({
+  type: ['object', 'null'],
+  required: ['value', 'currency'],
+  properties: { value: { type: 'number', minimum: -maxPrice, maximum: maxPrice }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
+});
+
 export const commonFields = {
   // Defaults are stated in the description: generated clients treat a field with `default` as required.
   capacity: Type.Optional(optionalInteger({ ...capacityRange, description: 'Maximum number of participants; defaults to 0.' })),
@@ -45,13 +52,7 @@ export const commonFields = {
   contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
   notes: Type.Optional(optionalText()),
   address: Type.Optional(addressInput),
-  price: Type.Optional(
-    Type.Unsafe<PriceInput | null>({
-      type: ['object', 'null'],
-      required: ['value', 'currency'],
-      properties: { value: { type: 'number', minimum: -maxPrice, maximum: maxPrice }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
-    }),
-  ),
+  price: Type.Optional(priceInput),
 };
 
 /** interface 2.6. */
@@ -126,6 +127,18 @@ export const listAppointmentsSchema = {
     // Not compiled, because it is sent as a stream.
     200: Type.Unsafe<unknown>(list(appointment, { description: 'The appointments', headers: linkHeader })),
     ...problems(['appointment.invalid', 'provider.not_found']),
+  },
+} as const;
+
+export const getAppointmentSchema = {
+  operationId: 'getAppointment',
+  summary: 'Get an appointment',
+  tags: ['Appointments'],
+  params: Type.Object({ ...providerParams.properties, appointmentRef: pathReference('Reference of the appointment.') }),
+  response: {
+    // Not compiled, because the calendar sends JSON.
+    200: Type.Unsafe<unknown>(wrapped('appointment', appointment, 'The appointment')),
+    ...problems(['provider.not_found', 'appointment.not_found']),
   },
 } as const;
 

@@ -2,21 +2,21 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1';
 import type { FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
-import { type Admission, weightOfMany } from '../admission.ts';
+import { type Admission, weightOfList, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
-import { linkToNextPage } from '../paging.ts';
 import { apiInfoValue } from '../schemas.ts';
-import { sendAppointmentPage, sendAppointments } from './appointment-list.ts';
+import { openAppointments } from './appointment-list.ts';
 import { presentAppointment } from './appointment-presentation.ts';
 import { countSlots, deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
-import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, listAppointmentsSchema } from './appointment-schemas.ts';
+import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, getAppointmentSchema, listAppointmentsSchema } from './appointment-schemas.ts';
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
+import { isComplete, sendList } from './json-list.ts';
 import { jsonType } from './json-stream.ts';
 
 /** interface 4.2. */
 export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: { weigh: weightOfList, isStreamed } }, async (request, reply) => {
+    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: { weigh: weightOfList, isStreamed: isComplete } }, async (request, reply) => {
       const { params, query } = request;
       const list: ListAppointmentsRequest = {
         crmId: params.crmId,
@@ -29,9 +29,16 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         limit: query.limit,
         cursor: query.cursor,
       };
-      const exchange = { request, reply, admission };
-      if (isStreamed(request)) return sendAppointments(appointments, list, exchange);
-      return sendAppointmentPage(appointments, list, exchange, (cursor) => linkToNextPage(publicUrl, request.url, cursor));
+      return sendList({ request, reply, admission }, publicUrl, openAppointments({ appointments }, list, reply));
+    });
+
+    app.get('/provider/:providerRef/appointments/:appointmentRef', { schema: getAppointmentSchema }, async ({ params }, reply) => {
+      const { json } = await appointments.getAppointment({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        appointmentReference: params.appointmentRef,
+      });
+      return reply.type(jsonType).send(wrappedAppointment(json));
     });
 
     app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
@@ -45,7 +52,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
       }
       const { appointment, created, json } = await appointments.createAppointment({ ...provider, ...toCreateAppointment(body), asJson: true });
       void reply.code(created ? 201 : 200);
-      if (json) return reply.type(jsonType).send(`{"api-info":${JSON.stringify(apiInfoValue)},"appointment":${json.toString()}}`);
+      if (json) return reply.type(jsonType).send(wrappedAppointment(json));
       return reply.send({ 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) });
     });
 
@@ -68,18 +75,13 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
   };
 }
 
+function wrappedAppointment(json: Buffer): string {
+  return `{"api-info":${JSON.stringify(apiInfoValue)},"appointment":${json.toString()}}`;
+}
+
 function weightOfCreation({ body }: FastifyRequest): number {
   const { participations } = body as { participations?: unknown[] | null };
   const request = body as Parameters<typeof isSeries>[0];
   return weightOfMany(isSeries(request) ? countSlots(request) : (participations?.length ?? 0));
 }
 
-/** A complete list. */
-function isStreamed({ query }: Pick<FastifyRequest, 'query'>): boolean {
-  return (query as { limit?: number }).limit === undefined;
-}
-
-/** A complete list takes a turn for each part of it instead. */
-function weightOfList({ query }: FastifyRequest): number {
-  return weightOfMany((query as { limit?: number }).limit ?? 0);
-}

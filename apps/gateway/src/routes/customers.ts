@@ -82,7 +82,7 @@ function requireSameProvider(inAddress: string, inBody: string): void {
   throw invalidRequest([{ pointer: '/providerReference', detail: 'must match the provider in the path' }]);
 }
 
-const customerExample = {
+export const customerExample = {
   customerReference: 'c-1@acme',
   providerReference: 'workshop@acme',
   userName: 'Ada Kundin',
@@ -114,6 +114,12 @@ const optionalFields = {
   language: Type.Optional(optionalLine({ format: 'language-tag', description: 'Language tag such as `de` or `en`, for e-mails to the customer.' })),
 };
 
+export const newCustomerFields = {
+  customerReference: line({ description: 'Unique per provider.' }),
+  userName: line({ description: 'Name of the customer.' }),
+  ...optionalFields,
+};
+
 const customerParams = Type.Object({
   ...providerParams.properties,
   customerRef: pathReference('Reference of the customer.'),
@@ -140,10 +146,8 @@ const createCustomerSchema = {
   headers: idempotencyHeaders,
   body: Type.Object(
     {
-      customerReference: line({ description: 'Unique per provider.' }),
+      ...newCustomerFields,
       providerReference: line({ description: 'Reference of the provider; must match the path.' }),
-      userName: line({ description: 'Name of the customer.' }),
-      ...optionalFields,
     },
     { title: 'NewCustomer', examples: [customerExample] },
   ),

@@ -11,6 +11,15 @@ import { providerParams } from './path-parameters.ts';
 /** interface 4.3. */
 export function participationRoutes({ participations }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
+    app.get('/provider/:providerRef/participations/:participationRef', { schema: getParticipationSchema }, async ({ params }) => {
+      const { participation } = await participations.getParticipation({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        participationReference: params.participationRef,
+      });
+      return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
+    });
+
     app.post('/provider/:providerRef/participations', { schema: createParticipationSchema }, async (request, reply) => {
       const { params, body, query } = request;
       const { participation, created } = await participations.createParticipation({
@@ -53,6 +62,8 @@ export const participationStates = enumNames(ParticipationState);
 
 export const participationExample = {
   reference: 'b-1@acme',
+  appointmentReference: 'a-1@acme',
+  customerReference: 'c-1@acme',
   email: 'ada.kundin@customers.example',
   mobile: '+49 170 1234567',
   name: 'Ada Kundin',
@@ -66,6 +77,8 @@ export const canceledParticipationExample = { ...participationExample, state: 'C
 export const participation = Type.Object(
   {
     reference: Type.String(),
+    appointmentReference: nullableString({ description: 'Reference of the appointment.' }),
+    customerReference: nullableString({ description: 'Reference of the customer; null for a participant without a customer record.' }),
     email: nullableString(),
     mobile: nullableString(),
     name: Type.String(),
@@ -82,8 +95,21 @@ export const participation = Type.Object(
 );
 
 const ignoreCapacity = flag(false, 'Create the participation even if all seats are taken.');
-const sendMails = flag(true, 'Send the e-mail for this change of state.');
+export const sendMails = flag(true, 'Send the e-mail for this change of state.');
 const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
+
+const participationParams = Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') });
+
+const getParticipationSchema = {
+  operationId: 'getParticipation',
+  summary: 'Get a participation',
+  tags: ['Participations'],
+  params: participationParams,
+  response: {
+    200: wrapped('participation', participation, 'The participation'),
+    ...problems(['provider.not_found', 'participation.not_found']),
+  },
+} as const;
 
 const createParticipationSchema = {
   operationId: 'createParticipation',
@@ -138,7 +164,7 @@ const updateParticipationSchema = {
   operationId: 'updateParticipation',
   summary: 'Move a participation to another state',
   tags: ['Participations'],
-  params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') }),
+  params: participationParams,
   headers: idempotencyHeaders,
   querystring: Type.Object({ ignoreCapacity, sendMails }),
   body: Type.Object(
@@ -156,6 +182,7 @@ const updateParticipationSchema = {
         'participation.capacity_exhausted',
         'participation.move_not_allowed',
         'appointment.cancelled',
+        'booking.customer_missing',
       ],
       { body: true, idempotencyKey: true },
     ),

@@ -188,6 +188,56 @@ export function participationStateToNumber(object: ParticipationState): number {
   }
 }
 
+export const Confirmation = {
+  UNSPECIFIED: "CONFIRMATION_UNSPECIFIED",
+  /** BOOKED - Bookings are confirmed at once. */
+  BOOKED: "CONFIRMATION_BOOKED",
+  /** REQUESTED - They wait for the provider. */
+  REQUESTED: "CONFIRMATION_REQUESTED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type Confirmation = typeof Confirmation[keyof typeof Confirmation];
+
+export namespace Confirmation {
+  export type UNSPECIFIED = typeof Confirmation.UNSPECIFIED;
+  export type BOOKED = typeof Confirmation.BOOKED;
+  export type REQUESTED = typeof Confirmation.REQUESTED;
+  export type UNRECOGNIZED = typeof Confirmation.UNRECOGNIZED;
+}
+
+export function confirmationFromJSON(object: any): Confirmation {
+  switch (object) {
+    case 0:
+    case "CONFIRMATION_UNSPECIFIED":
+      return Confirmation.UNSPECIFIED;
+    case 1:
+    case "CONFIRMATION_BOOKED":
+      return Confirmation.BOOKED;
+    case 2:
+    case "CONFIRMATION_REQUESTED":
+      return Confirmation.REQUESTED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return Confirmation.UNRECOGNIZED;
+  }
+}
+
+export function confirmationToNumber(object: Confirmation): number {
+  switch (object) {
+    case Confirmation.UNSPECIFIED:
+      return 0;
+    case Confirmation.BOOKED:
+      return 1;
+    case Confirmation.REQUESTED:
+      return 2;
+    case Confirmation.UNRECOGNIZED:
+    default:
+      return -1;
+  }
+}
+
 export interface PostalAddress {
   city?: string | undefined;
   countryCode?: string | undefined;
@@ -258,6 +308,11 @@ export interface Participation {
   messages: string[];
   /** When a reservation ends, by the database's clock; absent in other states. */
   expiresAt?: Date | undefined;
+  appointmentReference?:
+    | string
+    | undefined;
+  /** Absent for a participant who was embedded in the creation of the appointment, for a reservation without a customer, and after an erasure. */
+  customerReference?: string | undefined;
 }
 
 export interface NewTimeslot {
@@ -381,6 +436,17 @@ export interface EmbeddedParticipation {
   state: ParticipationState;
 }
 
+export interface GetAppointmentRequest {
+  crmId: string;
+  providerReference: string;
+  appointmentReference: string;
+}
+
+export interface GetAppointmentResponse {
+  /** The appointment as an object of the REST interface. */
+  json: Buffer;
+}
+
 export interface CreateAppointmentRequest {
   crmId: string;
   providerReference: string;
@@ -498,6 +564,16 @@ export interface DeleteAppointmentsRequest {
 export interface DeleteAppointmentsResponse {
 }
 
+export interface GetParticipationRequest {
+  crmId: string;
+  providerReference: string;
+  participationReference: string;
+}
+
+export interface GetParticipationResponse {
+  participation?: Participation | undefined;
+}
+
 export interface CreateParticipationRequest {
   crmId: string;
   providerReference: string;
@@ -571,6 +647,160 @@ export interface RemovedParticipation {
   start?: Date | undefined;
   end?: Date | undefined;
   address?: Location | undefined;
+}
+
+export interface ListSlotsRequest {
+  crmId: string;
+  providerReference: string;
+  /** Slots that begin in this period of at most 92 days. Absent: now, and 14 days later. */
+  from?: string | undefined;
+  to?: string | undefined;
+  resourceReference?:
+    | string
+    | undefined;
+  /** Only open appointments of this product; every free place. */
+  productReference?:
+    | string
+    | undefined;
+  /** In minutes, of a free place; absent: one raster of the timeslot. */
+  duration?:
+    | number
+    | undefined;
+  /** Disregards the provider's minimum notice. */
+  ignoreNotice: boolean;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListSlotsResponse {
+  /** The slots as objects of the REST interface, separated by commas; empty if there are none. */
+  json: Buffer;
+  /** In the last message of a page that is followed by another. */
+  nextCursor?: string | undefined;
+}
+
+/** A step of a timeslot, and what is needed to make an appointment there. */
+export interface TimeslotPlace {
+  timeslotReference: string;
+  start: string;
+  /** In minutes; absent: one raster of the timeslot. */
+  duration?: number | undefined;
+  productReference: string;
+  /** The name of the product. */
+  description?: string | undefined;
+  contactReference?: string | undefined;
+  price?: Price | undefined;
+}
+
+/** A customer who is created, unless the reference is known. */
+export interface NewCustomer {
+  customerReference: string;
+  userName: string;
+  email?: string | undefined;
+  mobile?: string | undefined;
+  note?: string | undefined;
+  language?: string | undefined;
+}
+
+export interface BookSlotRequest {
+  crmId: string;
+  providerReference: string;
+  place?:
+    | { $case: "timeslot"; value: TimeslotPlace }
+    | { $case: "appointmentReference"; value: string }
+    | undefined;
+  /** Of the participation. */
+  reference: string;
+  /** RESERVED, REQUESTED or BOOKED. */
+  state: ParticipationState;
+  /** Absent: a reservation without a customer. */
+  customer?: { $case: "customerReference"; value: string } | { $case: "newCustomer"; value: NewCustomer } | undefined;
+  message?: string | undefined;
+  ignoreNotice: boolean;
+  sendMails: boolean;
+}
+
+export interface BookSlotResponse {
+  participation?:
+    | Participation
+    | undefined;
+  /** The slot as an object of the REST interface. */
+  slotJson: Buffer;
+  created: boolean;
+}
+
+/** What can be booked on a provider's page. */
+export interface Offer {
+  productReference: string;
+  name: string;
+  /** In minutes. */
+  duration: number;
+  price?: Price | undefined;
+  resources: OfferedResource[];
+}
+
+export interface OfferedResource {
+  resourceReference: string;
+  name: string;
+}
+
+export interface BookingRules {
+  /** In minutes before the start. */
+  minimumNotice: number;
+  /** In days of 24 hours; absent: no limit. */
+  horizon?:
+    | number
+    | undefined;
+  /** In minutes before the start. */
+  changeNotice: number;
+  confirmation: Confirmation;
+  page: boolean;
+  /** In minutes before the start. */
+  reminders: number[];
+  notifyProvider: boolean;
+  maxPerPerson: number;
+  offers: Offer[];
+}
+
+export interface GetBookingRulesRequest {
+  crmId: string;
+  providerReference: string;
+}
+
+export interface GetBookingRulesResponse {
+  rules?: BookingRules | undefined;
+}
+
+export interface UpdateBookingRulesRequest {
+  crmId: string;
+  providerReference: string;
+  minimumNotice?: number | undefined;
+  horizon?:
+    | number
+    | undefined;
+  /** Removes the horizon. */
+  noHorizon: boolean;
+  changeNotice?: number | undefined;
+  confirmation?: Confirmation | undefined;
+  page?: boolean | undefined;
+  reminders?: Reminders | undefined;
+  notifyProvider?: boolean | undefined;
+  maxPerPerson?: number | undefined;
+  offers?: Offers | undefined;
+}
+
+export interface UpdateBookingRulesResponse {
+  rules?: BookingRules | undefined;
+}
+
+export interface Reminders {
+  /** In minutes before the start. */
+  minutes: number[];
+}
+
+export interface Offers {
+  offers: Offer[];
 }
 
 function createBasePostalAddress(): PostalAddress {
@@ -1277,6 +1507,8 @@ function createBaseParticipation(): Participation {
     state: ParticipationState.UNSPECIFIED,
     messages: [],
     expiresAt: undefined,
+    appointmentReference: undefined,
+    customerReference: undefined,
   };
 }
 
@@ -1305,6 +1537,12 @@ export const Participation: MessageFns<Participation> = {
     }
     if (message.expiresAt !== undefined) {
       Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(66).fork()).join();
+    }
+    if (message.appointmentReference !== undefined) {
+      writer.uint32(74).string(message.appointmentReference);
+    }
+    if (message.customerReference !== undefined) {
+      writer.uint32(82).string(message.customerReference);
     }
     return writer;
   },
@@ -1386,6 +1624,22 @@ export const Participation: MessageFns<Participation> = {
             message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.appointmentReference = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.customerReference = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1411,6 +1665,8 @@ export const Participation: MessageFns<Participation> = {
     message.state = object.state ?? ParticipationState.UNSPECIFIED;
     message.messages = object.messages?.map((e) => e) || [];
     message.expiresAt = object.expiresAt ?? undefined;
+    message.appointmentReference = object.appointmentReference ?? undefined;
+    message.customerReference = object.customerReference ?? undefined;
     return message;
   },
 };
@@ -2508,6 +2764,140 @@ export const EmbeddedParticipation: MessageFns<EmbeddedParticipation> = {
     message.mobile = object.mobile ?? undefined;
     message.note = object.note ?? undefined;
     message.state = object.state ?? ParticipationState.UNSPECIFIED;
+    return message;
+  },
+};
+
+function createBaseGetAppointmentRequest(): GetAppointmentRequest {
+  return { crmId: "", providerReference: "", appointmentReference: "" };
+}
+
+export const GetAppointmentRequest: MessageFns<GetAppointmentRequest> = {
+  encode(message: GetAppointmentRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.appointmentReference !== "") {
+      writer.uint32(26).string(message.appointmentReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetAppointmentRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetAppointmentRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.appointmentReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetAppointmentRequest>): GetAppointmentRequest {
+    return GetAppointmentRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetAppointmentRequest>): GetAppointmentRequest {
+    const message = createBaseGetAppointmentRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.appointmentReference = object.appointmentReference ?? "";
+    return message;
+  },
+};
+
+function createBaseGetAppointmentResponse(): GetAppointmentResponse {
+  return { json: Buffer.alloc(0) };
+}
+
+export const GetAppointmentResponse: MessageFns<GetAppointmentResponse> = {
+  encode(message: GetAppointmentResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetAppointmentResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetAppointmentResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetAppointmentResponse>): GetAppointmentResponse {
+    return GetAppointmentResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetAppointmentResponse>): GetAppointmentResponse {
+    const message = createBaseGetAppointmentResponse();
+    message.json = object.json ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -3769,6 +4159,142 @@ export const DeleteAppointmentsResponse: MessageFns<DeleteAppointmentsResponse> 
   },
 };
 
+function createBaseGetParticipationRequest(): GetParticipationRequest {
+  return { crmId: "", providerReference: "", participationReference: "" };
+}
+
+export const GetParticipationRequest: MessageFns<GetParticipationRequest> = {
+  encode(message: GetParticipationRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.participationReference !== "") {
+      writer.uint32(26).string(message.participationReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetParticipationRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetParticipationRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.participationReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetParticipationRequest>): GetParticipationRequest {
+    return GetParticipationRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetParticipationRequest>): GetParticipationRequest {
+    const message = createBaseGetParticipationRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.participationReference = object.participationReference ?? "";
+    return message;
+  },
+};
+
+function createBaseGetParticipationResponse(): GetParticipationResponse {
+  return { participation: undefined };
+}
+
+export const GetParticipationResponse: MessageFns<GetParticipationResponse> = {
+  encode(message: GetParticipationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.participation !== undefined) {
+      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetParticipationResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetParticipationResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.participation = Participation.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetParticipationResponse>): GetParticipationResponse {
+    return GetParticipationResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetParticipationResponse>): GetParticipationResponse {
+    const message = createBaseGetParticipationResponse();
+    message.participation = (object.participation !== undefined && object.participation !== null)
+      ? Participation.fromPartial(object.participation)
+      : undefined;
+    return message;
+  },
+};
+
 function createBaseCreateParticipationRequest(): CreateParticipationRequest {
   return {
     crmId: "",
@@ -4667,6 +5193,1652 @@ export const RemovedParticipation: MessageFns<RemovedParticipation> = {
   },
 };
 
+function createBaseListSlotsRequest(): ListSlotsRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    from: undefined,
+    to: undefined,
+    resourceReference: undefined,
+    productReference: undefined,
+    duration: undefined,
+    ignoreNotice: false,
+    limit: undefined,
+    cursor: undefined,
+  };
+}
+
+export const ListSlotsRequest: MessageFns<ListSlotsRequest> = {
+  encode(message: ListSlotsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.from !== undefined) {
+      writer.uint32(26).string(message.from);
+    }
+    if (message.to !== undefined) {
+      writer.uint32(34).string(message.to);
+    }
+    if (message.resourceReference !== undefined) {
+      writer.uint32(42).string(message.resourceReference);
+    }
+    if (message.productReference !== undefined) {
+      writer.uint32(50).string(message.productReference);
+    }
+    if (message.duration !== undefined) {
+      writer.uint32(56).uint32(message.duration);
+    }
+    if (message.ignoreNotice !== false) {
+      writer.uint32(64).bool(message.ignoreNotice);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(72).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(82).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSlotsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSlotsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.productReference = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.duration = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.ignoreNotice = reader.bool();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListSlotsRequest>): ListSlotsRequest {
+    return ListSlotsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListSlotsRequest>): ListSlotsRequest {
+    const message = createBaseListSlotsRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.from = object.from ?? undefined;
+    message.to = object.to ?? undefined;
+    message.resourceReference = object.resourceReference ?? undefined;
+    message.productReference = object.productReference ?? undefined;
+    message.duration = object.duration ?? undefined;
+    message.ignoreNotice = object.ignoreNotice ?? false;
+    message.limit = object.limit ?? undefined;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListSlotsResponse(): ListSlotsResponse {
+  return { json: Buffer.alloc(0), nextCursor: undefined };
+}
+
+export const ListSlotsResponse: MessageFns<ListSlotsResponse> = {
+  encode(message: ListSlotsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSlotsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSlotsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListSlotsResponse>): ListSlotsResponse {
+    return ListSlotsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListSlotsResponse>): ListSlotsResponse {
+    const message = createBaseListSlotsResponse();
+    message.json = object.json ?? Buffer.alloc(0);
+    message.nextCursor = object.nextCursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseTimeslotPlace(): TimeslotPlace {
+  return {
+    timeslotReference: "",
+    start: "",
+    duration: undefined,
+    productReference: "",
+    description: undefined,
+    contactReference: undefined,
+    price: undefined,
+  };
+}
+
+export const TimeslotPlace: MessageFns<TimeslotPlace> = {
+  encode(message: TimeslotPlace, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.timeslotReference !== "") {
+      writer.uint32(10).string(message.timeslotReference);
+    }
+    if (message.start !== "") {
+      writer.uint32(18).string(message.start);
+    }
+    if (message.duration !== undefined) {
+      writer.uint32(24).uint32(message.duration);
+    }
+    if (message.productReference !== "") {
+      writer.uint32(34).string(message.productReference);
+    }
+    if (message.description !== undefined) {
+      writer.uint32(42).string(message.description);
+    }
+    if (message.contactReference !== undefined) {
+      writer.uint32(50).string(message.contactReference);
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(58).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TimeslotPlace {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTimeslotPlace();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.timeslotReference = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.start = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.duration = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.productReference = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.contactReference = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TimeslotPlace>): TimeslotPlace {
+    return TimeslotPlace.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TimeslotPlace>): TimeslotPlace {
+    const message = createBaseTimeslotPlace();
+    message.timeslotReference = object.timeslotReference ?? "";
+    message.start = object.start ?? "";
+    message.duration = object.duration ?? undefined;
+    message.productReference = object.productReference ?? "";
+    message.description = object.description ?? undefined;
+    message.contactReference = object.contactReference ?? undefined;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    return message;
+  },
+};
+
+function createBaseNewCustomer(): NewCustomer {
+  return {
+    customerReference: "",
+    userName: "",
+    email: undefined,
+    mobile: undefined,
+    note: undefined,
+    language: undefined,
+  };
+}
+
+export const NewCustomer: MessageFns<NewCustomer> = {
+  encode(message: NewCustomer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.customerReference !== "") {
+      writer.uint32(10).string(message.customerReference);
+    }
+    if (message.userName !== "") {
+      writer.uint32(18).string(message.userName);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(26).string(message.email);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(34).string(message.mobile);
+    }
+    if (message.note !== undefined) {
+      writer.uint32(42).string(message.note);
+    }
+    if (message.language !== undefined) {
+      writer.uint32(50).string(message.language);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NewCustomer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNewCustomer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.customerReference = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.userName = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<NewCustomer>): NewCustomer {
+    return NewCustomer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<NewCustomer>): NewCustomer {
+    const message = createBaseNewCustomer();
+    message.customerReference = object.customerReference ?? "";
+    message.userName = object.userName ?? "";
+    message.email = object.email ?? undefined;
+    message.mobile = object.mobile ?? undefined;
+    message.note = object.note ?? undefined;
+    message.language = object.language ?? undefined;
+    return message;
+  },
+};
+
+function createBaseBookSlotRequest(): BookSlotRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    place: undefined,
+    reference: "",
+    state: ParticipationState.UNSPECIFIED,
+    customer: undefined,
+    message: undefined,
+    ignoreNotice: false,
+    sendMails: false,
+  };
+}
+
+export const BookSlotRequest: MessageFns<BookSlotRequest> = {
+  encode(message: BookSlotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    switch (message.place?.$case) {
+      case "timeslot":
+        TimeslotPlace.encode(message.place.value, writer.uint32(26).fork()).join();
+        break;
+      case "appointmentReference":
+        writer.uint32(34).string(message.place.value);
+        break;
+    }
+    if (message.reference !== "") {
+      writer.uint32(42).string(message.reference);
+    }
+    if (message.state !== ParticipationState.UNSPECIFIED) {
+      writer.uint32(48).int32(participationStateToNumber(message.state));
+    }
+    switch (message.customer?.$case) {
+      case "customerReference":
+        writer.uint32(58).string(message.customer.value);
+        break;
+      case "newCustomer":
+        NewCustomer.encode(message.customer.value, writer.uint32(66).fork()).join();
+        break;
+    }
+    if (message.message !== undefined) {
+      writer.uint32(74).string(message.message);
+    }
+    if (message.ignoreNotice !== false) {
+      writer.uint32(80).bool(message.ignoreNotice);
+    }
+    if (message.sendMails !== false) {
+      writer.uint32(88).bool(message.sendMails);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BookSlotRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBookSlotRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.place = { $case: "timeslot", value: TimeslotPlace.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.place = { $case: "appointmentReference", value: reader.string() };
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.state = participationStateFromJSON(reader.int32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.customer = { $case: "customerReference", value: reader.string() };
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.customer = { $case: "newCustomer", value: NewCustomer.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.ignoreNotice = reader.bool();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.sendMails = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BookSlotRequest>): BookSlotRequest {
+    return BookSlotRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BookSlotRequest>): BookSlotRequest {
+    const message = createBaseBookSlotRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    switch (object.place?.$case) {
+      case "timeslot": {
+        if (object.place?.value !== undefined && object.place?.value !== null) {
+          message.place = { $case: "timeslot", value: TimeslotPlace.fromPartial(object.place.value) };
+        }
+        break;
+      }
+      case "appointmentReference": {
+        if (object.place?.value !== undefined && object.place?.value !== null) {
+          message.place = { $case: "appointmentReference", value: object.place.value };
+        }
+        break;
+      }
+    }
+    message.reference = object.reference ?? "";
+    message.state = object.state ?? ParticipationState.UNSPECIFIED;
+    switch (object.customer?.$case) {
+      case "customerReference": {
+        if (object.customer?.value !== undefined && object.customer?.value !== null) {
+          message.customer = { $case: "customerReference", value: object.customer.value };
+        }
+        break;
+      }
+      case "newCustomer": {
+        if (object.customer?.value !== undefined && object.customer?.value !== null) {
+          message.customer = { $case: "newCustomer", value: NewCustomer.fromPartial(object.customer.value) };
+        }
+        break;
+      }
+    }
+    message.message = object.message ?? undefined;
+    message.ignoreNotice = object.ignoreNotice ?? false;
+    message.sendMails = object.sendMails ?? false;
+    return message;
+  },
+};
+
+function createBaseBookSlotResponse(): BookSlotResponse {
+  return { participation: undefined, slotJson: Buffer.alloc(0), created: false };
+}
+
+export const BookSlotResponse: MessageFns<BookSlotResponse> = {
+  encode(message: BookSlotResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.participation !== undefined) {
+      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    }
+    if (message.slotJson.length !== 0) {
+      writer.uint32(18).bytes(message.slotJson);
+    }
+    if (message.created !== false) {
+      writer.uint32(24).bool(message.created);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BookSlotResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBookSlotResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.participation = Participation.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.slotJson = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.created = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BookSlotResponse>): BookSlotResponse {
+    return BookSlotResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BookSlotResponse>): BookSlotResponse {
+    const message = createBaseBookSlotResponse();
+    message.participation = (object.participation !== undefined && object.participation !== null)
+      ? Participation.fromPartial(object.participation)
+      : undefined;
+    message.slotJson = object.slotJson ?? Buffer.alloc(0);
+    message.created = object.created ?? false;
+    return message;
+  },
+};
+
+function createBaseOffer(): Offer {
+  return { productReference: "", name: "", duration: 0, price: undefined, resources: [] };
+}
+
+export const Offer: MessageFns<Offer> = {
+  encode(message: Offer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.productReference !== "") {
+      writer.uint32(10).string(message.productReference);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.duration !== 0) {
+      writer.uint32(24).uint32(message.duration);
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.resources) {
+      OfferedResource.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Offer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOffer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.productReference = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.duration = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.resources.push(OfferedResource.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Offer>): Offer {
+    return Offer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Offer>): Offer {
+    const message = createBaseOffer();
+    message.productReference = object.productReference ?? "";
+    message.name = object.name ?? "";
+    message.duration = object.duration ?? 0;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.resources = object.resources?.map((e) => OfferedResource.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseOfferedResource(): OfferedResource {
+  return { resourceReference: "", name: "" };
+}
+
+export const OfferedResource: MessageFns<OfferedResource> = {
+  encode(message: OfferedResource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.resourceReference !== "") {
+      writer.uint32(10).string(message.resourceReference);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OfferedResource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOfferedResource();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OfferedResource>): OfferedResource {
+    return OfferedResource.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OfferedResource>): OfferedResource {
+    const message = createBaseOfferedResource();
+    message.resourceReference = object.resourceReference ?? "";
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
+function createBaseBookingRules(): BookingRules {
+  return {
+    minimumNotice: 0,
+    horizon: undefined,
+    changeNotice: 0,
+    confirmation: Confirmation.UNSPECIFIED,
+    page: false,
+    reminders: [],
+    notifyProvider: false,
+    maxPerPerson: 0,
+    offers: [],
+  };
+}
+
+export const BookingRules: MessageFns<BookingRules> = {
+  encode(message: BookingRules, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.minimumNotice !== 0) {
+      writer.uint32(8).uint32(message.minimumNotice);
+    }
+    if (message.horizon !== undefined) {
+      writer.uint32(16).uint32(message.horizon);
+    }
+    if (message.changeNotice !== 0) {
+      writer.uint32(24).uint32(message.changeNotice);
+    }
+    if (message.confirmation !== Confirmation.UNSPECIFIED) {
+      writer.uint32(32).int32(confirmationToNumber(message.confirmation));
+    }
+    if (message.page !== false) {
+      writer.uint32(40).bool(message.page);
+    }
+    if (message.reminders.length !== 0) {
+      writer.uint32(50).fork();
+      for (const v of message.reminders) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    if (message.notifyProvider !== false) {
+      writer.uint32(56).bool(message.notifyProvider);
+    }
+    if (message.maxPerPerson !== 0) {
+      writer.uint32(64).uint32(message.maxPerPerson);
+    }
+    for (const v of message.offers) {
+      Offer.encode(v!, writer.uint32(74).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BookingRules {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBookingRules();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.minimumNotice = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.horizon = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.changeNotice = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.confirmation = confirmationFromJSON(reader.int32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.page = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag === 48) {
+              message.reminders.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 50) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.reminders.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.notifyProvider = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.maxPerPerson = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.offers.push(Offer.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BookingRules>): BookingRules {
+    return BookingRules.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BookingRules>): BookingRules {
+    const message = createBaseBookingRules();
+    message.minimumNotice = object.minimumNotice ?? 0;
+    message.horizon = object.horizon ?? undefined;
+    message.changeNotice = object.changeNotice ?? 0;
+    message.confirmation = object.confirmation ?? Confirmation.UNSPECIFIED;
+    message.page = object.page ?? false;
+    message.reminders = object.reminders?.map((e) => e) || [];
+    message.notifyProvider = object.notifyProvider ?? false;
+    message.maxPerPerson = object.maxPerPerson ?? 0;
+    message.offers = object.offers?.map((e) => Offer.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseGetBookingRulesRequest(): GetBookingRulesRequest {
+  return { crmId: "", providerReference: "" };
+}
+
+export const GetBookingRulesRequest: MessageFns<GetBookingRulesRequest> = {
+  encode(message: GetBookingRulesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetBookingRulesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetBookingRulesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetBookingRulesRequest>): GetBookingRulesRequest {
+    return GetBookingRulesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetBookingRulesRequest>): GetBookingRulesRequest {
+    const message = createBaseGetBookingRulesRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    return message;
+  },
+};
+
+function createBaseGetBookingRulesResponse(): GetBookingRulesResponse {
+  return { rules: undefined };
+}
+
+export const GetBookingRulesResponse: MessageFns<GetBookingRulesResponse> = {
+  encode(message: GetBookingRulesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.rules !== undefined) {
+      BookingRules.encode(message.rules, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetBookingRulesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetBookingRulesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.rules = BookingRules.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetBookingRulesResponse>): GetBookingRulesResponse {
+    return GetBookingRulesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetBookingRulesResponse>): GetBookingRulesResponse {
+    const message = createBaseGetBookingRulesResponse();
+    message.rules = (object.rules !== undefined && object.rules !== null)
+      ? BookingRules.fromPartial(object.rules)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateBookingRulesRequest(): UpdateBookingRulesRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    minimumNotice: undefined,
+    horizon: undefined,
+    noHorizon: false,
+    changeNotice: undefined,
+    confirmation: undefined,
+    page: undefined,
+    reminders: undefined,
+    notifyProvider: undefined,
+    maxPerPerson: undefined,
+    offers: undefined,
+  };
+}
+
+export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = {
+  encode(message: UpdateBookingRulesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.minimumNotice !== undefined) {
+      writer.uint32(24).uint32(message.minimumNotice);
+    }
+    if (message.horizon !== undefined) {
+      writer.uint32(32).uint32(message.horizon);
+    }
+    if (message.noHorizon !== false) {
+      writer.uint32(40).bool(message.noHorizon);
+    }
+    if (message.changeNotice !== undefined) {
+      writer.uint32(48).uint32(message.changeNotice);
+    }
+    if (message.confirmation !== undefined) {
+      writer.uint32(56).int32(confirmationToNumber(message.confirmation));
+    }
+    if (message.page !== undefined) {
+      writer.uint32(64).bool(message.page);
+    }
+    if (message.reminders !== undefined) {
+      Reminders.encode(message.reminders, writer.uint32(74).fork()).join();
+    }
+    if (message.notifyProvider !== undefined) {
+      writer.uint32(80).bool(message.notifyProvider);
+    }
+    if (message.maxPerPerson !== undefined) {
+      writer.uint32(88).uint32(message.maxPerPerson);
+    }
+    if (message.offers !== undefined) {
+      Offers.encode(message.offers, writer.uint32(98).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateBookingRulesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateBookingRulesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.minimumNotice = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.horizon = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.noHorizon = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.changeNotice = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.confirmation = confirmationFromJSON(reader.int32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.page = reader.bool();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.reminders = Reminders.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.notifyProvider = reader.bool();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.maxPerPerson = reader.uint32();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.offers = Offers.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateBookingRulesRequest>): UpdateBookingRulesRequest {
+    return UpdateBookingRulesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateBookingRulesRequest>): UpdateBookingRulesRequest {
+    const message = createBaseUpdateBookingRulesRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.minimumNotice = object.minimumNotice ?? undefined;
+    message.horizon = object.horizon ?? undefined;
+    message.noHorizon = object.noHorizon ?? false;
+    message.changeNotice = object.changeNotice ?? undefined;
+    message.confirmation = object.confirmation ?? undefined;
+    message.page = object.page ?? undefined;
+    message.reminders = (object.reminders !== undefined && object.reminders !== null)
+      ? Reminders.fromPartial(object.reminders)
+      : undefined;
+    message.notifyProvider = object.notifyProvider ?? undefined;
+    message.maxPerPerson = object.maxPerPerson ?? undefined;
+    message.offers = (object.offers !== undefined && object.offers !== null)
+      ? Offers.fromPartial(object.offers)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateBookingRulesResponse(): UpdateBookingRulesResponse {
+  return { rules: undefined };
+}
+
+export const UpdateBookingRulesResponse: MessageFns<UpdateBookingRulesResponse> = {
+  encode(message: UpdateBookingRulesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.rules !== undefined) {
+      BookingRules.encode(message.rules, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateBookingRulesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateBookingRulesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.rules = BookingRules.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateBookingRulesResponse>): UpdateBookingRulesResponse {
+    return UpdateBookingRulesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateBookingRulesResponse>): UpdateBookingRulesResponse {
+    const message = createBaseUpdateBookingRulesResponse();
+    message.rules = (object.rules !== undefined && object.rules !== null)
+      ? BookingRules.fromPartial(object.rules)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseReminders(): Reminders {
+  return { minutes: [] };
+}
+
+export const Reminders: MessageFns<Reminders> = {
+  encode(message: Reminders, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.minutes.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.minutes) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Reminders {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReminders();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 8) {
+              message.minutes.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.minutes.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Reminders>): Reminders {
+    return Reminders.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Reminders>): Reminders {
+    const message = createBaseReminders();
+    message.minutes = object.minutes?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseOffers(): Offers {
+  return { offers: [] };
+}
+
+export const Offers: MessageFns<Offers> = {
+  encode(message: Offers, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.offers) {
+      Offer.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Offers {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOffers();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.offers.push(Offer.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Offers>): Offers {
+    return Offers.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Offers>): Offers {
+    const message = createBaseOffers();
+    message.offers = object.offers?.map((e) => Offer.fromPartial(e)) || [];
+    return message;
+  },
+};
+
 /**
  * Availability windows of a provider's resources.
  *
@@ -4862,6 +7034,18 @@ export const TimeslotServiceClient = makeGenericClientConstructor(
 /** Appointments, single and in series. Conventions as for timeslots. */
 export type AppointmentServiceService = typeof AppointmentServiceService;
 export const AppointmentServiceService = {
+  /** Finds an appointment by reference. NOT_FOUND (provider.not_found, appointment.not_found). */
+  getAppointment: {
+    path: "/scheduling.calendar.v1.AppointmentService/GetAppointment" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetAppointmentRequest): Buffer =>
+      Buffer.from(GetAppointmentRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetAppointmentRequest => GetAppointmentRequest.decode(value),
+    responseSerialize: (value: GetAppointmentResponse): Buffer =>
+      Buffer.from(GetAppointmentResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetAppointmentResponse => GetAppointmentResponse.decode(value),
+  },
   /**
    * Creates one appointment with the participations embedded in the request; sends no mail. The embedded ones are never refused for
    * capacity. A reference that exists: the same content answers the existing record (created = false), other content is refused.
@@ -4941,6 +7125,8 @@ export const AppointmentServiceService = {
 } as const;
 
 export interface AppointmentServiceServer extends UntypedServiceImplementation {
+  /** Finds an appointment by reference. NOT_FOUND (provider.not_found, appointment.not_found). */
+  getAppointment: handleUnaryCall<GetAppointmentRequest, GetAppointmentResponse>;
   /**
    * Creates one appointment with the participations embedded in the request; sends no mail. The embedded ones are never refused for
    * capacity. A reference that exists: the same content answers the existing record (created = false), other content is refused.
@@ -4971,6 +7157,22 @@ export interface AppointmentServiceServer extends UntypedServiceImplementation {
 }
 
 export interface AppointmentServiceClient extends Client {
+  /** Finds an appointment by reference. NOT_FOUND (provider.not_found, appointment.not_found). */
+  getAppointment(
+    request: GetAppointmentRequest,
+    callback: (error: ServiceError | null, response: GetAppointmentResponse) => void,
+  ): ClientUnaryCall;
+  getAppointment(
+    request: GetAppointmentRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetAppointmentResponse) => void,
+  ): ClientUnaryCall;
+  getAppointment(
+    request: GetAppointmentRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetAppointmentResponse) => void,
+  ): ClientUnaryCall;
   /**
    * Creates one appointment with the participations embedded in the request; sends no mail. The embedded ones are never refused for
    * capacity. A reference that exists: the same content answers the existing record (created = false), other content is refused.
@@ -5076,6 +7278,18 @@ export const AppointmentServiceClient = makeGenericClientConstructor(
 /** Participations: the bookings of customers. Conventions as for timeslots. */
 export type ParticipationServiceService = typeof ParticipationServiceService;
 export const ParticipationServiceService = {
+  /** Finds a participation by reference. NOT_FOUND (provider.not_found, participation.not_found, also for an expired reservation). */
+  getParticipation: {
+    path: "/scheduling.calendar.v1.ParticipationService/GetParticipation" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetParticipationRequest): Buffer =>
+      Buffer.from(GetParticipationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetParticipationRequest => GetParticipationRequest.decode(value),
+    responseSerialize: (value: GetParticipationResponse): Buffer =>
+      Buffer.from(GetParticipationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetParticipationResponse => GetParticipationResponse.decode(value),
+  },
   /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
    * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED
@@ -5097,7 +7311,7 @@ export const ParticipationServiceService = {
   /**
    * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
    * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled).
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing).
    */
   updateParticipation: {
     path: "/scheduling.calendar.v1.ParticipationService/UpdateParticipation" as const,
@@ -5126,6 +7340,8 @@ export const ParticipationServiceService = {
 } as const;
 
 export interface ParticipationServiceServer extends UntypedServiceImplementation {
+  /** Finds a participation by reference. NOT_FOUND (provider.not_found, participation.not_found, also for an expired reservation). */
+  getParticipation: handleUnaryCall<GetParticipationRequest, GetParticipationResponse>;
   /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
    * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED
@@ -5137,7 +7353,7 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
   /**
    * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
    * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled).
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing).
    */
   updateParticipation: handleUnaryCall<UpdateParticipationRequest, UpdateParticipationResponse>;
   /** Everything a mail about one version of a participation needs. NOT_FOUND (participation.not_found) once it is gone. */
@@ -5145,6 +7361,22 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
 }
 
 export interface ParticipationServiceClient extends Client {
+  /** Finds a participation by reference. NOT_FOUND (provider.not_found, participation.not_found, also for an expired reservation). */
+  getParticipation(
+    request: GetParticipationRequest,
+    callback: (error: ServiceError | null, response: GetParticipationResponse) => void,
+  ): ClientUnaryCall;
+  getParticipation(
+    request: GetParticipationRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetParticipationResponse) => void,
+  ): ClientUnaryCall;
+  getParticipation(
+    request: GetParticipationRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetParticipationResponse) => void,
+  ): ClientUnaryCall;
   /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
    * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED
@@ -5170,7 +7402,7 @@ export interface ParticipationServiceClient extends Client {
   /**
    * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
    * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled).
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing).
    */
   updateParticipation(
     request: UpdateParticipationRequest,
@@ -5211,6 +7443,160 @@ export const ParticipationServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ParticipationServiceClient;
   service: typeof ParticipationServiceService;
+  serviceName: string;
+};
+
+/** What is free, and booking it in one call. Conventions as for timeslots; BookSlot may come with the metadata idempotency-key. */
+export type BookingServiceService = typeof BookingServiceService;
+export const BookingServiceService = {
+  /**
+   * Streams a provider's slots by start, up to 750 a message: free places, which are steps of the raster of a bookable timeslot that no active
+   * appointment of the resource overlaps, and open appointments. What is listed can be booked. INVALID_ARGUMENT (slot.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  listSlots: {
+    path: "/scheduling.calendar.v1.BookingService/ListSlots" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: ListSlotsRequest): Buffer => Buffer.from(ListSlotsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListSlotsRequest => ListSlotsRequest.decode(value),
+    responseSerialize: (value: ListSlotsResponse): Buffer => Buffer.from(ListSlotsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListSlotsResponse => ListSlotsResponse.decode(value),
+  },
+  /**
+   * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
+   * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
+   * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
+   * with a reason: taken, full, private, closed, too_soon or too_late; participation.reference_taken).
+   */
+  bookSlot: {
+    path: "/scheduling.calendar.v1.BookingService/BookSlot" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: BookSlotRequest): Buffer => Buffer.from(BookSlotRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): BookSlotRequest => BookSlotRequest.decode(value),
+    responseSerialize: (value: BookSlotResponse): Buffer => Buffer.from(BookSlotResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): BookSlotResponse => BookSlotResponse.decode(value),
+  },
+  /** The booking rules of a provider. NOT_FOUND (provider.not_found). */
+  getBookingRules: {
+    path: "/scheduling.calendar.v1.BookingService/GetBookingRules" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetBookingRulesRequest): Buffer =>
+      Buffer.from(GetBookingRulesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetBookingRulesRequest => GetBookingRulesRequest.decode(value),
+    responseSerialize: (value: GetBookingRulesResponse): Buffer =>
+      Buffer.from(GetBookingRulesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetBookingRulesResponse => GetBookingRulesResponse.decode(value),
+  },
+  /** Sets the rules that are given. INVALID_ARGUMENT (booking_rules.invalid), NOT_FOUND (provider.not_found). */
+  updateBookingRules: {
+    path: "/scheduling.calendar.v1.BookingService/UpdateBookingRules" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateBookingRulesRequest): Buffer =>
+      Buffer.from(UpdateBookingRulesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateBookingRulesRequest => UpdateBookingRulesRequest.decode(value),
+    responseSerialize: (value: UpdateBookingRulesResponse): Buffer =>
+      Buffer.from(UpdateBookingRulesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateBookingRulesResponse => UpdateBookingRulesResponse.decode(value),
+  },
+} as const;
+
+export interface BookingServiceServer extends UntypedServiceImplementation {
+  /**
+   * Streams a provider's slots by start, up to 750 a message: free places, which are steps of the raster of a bookable timeslot that no active
+   * appointment of the resource overlaps, and open appointments. What is listed can be booked. INVALID_ARGUMENT (slot.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  listSlots: handleServerStreamingCall<ListSlotsRequest, ListSlotsResponse>;
+  /**
+   * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
+   * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
+   * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
+   * with a reason: taken, full, private, closed, too_soon or too_late; participation.reference_taken).
+   */
+  bookSlot: handleUnaryCall<BookSlotRequest, BookSlotResponse>;
+  /** The booking rules of a provider. NOT_FOUND (provider.not_found). */
+  getBookingRules: handleUnaryCall<GetBookingRulesRequest, GetBookingRulesResponse>;
+  /** Sets the rules that are given. INVALID_ARGUMENT (booking_rules.invalid), NOT_FOUND (provider.not_found). */
+  updateBookingRules: handleUnaryCall<UpdateBookingRulesRequest, UpdateBookingRulesResponse>;
+}
+
+export interface BookingServiceClient extends Client {
+  /**
+   * Streams a provider's slots by start, up to 750 a message: free places, which are steps of the raster of a bookable timeslot that no active
+   * appointment of the resource overlaps, and open appointments. What is listed can be booked. INVALID_ARGUMENT (slot.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  listSlots(request: ListSlotsRequest, options?: Partial<CallOptions>): ClientReadableStream<ListSlotsResponse>;
+  listSlots(
+    request: ListSlotsRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListSlotsResponse>;
+  /**
+   * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
+   * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
+   * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
+   * with a reason: taken, full, private, closed, too_soon or too_late; participation.reference_taken).
+   */
+  bookSlot(
+    request: BookSlotRequest,
+    callback: (error: ServiceError | null, response: BookSlotResponse) => void,
+  ): ClientUnaryCall;
+  bookSlot(
+    request: BookSlotRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: BookSlotResponse) => void,
+  ): ClientUnaryCall;
+  bookSlot(
+    request: BookSlotRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: BookSlotResponse) => void,
+  ): ClientUnaryCall;
+  /** The booking rules of a provider. NOT_FOUND (provider.not_found). */
+  getBookingRules(
+    request: GetBookingRulesRequest,
+    callback: (error: ServiceError | null, response: GetBookingRulesResponse) => void,
+  ): ClientUnaryCall;
+  getBookingRules(
+    request: GetBookingRulesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetBookingRulesResponse) => void,
+  ): ClientUnaryCall;
+  getBookingRules(
+    request: GetBookingRulesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetBookingRulesResponse) => void,
+  ): ClientUnaryCall;
+  /** Sets the rules that are given. INVALID_ARGUMENT (booking_rules.invalid), NOT_FOUND (provider.not_found). */
+  updateBookingRules(
+    request: UpdateBookingRulesRequest,
+    callback: (error: ServiceError | null, response: UpdateBookingRulesResponse) => void,
+  ): ClientUnaryCall;
+  updateBookingRules(
+    request: UpdateBookingRulesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: UpdateBookingRulesResponse) => void,
+  ): ClientUnaryCall;
+  updateBookingRules(
+    request: UpdateBookingRulesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: UpdateBookingRulesResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const BookingServiceClient = makeGenericClientConstructor(
+  BookingServiceService,
+  "scheduling.calendar.v1.BookingService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): BookingServiceClient;
+  service: typeof BookingServiceService;
   serviceName: string;
 };
 

@@ -1,0 +1,252 @@
+import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError, type SlotReason } from '@scheduling/errors';
+import { callFunction, callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
+import type { Kysely } from 'kysely';
+import { randomUUIDv7 } from 'node:crypto';
+import { contentDigest } from '../content-digest.ts';
+import { type CustomerContent, fetchCustomer, storeNewCustomer } from '../customer/customer-copy.ts';
+import { parseDateTime } from '../date-time.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors } from '../field-errors.ts';
+import type { BookingMetrics } from '../participation/booking-metrics.ts';
+import { changeJson } from '../participation/change-events.ts';
+import { isActive, mailsOnCreation, type ParticipationState, takesSeat } from '../participation/moves.ts';
+import { parseRecord, type ParticipationRecord, reservationSeconds, type WrittenRecord } from '../participation/participation.ts';
+import { reclaimReservations } from '../participation/reclaim-reservations.ts';
+import type { ProviderRow } from '../provider/provider-copy.ts';
+import { type ProviderChanged, withRememberedProvider } from '../provider/remembered-providers.ts';
+import type { Booking, Slot, SlotRecord } from './slot.ts';
+
+/** What to book: a step of a timeslot, or an open appointment. */
+export type Place = TimeslotPlace | { appointmentReference: string };
+
+interface TimeslotPlace {
+  timeslotReference: string;
+  /** Date-time as in the interface. */
+  start: string;
+  /** In minutes; absent: one raster of the timeslot. */
+  duration?: number | undefined;
+  productReference: string;
+  /** Of the appointment, if it is made by the booking; the same goes for the following fields. */
+  description?: string | undefined;
+  contactReference?: string | undefined;
+  price?: { value: number; currency: string } | undefined;
+}
+
+export interface NewBooking {
+  crmId: string;
+  providerReference: string;
+  place: Place;
+  /** The participation's. */
+  reference: string;
+  /** RESERVED, REQUESTED or BOOKED. */
+  state: ParticipationState;
+  /** One that the customer service knows, or one that it gets. Absent: a hold without a customer. */
+  customer?: { customerReference: string } | CustomerContent | undefined;
+  message?: string | undefined;
+  ignoreNotice: boolean;
+  sendMails: boolean;
+}
+
+export interface CreatedBooking {
+  booking: Booking;
+  created: boolean;
+}
+
+/** Others may change the timeslots at the same time; and one retry each to read the provider, to create the customer, and to remove an expired reservation. */
+const maxAttempts = 8;
+
+/**
+ * Books a slot (interface 10.2): appointment, participation, seat and event in one round trip, and no network call if calendar knows the provider and the
+ * customer. A customer is created only after the place was found free. If the reference exists for the same place and customer, its booking is returned as it is now.
+ * Rejects with `slot.unavailable` and a reason, `booking.invalid`, `provider.not_found`, `timeslot.not_found`, `appointment.not_found`, `customer.not_found`,
+ * `participation.reference_taken` or `slot.busy`.
+ */
+export async function bookSlot(dependencies: CalendarDependencies, request: NewBooking): Promise<CreatedBooking> {
+  checkRequest(request);
+  const id = randomUUIDv7();
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const answer = await withRememberedProvider(dependencies, request, (provider) => tryToBook(dependencies, provider, id, request));
+    switch (answer) {
+      case 'customer_unknown':
+        await provideCustomer(dependencies, request);
+        break;
+      case 'reference_expired':
+        await reclaimReservations(dependencies, request.crmId, [request.reference]);
+        break;
+      case 'provider_changed':
+      case 'reference_unsettled':
+      case 'stale':
+        break;
+      default:
+        return answer;
+    }
+  }
+  throw new DomainError('slot.busy');
+}
+
+function checkRequest({ state, customer }: NewBooking): void {
+  const errors = collectFieldErrors();
+  if (!isActive(state)) errors.add('/state', 'must be RESERVED, REQUESTED or BOOKED');
+  if (state !== 'RESERVED' && customer === undefined) errors.add('/customerReference', 'is required unless the state is RESERVED');
+  errors.throwIfAny('booking.invalid');
+}
+
+/** Why an attempt failed in a way that a retry can fix. */
+type Obstacle = ProviderChanged | 'customer_unknown' | 'reference_expired' | 'reference_unsettled' | 'stale';
+
+async function provideCustomer(dependencies: CalendarDependencies, { crmId, providerReference, customer }: NewBooking): Promise<void> {
+  const key = { crmId, providerReference };
+  if ('userName' in customer!) await storeNewCustomer(dependencies, { ...customer, ...key });
+  else await fetchCustomer(dependencies, { ...key, ...customer! });
+}
+
+async function tryToBook({ database, bookings }: CalendarDependencies, provider: ProviderRow, id: string, request: NewBooking): Promise<CreatedBooking | Obstacle> {
+  const { crmId } = request;
+  try {
+    return await callOnce(database, crmId, {
+      call: bookingCall(provider, id, request),
+      work: (db, answer: BookingResult) => completeBooking(db, bookings, { id, request, answer }),
+      keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.booking.participation.id], created: answer.created }),
+      replay: async (db, { resourceIds, created }) => {
+        const booking = await readBooking(db, request, resourceIds[0]!);
+        if (booking === undefined) throw new DomainError('participation.not_found');
+        return { booking, created };
+      },
+    });
+  } catch (error) {
+    // Created concurrently: the next attempt finds it, or finds it gone.
+    if (isUniqueViolation(error, 'participation_reference_key')) return 'reference_unsettled';
+    throw error;
+  }
+}
+
+async function completeBooking(
+  db: Kysely<CalendarSchema>,
+  bookings: BookingMetrics,
+  { id, request, answer }: { id: string; request: NewBooking; answer: BookingResult },
+): Promise<CreatedBooking | Obstacle> {
+  bookings.expired(db, answer.reclaimed ?? 0);
+  switch (answer.outcome) {
+    case 'created':
+      bookings.moved(db, request.crmId, undefined, request.state);
+      return { booking: { participation: createdRecord(id, request, answer), slot: slotOf(request, answer.slot) }, created: true };
+    case 'exists': {
+      const booking = await readBooking(db, request, answer.participationId);
+      return booking === undefined ? 'reference_unsettled' : { booking, created: false };
+    }
+    case 'provider_changed':
+    case 'customer_unknown':
+    case 'reference_expired':
+    case 'stale':
+      return answer.outcome;
+    case 'timeslot_unknown':
+      throw new DomainError('timeslot.not_found');
+    case 'appointment_unknown':
+      throw new DomainError('appointment.not_found');
+    case 'reference_taken':
+      throw new DomainError('participation.reference_taken');
+    case 'unavailable':
+      throw slotUnavailable(answer.reason);
+  }
+}
+
+/** See book-slot.sql. */
+type BookingResult = { reclaimed?: number } & (
+  | { outcome: 'created'; slot: SlotRecord; name: string | null; email: string | null; mobile: string | null; reservedUntil: string | null }
+  | { outcome: 'exists'; participationId: string }
+  | { outcome: 'unavailable'; reason: SlotReason }
+  | { outcome: 'provider_changed' | 'timeslot_unknown' | 'appointment_unknown' | 'customer_unknown' | 'reference_taken' | 'reference_expired' | 'stale' }
+);
+
+/** See book-slot.sql. */
+export function bookingCall(provider: ProviderRow, id: string, request: NewBooking): FunctionCall {
+  const { crmId, place, reference, state, customer, message = null, ignoreNotice } = request;
+  const event = changeJson({
+    crmId,
+    participationId: id,
+    version: 1,
+    cause: ParticipationChangeCause.CREATED,
+    fromState: ParticipationStateMessage.UNSPECIFIED,
+    toState: ParticipationStateMessage[state],
+    notify: request.sendMails && mailsOnCreation(state),
+  });
+  const booking = {
+    crmId,
+    providerId: provider.id,
+    providerVersion: provider.version,
+    ...placeOf(place, provider.timeZone),
+    ignoreNotice,
+    id,
+    reference,
+    customerReference: customer?.customerReference ?? null,
+    state,
+    takesSeat: takesSeat(state),
+    reservationSeconds,
+    message,
+    event,
+  };
+  return { name: 'book_slot', request: booking, locks: 'appointmentReference' in place ? place.appointmentReference : place.timeslotReference };
+}
+
+function placeOf(place: Place, timeZone: string) {
+  if ('appointmentReference' in place) return place;
+  const { timeslotReference, start, duration = null, productReference, description = null, contactReference = null, price } = place;
+  const newReference = `${randomUUIDv7()}@scheduling`;
+  return {
+    timeslotReference,
+    startsAt: parseDateTime(start, timeZone),
+    minutes: duration,
+    productReference,
+    newReference,
+    // A generated reference is never retried.
+    contentDigest: contentDigest([newReference]).toString('hex'),
+    description,
+    contactReference,
+    priceValue: price?.value ?? null,
+    priceCurrency: price?.currency ?? null,
+  };
+}
+
+/** See read-booking.sql. Undefined if there is no such participation, or if it is an expired reservation. */
+async function readBooking(db: Kysely<CalendarSchema>, { crmId, place }: NewBooking, participationId: string): Promise<Booking | undefined> {
+  const request = { crmId, participationId };
+  const found = await callFunction<{ participation: WrittenRecord; slot: SlotRecord } | null>(db, { name: 'read_booking', request, locks: '' });
+  return found === null ? undefined : { participation: parseRecord(found.participation), slot: slotOf({ place }, found.slot) };
+}
+
+function slotOf({ place }: Pick<NewBooking, 'place'>, { startsAt, endsAt, ...record }: SlotRecord): Slot {
+  const timeslotReference = 'timeslotReference' in place ? place.timeslotReference : null;
+  return { ...record, timeslotReference, startsAt: Date.parse(startsAt), endsAt: Date.parse(endsAt) };
+}
+
+function createdRecord(id: string, { reference, state, message, customer }: NewBooking, result: BookingResult & { outcome: 'created' }): ParticipationRecord {
+  return {
+    id,
+    reference,
+    appointmentReference: result.slot.appointmentReference,
+    customerReference: customer?.customerReference ?? null,
+    name: result.name ?? '',
+    email: result.email,
+    mobile: result.mobile,
+    note: null,
+    state,
+    messages: message === undefined ? [] : [message],
+    reservedUntil: result.reservedUntil === null ? null : new Date(result.reservedUntil),
+  };
+}
+
+const texts: Record<SlotReason, string> = {
+  taken: 'The place is taken by another appointment.',
+  full: 'All seats of the appointment are taken.',
+  private: 'The appointment is not publicly bookable.',
+  closed: 'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled.',
+  too_soon: 'The slot begins in the past, or sooner than the minimum notice of the provider allows.',
+  too_late: 'The slot begins after the horizon of the provider.',
+};
+
+function slotUnavailable(reason: SlotReason): DomainError {
+  return new DomainError('slot.unavailable', { text: texts[reason], reason });
+}

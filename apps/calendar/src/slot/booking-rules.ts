@@ -1,0 +1,58 @@
+import type { Kysely, Selectable } from 'kysely';
+import type { BookingRulesTable, CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { type ProviderReference, requireProvider } from '../provider/provider-copy.ts';
+
+/** How a provider can be booked. Notices are in minutes, the horizon in days of 24 hours. */
+export type BookingRules = Omit<Selectable<BookingRulesTable>, 'crmId' | 'providerId'>;
+
+/** Of a provider that has not set any. */
+const defaultRules: BookingRules = {
+  minimumNotice: 0,
+  horizon: null,
+  changeNotice: 0,
+  confirmation: 'BOOKED',
+  page: false,
+  reminders: [],
+  notifyProvider: false,
+  maxPerPerson: 3,
+  offers: [],
+};
+
+/** The rules of a provider, those that were not set by their defaults (interface 10.4). Rejects with `provider.not_found`. */
+export async function getBookingRules(dependencies: CalendarDependencies, key: ProviderReference): Promise<BookingRules> {
+  const { id } = await requireProvider(dependencies, key);
+  return (await findRules(dependencies.database.kysely, key.crmId, id)) ?? defaultRules;
+}
+
+export type BookingRulesUpdate = ProviderReference & Partial<BookingRules>;
+
+/** Sets the rules that are given (interface 10.4). Rejects with `provider.not_found`. */
+export async function updateBookingRules(dependencies: CalendarDependencies, { crmId, providerReference, ...given }: BookingRulesUpdate): Promise<BookingRules> {
+  const { id: providerId } = await requireProvider(dependencies, { crmId, providerReference });
+  return dependencies.database.transaction(async (tx) => {
+    // So that two updates of different rules do not overwrite each other.
+    await tx.selectFrom('provider').select('id').where('crmId', '=', crmId).where('id', '=', providerId).forNoKeyUpdate().execute();
+    const rules: BookingRules = { ...((await findRules(tx, crmId, providerId)) ?? defaultRules), ...withoutAbsent(given) };
+    const row = { ...rules, offers: JSON.stringify(rules.offers) };
+    await tx
+      .insertInto('bookingRules')
+      .values({ crmId, providerId, ...row })
+      .onConflict((conflict) => conflict.columns(['crmId', 'providerId']).doUpdateSet(row))
+      .execute();
+    return rules;
+  });
+}
+
+function findRules(db: Kysely<CalendarSchema>, crmId: string, providerId: string): Promise<BookingRules | undefined> {
+  return db
+    .selectFrom('bookingRules')
+    .select(['minimumNotice', 'horizon', 'changeNotice', 'confirmation', 'page', 'reminders', 'notifyProvider', 'maxPerPerson', 'offers'])
+    .where('crmId', '=', crmId)
+    .where('providerId', '=', providerId)
+    .executeTakeFirst();
+}
+
+function withoutAbsent(rules: Partial<BookingRules>): Partial<BookingRules> {
+  return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,188 @@
+import { DomainError } from '@scheduling/errors';
+import { readFunction } from '@scheduling/postgres';
+import type { Kysely } from 'kysely';
+import { parseDateTime } from '../date-time.ts';
+import { databaseNow } from '../db/clock.ts';
+import type { CalendarSchema, Location } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors } from '../field-errors.ts';
+import type { ProviderRow } from '../provider/provider-copy.ts';
+import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
+import { type Calendar, comparePositions, type CutSlot, cutSlots, type OpenTimeslot, type Period, type SlotPosition } from './cut-slots.ts';
+import { type SlotRecord, writeSlot } from './slot.ts';
+import { decodePosition, encodePosition } from './slot-cursor.ts';
+
+export interface SlotsQuery {
+  crmId: string;
+  providerReference: string;
+  /** Date-times as in the interface: slots that begin in this period. Absent: now, and 14 days later. */
+  from?: string | undefined;
+  to?: string | undefined;
+  resourceReference?: string | undefined;
+  /** Only open appointments of this product; any place that is free. */
+  productReference?: string | undefined;
+  /** In minutes; absent: one raster of the timeslot. */
+  duration?: number | undefined;
+  /** Whether to disregard the provider's minimum notice. */
+  ignoreNotice: boolean;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface SlotsPart {
+  /** Each an object of the REST interface. */
+  slots: string[];
+  /** Set in the last part of a page if there is another page. */
+  nextCursor?: string | undefined;
+}
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+const defaultDays = 14;
+const maxDays = 92;
+/** The most slots in a part: about as many as fit into one message. */
+const partSize = 750;
+/** How far ahead the first part looks. */
+const firstSpanMs = 7 * dayMs;
+/** How many timeslots, and how many appointments, are read for a part, unless more begin at the same moment. */
+const partRows = 2_000;
+/** More than these at one moment are too many for a list. */
+const maxRows = 64_000;
+
+/**
+ * The slots of a provider, by start (interface 10.1), in parts of bounded size, each read once the previous one has been consumed: memory and work are
+ * bounded by the reader. Each part is exact as of one moment. Rejects with `slot.invalid` or `provider.not_found`.
+ */
+export async function* listSlots(dependencies: CalendarDependencies, query: SlotsQuery, signal: AbortSignal): AsyncGenerator<SlotsPart> {
+  let left = query.limit ?? Number.POSITIVE_INFINITY;
+  // A page with as many slots as it may have, until it is known whether another one follows.
+  let page: CutSlot[] | undefined;
+  const partOf = (listed: CutSlot[], hasNext = false): SlotsPart => {
+    dependencies.slots.listed(query.crmId, listed.length);
+    return { slots: listed.map(({ slot }) => writeSlot(slot)), nextCursor: hasNext ? encodePosition(listed.at(-1)!.position) : undefined };
+  };
+  for await (const cuts of readParts(dependencies, query)) {
+    if (signal.aborted) return;
+    if (page !== undefined) {
+      if (cuts.length === 0) continue;
+      return yield partOf(page, true);
+    }
+    const listed = cuts.slice(0, left);
+    left -= listed.length;
+    if (left > 0) yield partOf(listed);
+    else if (cuts.length > listed.length) return yield partOf(listed, true);
+    else page = listed;
+  }
+  if (page !== undefined) yield partOf(page);
+}
+
+/** Slots in order, with a reading of the calendar for each part. */
+async function* readParts(dependencies: CalendarDependencies, query: SlotsQuery): AsyncGenerator<CutSlot[], undefined> {
+  const db = dependencies.database.kysely;
+  const size = Math.min(partSize, (query.limit ?? partSize) + 1);
+  let spanMs = firstSpanMs;
+  const start = await readWithRememberedProvider(dependencies, query, async (provider) => {
+    const { filter, after } = readQuery(query, provider, query.from === undefined ? await readNow(db) : undefined);
+    const read = await readCalendar(db, { ...filter, providerVersion: provider.version }, after, spanMs);
+    return read === 'provider_changed' ? read : { filter, after, read };
+  });
+  let { after, read } = start;
+  for (;;) {
+    const cuts = takeAfter(cutSlots(read.calendar, start.filter.minutes), after, size);
+    yield cuts;
+    const isFull = cuts.length === size;
+    if (!isFull && read.isComplete) return undefined;
+    const { from, to } = read.calendar;
+    after = isFull ? cuts.at(-1)!.position : beforeAllAt(Math.max(from, to));
+    // If the slots were many, the next ones probably are, too.
+    if (to > from) spanMs = Math.max(isFull ? after.startsAt - from : 2 * (to - from), minuteMs);
+    const next = await readCalendar(db, start.filter, after, spanMs);
+    if (next === 'provider_changed') throw new DomainError('provider.not_found');
+    read = next;
+  }
+}
+
+function takeAfter(cuts: Generator<CutSlot>, after: SlotPosition, size: number): CutSlot[] {
+  return cuts
+    .filter(({ position }) => comparePositions(position, after) > 0)
+    .take(size)
+    .toArray();
+}
+
+function beforeAllAt(startsAt: number): SlotPosition {
+  return { startsAt, timeslotId: '', appointmentId: '' };
+}
+
+interface SlotsFilter {
+  crmId: string;
+  providerId: string;
+  /** Absent: any. */
+  providerVersion?: number | undefined;
+  resourceReference?: string | undefined;
+  productReference?: string | undefined;
+  minutes?: number | undefined;
+  ignoreNotice: boolean;
+  /** The end of the period, in epoch milliseconds. */
+  end: number;
+}
+
+async function readNow(db: Kysely<CalendarSchema>): Promise<Date> {
+  const { now } = await db.selectNoFrom(databaseNow.as('now')).executeTakeFirstOrThrow();
+  return now;
+}
+
+/** @param now set if the query says no begin */
+function readQuery(query: SlotsQuery, { id: providerId, timeZone }: ProviderRow, now?: Date): { filter: SlotsFilter; after: SlotPosition } {
+  const errors = collectFieldErrors();
+  const from = (now ?? parseDateTime(query.from!, timeZone)).getTime();
+  const end = query.to === undefined ? from + defaultDays * dayMs : parseDateTime(query.to, timeZone).getTime();
+  if (end <= from) errors.add('/to', 'must be after from');
+  if (end - from > maxDays * dayMs) errors.add('/to', `must be at most ${maxDays} days after from`);
+  const after = query.cursor === undefined ? beforeAllAt(from) : decodePosition(query.cursor);
+  if (after === undefined) errors.add('/cursor', 'is not a valid cursor');
+  errors.throwIfAny('slot.invalid');
+  const { crmId, resourceReference, productReference, duration: minutes, ignoreNotice } = query;
+  return { filter: { crmId, providerId, resourceReference, productReference, minutes, ignoreNotice, end }, after: after! };
+}
+
+interface Reading {
+  calendar: Calendar;
+  /** Whether there is nothing after it. */
+  isComplete: boolean;
+}
+
+/** The calendar from a position on, as far as the span and the rows reach, but at least for one moment. */
+async function readCalendar(db: Kysely<CalendarSchema>, { end, ...filter }: SlotsFilter, after: SlotPosition, spanMs: number): Promise<Reading | ProviderChanged> {
+  const to = Math.min(end, after.startsAt + spanMs);
+  for (let rows = partRows; rows <= maxRows; rows *= 2) {
+    const request = { ...filter, from: new Date(after.startsAt), to: new Date(to), rows };
+    const [row] = await readFunction<CalendarRow>(db, { name: 'read_slots', request });
+    if (row === undefined) return 'provider_changed';
+    if (!row.isLimited) return { calendar: toCalendar(row), isComplete: to === end || row.to < to };
+    if (row.to > row.from) return { calendar: toCalendar(row), isComplete: false };
+  }
+  throw new DomainError('slot.invalid', { errors: [{ pointer: '/resourceRef', detail: 'is required, because too many timeslots or appointments begin at the same moment' }] });
+}
+
+/** See read-slots.sql. */
+interface CalendarRow {
+  from: number;
+  to: number;
+  isLimited: boolean;
+  timeslots: [string, string, string, number, number, number, number, Location | null][] | null;
+  appointments: [string, SlotRecord][] | null;
+  occupied: Record<string, Period[]> | null;
+}
+
+function toCalendar({ from, to, timeslots, appointments, occupied }: CalendarRow): Calendar {
+  return {
+    from,
+    to,
+    timeslots: (timeslots ?? []).map(([id, reference, resourceReference, startsAt, endsAt, raster, defaultCapacity, address]): OpenTimeslot => ({
+      id, reference, resourceReference, startsAt, endsAt, raster, defaultCapacity, address,
+    })),
+    appointments: (appointments ?? []).map(([id, { startsAt, endsAt, ...record }]) => ({ ...record, id, startsAt: Date.parse(startsAt), endsAt: Date.parse(endsAt) })),
+    occupied: new Map(Object.entries(occupied ?? {})),
+  };
+}

@@ -1,0 +1,96 @@
+-- What the slots of a provider that begin in a period are cut from, as of one moment: timeslots, open appointments, and when the resources are occupied.
+--
+-- Request: crmId, providerId, providerVersion (absent: any), from and to (the period), ignoreNotice, rows (how many timeslots, and how many appointments,
+--   are read), minutes (length of a slot; absent: one raster of its timeslot), and if given resourceReference and productReference (of open appointments).
+-- Answer: one row, or none if the provider's row has another version. Times are in epoch milliseconds.
+--   from, to      the part of the period for which this is complete: what is before the earliest bookable time is left out, and so is what did not fit into
+--                 the rows. Empty, with `isLimited`, if not even one moment fits
+--   isLimited     whether the rows, and not the period or the horizon, determine where it ends
+--   timeslots     by start and id: [id, reference, resource, start, end, raster, capacity, address]
+--   appointments  by start and id: [id, what slot_record writes]
+--   occupied      by resource: [[start, end], …], in order, without overlaps
+CREATE OR REPLACE FUNCTION read_slots(request jsonb)
+RETURNS TABLE ("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_version integer := request ->> 'providerVersion';
+  max_rows integer := request ->> 'rows';
+  present timestamptz := scheduling_now();
+  slot_minutes integer := request ->> 'minutes';
+  the_resource text := request ->> 'resourceReference';
+  the_product text := request ->> 'productReference';
+  period_start timestamptz;
+  period_end timestamptz;
+  limited_end timestamptz;
+  opening_ids uuid[];
+  open_ids uuid[];
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
+  IF NOT FOUND THEN RETURN; END IF;
+
+  -- The end does not belong to the period, and slots begin in whole milliseconds.
+  SELECT greatest((request ->> 'from')::timestamptz, bounds.earliest), least((request ->> 'to')::timestamptz, bounds.latest + interval '1 millisecond')
+    INTO period_start, period_end
+    FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
+  "isLimited" := false;
+
+  -- Planned for these values: which indexes are best depends on them.
+  EXECUTE concat(
+    'SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= $6), max(starts_at) FILTER (WHERE place > $6)
+       FROM (
+         SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS place FROM ',
+    CASE WHEN the_resource IS NULL THEN 'provider_timeslots($1, $2, $4, $5)' ELSE 'overlapping_timeslots($1, $2, $3, $4, $5)' END,
+    '   WHERE default_capacity >= 1
+         ORDER BY starts_at, id
+         LIMIT $6 + 1) AS listed')
+    INTO opening_ids, limited_end
+    USING the_crm, the_provider, the_resource, period_start, period_end, max_rows;
+  IF limited_end IS NOT NULL THEN "isLimited" := true; period_end := limited_end; END IF;
+
+  EXECUTE concat(
+    'SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= $7 AND accept_bookings), max(starts_at) FILTER (WHERE place > $7)
+       FROM (
+         SELECT id, starts_at, accept_bookings, row_number() OVER (ORDER BY starts_at, id) AS place
+           FROM appointment
+          WHERE crm_id = $1 AND provider_id = $2 AND starts_at >= $4 AND starts_at < $5 AND state = ''ACTIVE''',
+    CASE WHEN the_resource IS NOT NULL THEN ' AND resource_reference = $3' END,
+    CASE WHEN the_product IS NOT NULL THEN ' AND product_reference = $6' END,
+    '    ORDER BY starts_at, id
+         LIMIT $7 + 1) AS listed')
+    INTO open_ids, limited_end
+    USING the_crm, the_provider, the_resource, period_start, period_end, the_product, max_rows;
+  IF limited_end IS NOT NULL THEN "isLimited" := true; period_end := limited_end; END IF;
+
+  "from" := epoch_ms(period_start);
+  "to" := epoch_ms(period_end);
+  timeslots := (
+    SELECT json_agg(json_build_array(
+             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, default_capacity, address) ORDER BY starts_at, id)
+      FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids));
+  appointments := (
+    SELECT json_agg(json_build_array(id, content) ORDER BY starts_at, id)
+      FROM appointment
+     CROSS JOIN occupancy(appointment, present) AS seats
+     CROSS JOIN slot_record(appointment, seats.taken)
+     WHERE crm_id = the_crm AND id = ANY (open_ids) AND starts_at < period_end AND NOT seats.abandoned AND seats.taken < capacity);
+  occupied := (
+    SELECT json_object_agg(resource_reference, periods)
+      FROM (
+        SELECT opening.resource_reference, (
+            SELECT json_agg(json_build_array(epoch_ms(lower(period)), epoch_ms(upper(period))) ORDER BY period)
+              FROM unnest((
+                SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
+                  FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, period_end + opening.longest) AS appointment
+                 CROSS JOIN occupancy(appointment, present) AS seats
+                 WHERE NOT seats.abandoned)) AS period) AS periods
+          FROM (
+            SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest
+              FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids)
+             GROUP BY resource_reference) AS opening) AS of_resources
+     WHERE periods IS NOT NULL);
+  RETURN NEXT;
+END
+$$;

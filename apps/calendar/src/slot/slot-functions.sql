@@ -1,0 +1,31 @@
+-- What the list of slots and a booking have in common.
+
+-- Whether a period is a step of a timeslot that can be booked: it begins on the raster, is a multiple of it, and lies in the timeslot.
+CREATE OR REPLACE FUNCTION is_step(timeslot timeslot, period_start timestamptz, period_end timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT timeslot.state = 'BOOKABLE' AND timeslot.default_capacity >= 1
+     AND period_start >= timeslot.starts_at AND period_end <= timeslot.ends_at AND period_end > period_start
+     AND extract(epoch FROM period_start - timeslot.starts_at) % (timeslot.raster * 60) = 0
+     AND extract(epoch FROM period_end - period_start) % (timeslot.raster * 60) = 0
+$$;
+
+-- The first and the last whole millisecond at which a slot may begin now, by the provider's booking rules. Days are 24 hours each.
+CREATE OR REPLACE FUNCTION booking_bounds(the_crm text, the_provider uuid, present timestamptz, ignores_notice boolean)
+RETURNS TABLE (earliest timestamptz, latest timestamptz) LANGUAGE sql STABLE AS $$
+  SELECT date_trunc('milliseconds', present + interval '999 microseconds') + make_interval(mins => CASE WHEN ignores_notice THEN 0 ELSE coalesce(minimum_notice, 0) END),
+         coalesce(date_trunc('milliseconds', present) + make_interval(hours => horizon * 24), 'infinity')
+    FROM (VALUES (1)) AS one LEFT JOIN booking_rules ON crm_id = the_crm AND provider_id = the_provider
+$$;
+
+-- The columns of an appointment that a slot has, in camelCase, with times as text. Inlined into queries.
+CREATE OR REPLACE FUNCTION slot_record(appointment appointment, taken bigint) RETURNS TABLE (content jsonb) LANGUAGE sql STABLE AS $$
+  SELECT jsonb_build_object(
+    'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'resourceReference', appointment.resource_reference,
+    'appointmentReference', appointment.reference, 'productReference', appointment.product_reference, 'description', appointment.description,
+    'capacity', appointment.capacity, 'seats', appointment.capacity - taken, 'address', appointment.address,
+    'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
+$$;
+
+-- Epoch milliseconds.
+CREATE OR REPLACE FUNCTION epoch_ms(moment timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT (extract(epoch FROM moment) * 1000)::bigint
+$$;

@@ -1,0 +1,296 @@
+import { sql } from 'kysely';
+import fc from 'fast-check';
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { instantOf, toDate } from '../src/date-time.ts';
+import { bookingCall, type NewBooking } from '../src/slot/book-slot.ts';
+import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts';
+
+let calendar: CalendarUnderTest;
+const firstSeed = Number(process.env['SLOTS_SEED'] ?? Math.floor(Math.random() * 1_000_000));
+/** How many random calendars are tried. */
+const count = Number(process.env['SLOTS_CALENDARS'] ?? 520);
+const batch = 65;
+
+beforeAll(async () => {
+  calendar = await startCalendar({ RESERVATION_SWEEPER: 'off' });
+  // Books, and takes it back.
+  await sql`
+    CREATE FUNCTION try_bookings(requests jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+    DECLARE
+      request jsonb;
+      answer jsonb;
+      answers jsonb[] := '{}';
+    BEGIN
+      FOR request IN SELECT jsonb_array_elements(requests) LOOP
+        BEGIN
+          answer := book_slot(request);
+          RAISE EXCEPTION 'undo' USING ERRCODE = 'UNDO1';
+        EXCEPTION WHEN SQLSTATE 'UNDO1' THEN
+          answers := answers || answer;
+        END;
+      END LOOP;
+      RETURN to_jsonb(answers);
+    END $$`.execute(calendar.database.kysely);
+}, 180_000);
+afterAll(() => calendar?.[Symbol.asyncDispose]());
+
+describe('what is listed can be booked, and nothing else', () => {
+  it.each(Array.from({ length: Math.ceil(count / batch) }, (_, index) => firstSeed + index))('in random calendars with seed %i', { timeout: 120_000 }, async (seed) => {
+    const tried = { slots: 0, refused: 0 };
+    const stored = await Promise.all(fc.sample(calendarPlan, { seed, numRuns: batch, unbiased: true }).map(async (plan) => ({ plan, stored: await store(plan) })));
+    await sql`ANALYZE timeslot, appointment, participation`.execute(calendar.database.kysely);
+    for (const { plan, stored: inDatabase } of stored) {
+      const { listed, bookable, refused } = await compare(inDatabase, plan);
+      expect(listed, `seed ${seed}: ${JSON.stringify(plan)}`).toEqual(bookable);
+      tried.slots += listed.length;
+      tried.refused += refused;
+    }
+    // Otherwise the calendars are too empty, or too full, to show anything.
+    expect(tried.slots).toBeGreaterThan(5 * batch);
+    expect(tried.refused).toBeGreaterThan(5 * batch);
+  });
+});
+
+/** Minutes from the begin of the day; everything begins at a quarter of an hour. */
+const quarters = (min: number, max: number) => fc.integer({ min, max }).map((number) => number * 15);
+const often = <T>(value: T, other: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
+const resources = ['room', 'chair'];
+const products = ['cut', 'colour'];
+/** Of no appointment. */
+const newProduct = 'new';
+
+const timeslotPlan = fc.record({
+  resource: often('room', fc.constant('chair')),
+  start: quarters(0, 48),
+  // A few are longer than a day, so that they are found by another index.
+  minutes: often(0, fc.constant(26 * 60)).chain((long) => quarters(2, 12).map((minutes) => minutes + long)),
+  raster: fc.constantFrom(15, 20, 30, 45, 60),
+  capacity: fc.constantFrom(0, 1, 1, 2, 3),
+  acceptBookings: often(true, fc.constant(false)),
+  state: often('BOOKABLE' as const, fc.constant('CREATED' as const)),
+});
+
+const participationPlan = fc.constantFrom('BOOKED', 'REQUESTED', 'RESERVED', 'OVER', 'CANCELED', 'DELETED');
+
+const appointmentPlan = fc.record({
+  resource: often('room', fc.constant('chair')),
+  start: quarters(-4, 56),
+  minutes: often(0, fc.constantFrom(0, 0, 25 * 60)).chain((long) => quarters(1, 6).map((minutes) => minutes + long)),
+  capacity: fc.constantFrom(0, 1, 2, 3),
+  acceptBookings: often(true, fc.constant(false)),
+  product: fc.constantFrom(...products),
+  state: often('ACTIVE' as const, fc.constant('CANCELLED' as const)),
+  whenEmpty: fc.constantFrom(null, 'REMOVED' as const, 'CANCELLED' as const),
+  participations: fc.array(participationPlan, { maxLength: 3 }),
+});
+
+const calendarPlan = fc.record({
+  zone: fc.constantFrom('Europe/Berlin', 'America/New_York', 'Asia/Kolkata'),
+  // Both days of a change of the clock in Berlin, both in New York, and one without.
+  day: fc.constantFrom('2040-03-25', '2040-10-28', '2040-03-11', '2040-11-04', '2040-06-05'),
+  /** The list begins so many days earlier: more than 6 take several parts. */
+  leadDays: fc.constantFrom(2, 7, 40),
+  timeslots: fc.array(timeslotPlan, { minLength: 1, maxLength: 5 }),
+  appointments: fc.array(appointmentPlan, { maxLength: 6 }),
+  /** Minutes from the begin of the day to the first and to the last bookable moment. */
+  noticeEnds: often(null, quarters(0, 32)),
+  horizonDays: often(null, fc.integer({ min: 1, max: 2 })),
+  ignoreNotice: often(false, fc.constant(true)),
+  duration: often(undefined, fc.constantFrom(30, 40, 60, 90)),
+  product: often(undefined, fc.constantFrom(...products)),
+  resource: often(undefined, fc.constantFrom(...resources)),
+  limit: often(undefined, fc.integer({ min: 1, max: 5 })),
+});
+type Plan = typeof calendarPlan extends fc.Arbitrary<infer Value> ? Value : never;
+
+interface Comparison {
+  /** Each as a text, in the same order. */
+  listed: string[];
+  bookable: string[];
+  refused: number;
+}
+
+async function compare(stored: Stored, plan: Plan): Promise<Comparison> {
+  const before = await readBounds(stored.provider.id, plan);
+  const listed = await list(stored, plan);
+  const { booked, refused } = await tryAll(stored, plan);
+  const after = await readBounds(stored.provider.id, plan);
+  // The first and the last bookable moment move with the clock: what they passed in the meantime is not compared.
+  const isCompared = ({ start }: Entry): boolean => {
+    const time = Date.parse(start);
+    return !(time >= before.earliest && time < after.earliest) && !(time > before.latest && time <= after.latest);
+  };
+  const texts = (entries: Entry[]): string[] => entries.filter(isCompared).map((entry) => JSON.stringify(entry)).toSorted();
+  return { listed: texts(listed), bookable: texts(booked), refused };
+}
+
+/** What identifies a slot. */
+interface Entry {
+  start: string;
+  end: string;
+  timeslotReference: string | null;
+  appointmentReference: string | null;
+}
+
+interface StoredTimeslot {
+  id: string;
+  reference: string;
+  startsAt: Date;
+  endsAt: Date;
+  raster: number;
+  resourceReference: string;
+}
+
+interface StoredAppointment {
+  id: string;
+  reference: string;
+  startsAt: Date;
+  endsAt: Date;
+  productReference: string;
+  resourceReference: string;
+}
+
+interface Stored {
+  provider: { crmId: string; id: string; reference: string; timeZone: string; version: number };
+  timeslots: StoredTimeslot[];
+  appointments: StoredAppointment[];
+  from: Date;
+  to: Date;
+}
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+
+async function store({ zone, day, leadDays, timeslots, appointments, noticeEnds, horizonDays }: Plan): Promise<Stored> {
+  const db = calendar.database.kysely;
+  const provider = { crmId: 'one', id: randomUUID(), reference: `exact-${randomUUID()}`, timeZone: zone, version: 1 };
+  const midnight = toDate(instantOf(Temporal.PlainDateTime.from(`${day}T00:00`), zone)).getTime();
+  const at = (minutes: number): Date => new Date(midnight + minutes * minuteMs);
+  const owned = { crmId: provider.crmId, providerId: provider.id, contentDigest: Buffer.alloc(0) };
+  await db.insertInto('provider').values(provider).execute();
+  const timeslotRows = timeslots.map(({ resource, start, minutes, raster, capacity, acceptBookings, state }) => ({
+    ...owned, id: randomUUIDv7(), reference: randomUUID(), resourceReference: resource, startsAt: at(start), endsAt: at(start + minutes),
+    raster, defaultCapacity: capacity, defaultAcceptBookings: acceptBookings, address: null, state,
+  }));
+  await db.insertInto('timeslot').values(timeslotRows).execute();
+  const appointmentRows = appointments.map(({ resource, start, minutes, product, capacity, acceptBookings, state, whenEmpty, participations }) => ({
+    ...owned, id: randomUUIDv7(), reference: randomUUID(), resourceReference: resource, productReference: product, startsAt: at(start), endsAt: at(start + minutes),
+    capacity, acceptBookings, state, taken: participations.filter((each) => ['BOOKED', 'RESERVED', 'OVER'].includes(each)).length,
+    // One that was made by a booking has ended, if nobody is in it.
+    whenEmpty: participations.some((each) => !['CANCELED', 'DELETED'].includes(each)) ? whenEmpty : null,
+    seriesId: null, contactReference: null, description: null, notes: null, address: null, priceValue: null, priceCurrency: null,
+  }));
+  if (appointmentRows.length > 0) await db.insertInto('appointment').values(appointmentRows).execute();
+  const participationRows = appointments.flatMap(({ participations }, index) =>
+    participations.map((state) => ({
+      crmId: provider.crmId, id: randomUUIDv7(), appointmentId: appointmentRows[index]!.id, customerId: null, reference: randomUUID(),
+      name: 'Name', email: null, mobile: null, note: null, exempt: false,
+      state: state === 'OVER' ? ('RESERVED' as const) : (state as 'BOOKED'),
+      reservedUntil: state === 'RESERVED' ? new Date(Date.now() + dayMs) : state === 'OVER' ? new Date(Date.now() - minuteMs) : null,
+    })),
+  );
+  if (participationRows.length > 0) await db.insertInto('participation').values(participationRows).execute();
+  if (noticeEnds !== null || horizonDays !== null) {
+    const minutesUntil = (time: number): number => Math.round((time - Date.now()) / minuteMs);
+    const horizon = horizonDays === null ? null : Math.floor(minutesUntil(midnight) / 1_440) + horizonDays;
+    const rules = { minimumNotice: noticeEnds === null ? 0 : minutesUntil(at(noticeEnds).getTime()), horizon, changeNotice: 0, confirmation: 'BOOKED' as const };
+    const others = { page: false, reminders: [], notifyProvider: false, maxPerPerson: 3, offers: '[]' };
+    await db.insertInto('bookingRules').values({ crmId: provider.crmId, providerId: provider.id, ...rules, ...others }).execute();
+  }
+  return { provider, timeslots: timeslotRows, appointments: appointmentRows, from: new Date(midnight - leadDays * dayMs), to: new Date(midnight + 4 * dayMs) };
+}
+
+async function readBounds(providerId: string, { ignoreNotice }: Plan): Promise<{ earliest: number; latest: number }> {
+  const { rows } = await sql<{ earliest: Date; latest: Date | number }>`
+    SELECT earliest, latest FROM booking_bounds('one', ${providerId}, scheduling_now(), ${ignoreNotice})`.execute(calendar.database.kysely);
+  return { earliest: rows[0]!.earliest.getTime(), latest: Number(rows[0]!.latest) };
+}
+
+/** The list, in pages if the plan says so. */
+async function list({ provider, from, to }: Stored, { duration, product, resource, ignoreNotice, limit }: Plan): Promise<Entry[]> {
+  const request = {
+    crmId: provider.crmId, providerReference: provider.reference, from: from.toISOString().slice(0, 16) + 'Z', to: to.toISOString().slice(0, 16) + 'Z',
+    duration, productReference: product, resourceReference: resource, ignoreNotice, limit,
+  };
+  const entries: Entry[] = [];
+  let cursor: string | undefined;
+  do {
+    const parts = await Array.fromAsync(calendar.bookings.listSlots({ ...request, cursor }));
+    const page = parts.flatMap(({ json }) => JSON.parse(`[${json.toString()}]`) as Entry[]);
+    if (limit !== undefined) expect(page.length).toBeLessThanOrEqual(limit);
+    entries.push(...page);
+    cursor = parts.at(-1)?.nextCursor;
+    if (cursor !== undefined) expect(page).toHaveLength(limit!);
+  } while (cursor !== undefined);
+  const starts = entries.map(({ start }) => start);
+  expect(starts).toEqual(starts.toSorted());
+  return entries.map(({ start, end, timeslotReference, appointmentReference }) => ({ start, end, timeslotReference, appointmentReference }));
+}
+
+/** What bookings that are tried one by one say the list must contain, and how many of them were refused. */
+async function tryAll(stored: Stored, plan: Plan): Promise<{ booked: Entry[]; refused: number }> {
+  const timeslots = stored.timeslots.filter(({ resourceReference }) => (plan.resource ?? resourceReference) === resourceReference);
+  const appointments = stored.appointments.filter((each) => (plan.resource ?? each.resourceReference) === each.resourceReference && (plan.product ?? each.productReference) === each.productReference);
+  const free = timeslots.flatMap((timeslot) => startsToTry(timeslot).map((start) => ({ timeslot, attempt: attemptAt(timeslot, start, newProduct, plan.duration), start })));
+  const open = appointments.map((appointment) => ({ appointment, attempt: { place: { appointmentReference: appointment.reference } } }));
+  const named = appointments.flatMap((appointment) =>
+    timeslots.map((timeslot) => ({ appointment, timeslot, attempt: attemptAt(timeslot, appointment.startsAt, appointment.productReference, plan.duration) })),
+  );
+  const answers = await tryBookings(stored, plan, [...free, ...open, ...named].map(({ attempt }) => attempt.place));
+  const answersOf = answers.values();
+  const freeEntries = free.flatMap(({ timeslot }): Entry[] => {
+    const { slot } = answersOf.next().value!;
+    return slot === undefined ? [] : [entryOf(slot, timeslot.reference, null)];
+  });
+  const openOnes = new Set(open.filter(() => answersOf.next().value!.slot !== undefined).map(({ appointment }) => appointment));
+  const namedEntries = named.flatMap(({ appointment, timeslot }): Entry[] => {
+    const { slot } = answersOf.next().value!;
+    // It joins the oldest one that has a seat; if that is exactly the slot, so is this one.
+    const isStep = slot !== undefined && sameTime(slot.startsAt, appointment.startsAt) && sameTime(slot.endsAt, appointment.endsAt) && slot.resourceReference === appointment.resourceReference;
+    return isStep && openOnes.has(appointment) ? [entryOf(slot, timeslot.reference, appointment.reference)] : [];
+  });
+  const isNamed = new Set(namedEntries.map(({ appointmentReference }) => appointmentReference));
+  const others = [...openOnes].filter(({ reference }) => !isNamed.has(reference)).map((appointment) => entryOf(appointment, null, appointment.reference));
+  return { booked: [...freeEntries, ...namedEntries, ...others], refused: answers.filter(({ outcome }) => outcome === 'unavailable').length };
+}
+
+/** See book-slot.sql. */
+interface Answer {
+  outcome: string;
+  slot?: { startsAt: string; endsAt: string; resourceReference: string; appointmentReference: string };
+}
+
+/** Each booking by itself, none of which remains. */
+async function tryBookings({ provider }: Stored, { ignoreNotice }: Plan, places: NewBooking['place'][]): Promise<Answer[]> {
+  const requests = places.map((place) => {
+    const booking = { crmId: provider.crmId, providerReference: provider.reference, place, reference: randomUUID(), state: 'RESERVED' as const, ignoreNotice, sendMails: false };
+    return bookingCall(provider, randomUUIDv7(), booking).request;
+  });
+  const { rows } = await sql<{ answers: Answer[] }>`SELECT try_bookings(${JSON.stringify(requests)}::jsonb) AS answers`.execute(calendar.database.kysely);
+  const { answers } = rows[0]!;
+  // An appointment that nobody but expired reservations were in is removed.
+  for (const { outcome } of answers) expect(['created', 'unavailable', 'appointment_unknown']).toContain(outcome);
+  return answers;
+}
+
+/** From before the timeslot begins until after it ends, on its raster and off it. */
+function startsToTry({ startsAt, endsAt, raster }: StoredTimeslot): Date[] {
+  const stepMs = (raster % 15 === 0 ? 15 : 5) * minuteMs;
+  const starts: Date[] = [];
+  for (let time = startsAt.getTime() - stepMs; time <= endsAt.getTime(); time += stepMs) starts.push(new Date(time));
+  return starts;
+}
+
+function attemptAt({ reference }: StoredTimeslot, start: Date, productReference: string, duration: number | undefined) {
+  return { place: { timeslotReference: reference, start: start.toISOString().slice(0, 19) + 'Z', productReference, duration } };
+}
+
+function entryOf({ startsAt, endsAt }: { startsAt: string | Date; endsAt: string | Date }, timeslotReference: string | null, appointmentReference: string | null): Entry {
+  const text = (time: string | Date): string => new Date(time).toISOString().slice(0, 19) + 'Z';
+  return { start: text(startsAt), end: text(endsAt), timeslotReference, appointmentReference };
+}
+
+function sameTime(a: string | Date, b: string | Date): boolean {
+  return new Date(a).getTime() === new Date(b).getTime();
+}

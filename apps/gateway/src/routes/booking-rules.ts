@@ -1,0 +1,140 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { type BookingRules, Confirmation } from '@scheduling/contracts/calendar/v1';
+import { enumNames } from '@scheduling/rpc';
+import { type Static, Type } from 'typebox';
+import type { Clients } from '../clients.ts';
+import { integer, line, oneOf, optionalInteger, rasterRange } from '../fields.ts';
+import { apiInfoValue, nullable, presentEnum, problems, wrapped } from '../schemas.ts';
+import { price } from './appointment-presentation.ts';
+import { priceInput } from './appointment-schemas.ts';
+import { providerParams } from './path-parameters.ts';
+
+/** interface 10.4. */
+export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/provider/:providerRef/booking-rules', { schema: getBookingRulesSchema }, async ({ params }) => {
+      const { rules } = await bookings.getBookingRules({ crmId: params.crmId, providerReference: params.providerRef });
+      return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
+    });
+
+    app.put('/provider/:providerRef/booking-rules', { schema: updateBookingRulesSchema }, async ({ params, body }) => {
+      const { horizon, confirmation, reminders, offers, ...fields } = body;
+      const { rules } = await bookings.updateBookingRules({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        ...fields,
+        horizon: horizon ?? undefined,
+        noHorizon: horizon === null,
+        confirmation: confirmation && Confirmation[confirmation],
+        reminders: reminders && { minutes: reminders },
+        offers: offers && { offers: offers.map(({ price: offered, ...offer }) => ({ ...offer, price: offered ?? undefined })) },
+      });
+      return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
+    });
+  };
+}
+
+function presentRules(rules: BookingRules) {
+  return { ...rules, confirmation: presentEnum(Confirmation, rules.confirmation) };
+}
+
+const noticeRange = { minimum: 0, maximum: rasterRange.maximum };
+const maxHorizonDays = 3_650;
+const maxReminders = 5;
+const maxPersonBookings = 1_000;
+const maxOffers = 50;
+const maxResources = 50;
+
+const minimumNotice = integer({ ...noticeRange, description: 'How long before its start a slot can be booked, in minutes.' });
+const horizonText = 'How far ahead a slot can be booked, in days of 24 hours; `null`: without limit.';
+const changeNotice = integer({ ...noticeRange, description: 'Until how long before the start a person can change or cancel a booking, in minutes.' });
+const confirmation = oneOf(enumNames(Confirmation), { description: 'Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.' });
+const page = Type.Boolean({ description: 'Whether the provider has a public booking page.' });
+const reminders = Type.Array(integer({ minimum: 1, maximum: rasterRange.maximum, description: 'Minutes before the start.' }), {
+  maxItems: maxReminders,
+  description: 'When reminders are sent, in minutes before the start.',
+});
+const notifyProvider = Type.Boolean({ description: 'Whether the provider gets an e-mail about each booking.' });
+const maxPerPerson = integer({ minimum: 1, maximum: maxPersonBookings, description: 'How many future bookings a person can have on the page.' });
+const resources = Type.Array(Type.Object({ resourceReference: line(), name: line() }), { minItems: 1, maxItems: maxResources });
+const offerFields = {
+  productReference: line(),
+  name: line(),
+  duration: integer({ ...rasterRange, description: 'In minutes.' }),
+  resources,
+};
+
+const rules = Type.Object(
+  {
+    minimumNotice,
+    horizon: nullable<number>({ type: 'integer', description: horizonText }),
+    changeNotice,
+    confirmation,
+    page,
+    reminders,
+    notifyProvider,
+    maxPerPerson,
+    offers: Type.Array(Type.Object({ ...offerFields, price }, { title: 'Offer' }), { description: 'What can be booked on the page.' }),
+  },
+  { title: 'BookingRules' },
+);
+
+const rulesExample = {
+  minimumNotice: 120,
+  horizon: 60,
+  changeNotice: 1_440,
+  confirmation: 'BOOKED',
+  page: false,
+  reminders: [1_440],
+  notifyProvider: false,
+  maxPerPerson: 3,
+  offers: [
+    {
+      productReference: 'haircut@acme',
+      name: 'Haircut',
+      duration: 30,
+      resources: [{ resourceReference: 'room-1@acme', name: 'Room 1' }],
+      price: { value: 49.9, currency: 'EUR' },
+    },
+  ],
+};
+
+const getBookingRulesSchema = {
+  operationId: 'getBookingRules',
+  summary: 'Get the booking rules of a provider',
+  description: 'Rules that were never set have their defaults.',
+  tags: ['Slots and bookings'],
+  params: providerParams,
+  response: {
+    200: wrapped('bookingRules', rules, 'The rules', rulesExample),
+    ...problems(['provider.not_found']),
+  },
+} as const;
+
+const offerInput = Type.Object({ ...offerFields, price: Type.Optional(priceInput) });
+
+const updateBookingRulesSchema = {
+  operationId: 'updateBookingRules',
+  summary: 'Set booking rules of a provider',
+  description: 'Sets only the given rules. Only `minimumNotice` and `horizon` have an effect so far.',
+  tags: ['Slots and bookings'],
+  params: providerParams,
+  body: Type.Object(
+    {
+      minimumNotice: Type.Optional(minimumNotice),
+      horizon: Type.Optional(optionalInteger({ minimum: 1, maximum: maxHorizonDays, description: horizonText })),
+      changeNotice: Type.Optional(changeNotice),
+      confirmation: Type.Optional(confirmation),
+      page: Type.Optional(page),
+      reminders: Type.Optional(reminders),
+      notifyProvider: Type.Optional(notifyProvider),
+      maxPerPerson: Type.Optional(maxPerPerson),
+      offers: Type.Optional(Type.Unsafe<Static<typeof offerInput>[]>({ type: 'array', items: offerInput, maxItems: maxOffers, description: 'What can be booked on the page.' })),
+    },
+    { title: 'BookingRulesChange', examples: [rulesExample] },
+  ),
+  response: {
+    200: wrapped('bookingRules', rules, 'The rules', rulesExample),
+    ...problems(['booking_rules.invalid', 'provider.not_found'], { body: true }),
+  },
+} as const;

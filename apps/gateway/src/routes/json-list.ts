@@ -1,0 +1,65 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { linkToNextPage } from '../paging.ts';
+import { closedSignal } from '../request-hooks.ts';
+import { type Exchange, type JsonTexts, jsonType, sendJson } from './json-stream.ts';
+
+/** A part of a list. */
+export interface ListMessage {
+  /** Elements, separated by commas; empty if there are none. */
+  json: Buffer;
+  /** Set in the last part of a page that is followed by another. */
+  nextCursor?: string | undefined;
+}
+
+/** Opens a list, which the signal cancels. */
+export type OpenList = (signal: AbortSignal) => AsyncIterable<ListMessage>;
+
+/** A list must start within this time, in milliseconds, or it is rejected. How long the rest takes depends on the client. */
+const firstMessageMs = 2_000;
+
+/** Sends a list as an array: all of it, forwarded as it arrives, or one page, if the request has a limit. */
+export async function sendList(exchange: Exchange, publicUrl: string, open: OpenList): Promise<FastifyReply> {
+  const { request } = exchange;
+  const messages = inTime(open, closedSignal(request));
+  if (isComplete(request)) return sendJson(exchange, arrayTexts(messages));
+  return sendPage(exchange, publicUrl, messages);
+}
+
+/** Whether all elements are asked for. */
+export function isComplete({ query }: Pick<FastifyRequest, 'query'>): boolean {
+  return (query as { limit?: number }).limit === undefined;
+}
+
+/** Small enough to be buffered: the address of the next page goes into a header, which is sent first. */
+async function sendPage({ request, reply }: Exchange, publicUrl: string, messages: AsyncIterable<ListMessage>): Promise<FastifyReply> {
+  const parts = await Array.fromAsync(messages);
+  const nextCursor = parts.at(-1)?.nextCursor;
+  if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
+  const texts = parts.map(({ json }) => json).filter(({ length }) => length > 0);
+  return reply.type(jsonType).send(`[${texts.join(',')}]`);
+}
+
+async function* arrayTexts(messages: AsyncIterable<ListMessage>): JsonTexts<string | Buffer> {
+  let separator = '[';
+  for await (const { json } of messages) {
+    if (json.length === 0) continue;
+    yield Buffer.concat([Buffer.from(separator), json]);
+    separator = ',';
+  }
+  return separator === '[' ? '[]' : ']';
+}
+
+/** Cancels the call when the client disconnects, or when the first message does not arrive in time. */
+async function* inTime(open: OpenList, closed: AbortSignal): AsyncGenerator<ListMessage, undefined> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), firstMessageMs);
+  try {
+    for await (const message of open(AbortSignal.any([closed, late.signal]))) {
+      clearTimeout(timer);
+      yield message;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  return undefined;
+}
