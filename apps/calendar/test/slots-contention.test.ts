@@ -1,0 +1,156 @@
+import { ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { DomainError } from '@scheduling/errors';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allEnded, type Calendar, type CalendarUnderTest, createCustomer, freshReference, isTooSlow, owned, patiently, startCalendar } from './calendar-under-test.ts';
+import { createTimeslot, customerOf, newBooking, newTimeslot, placeIn } from './slots-under-test.ts';
+
+let calendar: CalendarUnderTest;
+let replicas: Calendar[];
+let customerReference: string;
+const stack = new AsyncDisposableStack();
+
+beforeAll(async () => {
+  calendar = stack.use(await startCalendar());
+  // For the late one, reservations of the others have expired.
+  const late = stack.use(await calendar.startReplicaAt('181 seconds'));
+  replicas = [calendar, stack.use(await calendar.startReplica()), late];
+  customerReference = await createCustomer(calendar);
+}, 180_000);
+afterAll(() => stack.disposeAsync());
+
+const callers = 200;
+const rounds = 10;
+const clients = 20;
+const seconds = Number(process.env['SLOTS_SECONDS'] ?? 6);
+
+describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
+  it.each(Array.from({ length: rounds }, (_, index) => (index % 3) ** 2 + 1))('get the %i seats of one slot and no more', async (defaultCapacity) => {
+    const timeslot = await createTimeslot(calendar, { defaultCapacity });
+    const outcomes = await allEnded(
+      Array.from({ length: callers }, (_, index) => {
+        const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+        return patiently(() => outcomeOf(replicas[index % 2]!.bookings.bookSlot(request)));
+      }),
+    );
+    expect(Object.fromEntries(Map.groupBy(outcomes, String).entries().map(([outcome, { length }]) => [outcome, length]))).toEqual({
+      booked: defaultCapacity,
+      'slot.unavailable full': callers - defaultCapacity,
+    });
+    expect(await appointmentsOf(timeslot.resourceReference)).toEqual([{ capacity: defaultCapacity, taken: defaultCapacity, seats: defaultCapacity, state: 'ACTIVE' }]);
+  });
+});
+
+describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_000 }, () => {
+  it('book, hold, leave and let reservations expire while others change the timeslots: nothing overlaps, and the seats are those that are taken', async () => {
+    const resourceReference = freshReference('resource');
+    const openings = Array.from({ length: 4 }, (_, index) => ({
+      reference: freshReference('timeslot'),
+      resourceReference,
+      raster: [30, 45, 20, 60][index]!,
+      defaultCapacity: (index % 2) + 1,
+      start: `2099-06-01T${['10:00', '10:15', '10:00', '09:30'][index]}`,
+    }));
+    for (const opening of openings) await createTimeslot(calendar, opening);
+    const endsAt = performance.now() + seconds * 1_000;
+    const isRunning = (): boolean => performance.now() < endsAt;
+    const outcomes = new Map<string, number>();
+    const count = async (call: Promise<unknown>): Promise<boolean> => {
+      const outcome = await outcomeOf(call).catch((error: unknown) => {
+        if (isTooSlow(error)) return 'too slow';
+        throw error;
+      });
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      return outcome === 'booked';
+    };
+    let checks = 0;
+    await allEnded([
+      ...Array.from({ length: clients }, (_, index) => playClient(replicas[index % replicas.length]!, openings, isRunning, count)),
+      changeTimeslots(calendar, openings, isRunning, count),
+      (async () => {
+        for (; isRunning(); checks += 1) expect(await findViolations(resourceReference)).toEqual([]);
+      })(),
+    ]);
+    expect(await findViolations(resourceReference)).toEqual([]);
+    expect(checks).toBeGreaterThan(10);
+    const unexpected = [...outcomes.keys()].filter((outcome) => !expectedOutcomes.has(outcome.split(' ')[0]!));
+    expect(unexpected).toEqual([]);
+    expect(outcomes.get('booked')).toBeGreaterThan(10 * seconds);
+    expect(outcomes.get('slot.unavailable taken')).toBeGreaterThan(seconds);
+  });
+
+  it('cause no deadlock', async () => {
+    await stack.disposeAsync();
+    expect(await calendar.countDeadlocks()).toBe(0);
+  });
+});
+
+const expectedOutcomes = new Set([
+  'booked', 'too', 'slot.unavailable', 'slot.busy', 'timeslot.not_found', 'timeslot.has_appointments', 'timeslot.reference_taken', 'participation.not_found', 'appointment.not_found',
+]);
+
+type Opening = Pick<ReturnType<typeof newTimeslot>, 'reference' | 'resourceReference' | 'raster' | 'start' | 'defaultCapacity'>;
+type Count = (call: Promise<unknown>) => Promise<boolean>;
+
+/** Books at random, and leaves again what it has booked before. */
+async function playClient(replica: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
+  const booked: string[] = [];
+  while (isRunning()) {
+    const opening = pick(openings);
+    const time = new Date(Date.parse(`${opening.start}Z`) + Math.floor(Math.random() * 4) * opening.raster * 60_000).toISOString().slice(11, 16);
+    const person = Math.random() < 0.5 ? customerOf(customerReference) : {};
+    const request = newBooking(placeIn(opening, time), person);
+    if (await count(replica.bookings.bookSlot(request))) booked.push(request.reference);
+    if (booked.length > 2 || Math.random() < 0.3) {
+      const participationReference = booked.shift();
+      const move = { ...owned, state: ParticipationState.CANCELED, ignoreCapacity: false, sendMails: false };
+      if (participationReference !== undefined) await count(replica.participations.updateParticipation({ ...move, participationReference }));
+    }
+  }
+}
+
+/** Hides a timeslot, shows it again, changes its raster, deletes it and creates it again. */
+async function changeTimeslots({ timeslots }: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
+  while (isRunning()) {
+    const opening = pick(openings);
+    const key = { ...owned, timeslotReference: opening.reference };
+    const change = pick([{ state: TimeslotState.CREATED }, { state: TimeslotState.BOOKABLE }, { raster: 15 }, { raster: opening.raster }, undefined]);
+    if (change !== undefined) await count(timeslots.updateTimeslot({ ...key, ...change }));
+    else if (await count(timeslots.deleteTimeslot(key))) await count(timeslots.createTimeslots({ ...owned, timeslots: [newTimeslot(opening)] }));
+  }
+}
+
+function pick<T>(values: T[]): T {
+  return values[Math.floor(Math.random() * values.length)]!;
+}
+
+/** `booked` for every success. */
+async function outcomeOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return 'booked';
+  } catch (error) {
+    if (!(error instanceof DomainError) || isTooSlow(error)) throw error;
+    return [error.code, error.reason].filter((part) => part !== undefined).join(' ');
+  }
+}
+
+/** Pairs of active appointments that overlap, and appointments whose counter is not the number of those who have a seat, as of one moment. */
+async function findViolations(resourceReference: string): Promise<unknown[]> {
+  const { rows } = await sql`
+    WITH place AS (
+      SELECT *, (SELECT count(*) FROM participation WHERE participation.crm_id = appointment.crm_id AND appointment_id = appointment.id AND participation.state IN ('BOOKED', 'RESERVED')) AS seats
+        FROM appointment WHERE crm_id = ${owned.crmId} AND resource_reference = ${resourceReference})
+    SELECT 'overlap' AS violation, one.id::text || ' ' || other.id AS places FROM place AS one JOIN place AS other ON one.id < other.id
+     WHERE one.state = 'ACTIVE' AND other.state = 'ACTIVE' AND one.starts_at < other.ends_at AND other.starts_at < one.ends_at
+     UNION ALL
+    SELECT 'seats', format('%s: %s taken, %s seats, capacity %s', id, taken, seats, capacity) FROM place WHERE taken <> seats OR taken > capacity`.execute(calendar.database.kysely);
+  return rows;
+}
+
+async function appointmentsOf(resourceReference: string): Promise<unknown[]> {
+  const { rows } = await sql`
+    SELECT capacity, taken, (SELECT count(*) FROM participation WHERE participation.crm_id = appointment.crm_id AND appointment_id = appointment.id) AS seats, state
+      FROM appointment WHERE crm_id = ${owned.crmId} AND resource_reference = ${resourceReference}`.execute(calendar.database.kysely);
+  return rows;
+}
