@@ -23,6 +23,7 @@ export const callers = {
   BookingService: {
     listSlots: ['gateway'],
     bookSlot: ['gateway'],
+    changeBooking: ['gateway'],
     getBookingRules: ['gateway'],
     updateBookingRules: ['gateway'],
   },

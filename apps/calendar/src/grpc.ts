@@ -20,6 +20,7 @@ import { type AppointmentDeletion, deleteAppointments } from './appointment/dele
 import { getAppointment } from './appointment/get-appointment.ts';
 import { listAppointments } from './appointment/list-appointments.ts';
 import { callers } from './callers.ts';
+import type { NamedCustomer } from './customer/customer-copy.ts';
 import { removeCustomer } from './customer/remove-customer.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import {
@@ -36,9 +37,11 @@ import { createParticipation } from './participation/create-participation.ts';
 import { getParticipation } from './participation/get-participation.ts';
 import { getParticipationNotice } from './participation/get-participation-notice.ts';
 import { updateParticipation } from './participation/update-participation.ts';
-import { bookSlot, type NewBooking, type Place } from './slot/book-slot.ts';
+import { bookSlot, type NewBooking } from './slot/book-slot.ts';
 import { getBookingRules, updateBookingRules } from './slot/booking-rules.ts';
+import { changeBooking } from './slot/change-booking.ts';
 import { listSlots } from './slot/list-slots.ts';
+import type { Place } from './slot/place.ts';
 import { writeSlot } from './slot/slot.ts';
 import { createTimeslots } from './timeslot/create-timeslots.ts';
 import { deleteTimeslot } from './timeslot/delete-timeslot.ts';
@@ -154,6 +157,11 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
       const { booking, created } = await dependencies.bookings.countRefusal(request.crmId, work);
       return { participation: toParticipationMessage(booking.participation), slotJson: Buffer.from(writeSlot(booking.slot)), created };
     },
+    changeBooking: async ({ place, customer, ...request }) => {
+      const change = { ...request, place: place && readPlace(place), customer: readCustomer(customer) };
+      const { participation, slot } = await dependencies.bookings.countRefusal(request.crmId, changeBooking(dependencies, change));
+      return { participation: toParticipationMessage(participation), slotJson: Buffer.from(writeSlot(slot)) };
+    },
     getBookingRules: async (request) => ({ rules: toRulesMessage(await getBookingRules(dependencies, request)) }),
     updateBookingRules: async ({ noHorizon, reminders, offers, ...request }) => {
       const confirmation = request.confirmation && fromEnumMessage(Confirmation, request.confirmation, { code: 'booking_rules.invalid', pointer: '/confirmation' });
@@ -175,8 +183,12 @@ function toNewBooking({ place, customer, state, ...request }: BookSlotRequest): 
     ...request,
     place: readPlace(place),
     state: fromEnumMessage(ParticipationState, state, { code: 'booking.invalid', pointer: '/state' }),
-    customer: customer?.$case === 'customerReference' ? { customerReference: customer.value } : customer?.value,
+    customer: readCustomer(customer),
   };
+}
+
+function readCustomer(customer: BookSlotRequest['customer']): NamedCustomer | undefined {
+  return customer?.$case === 'customerReference' ? { customerReference: customer.value } : customer?.value;
 }
 
 function readPlace(place: BookSlotRequest['place']): Place {

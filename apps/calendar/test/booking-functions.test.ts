@@ -10,8 +10,8 @@ import { type CalendarUnderTest, createAppointment, createCustomer, freshReferen
 
 /** Called by other functions only, and replaced together with them. */
 const internal = new Set([
-  'appointment_json', 'booking_bounds', 'end_if_empty', 'epoch_ms', 'free_expired_seats', 'is_step', 'occupancy', 'overlapping_appointments', 'overlapping_timeslots',
-  'participation_record', 'provider_timeslots', 'scheduling_now', 'slot_record',
+  'appointment_json', 'booking_bounds', 'claim_place', 'end_if_empty', 'ends_without', 'epoch_ms', 'free_expired_seats', 'is_place', 'is_step', 'occupancy', 'overlapping_appointments', 'overlapping_timeslots',
+  'participation_record', 'provider_timeslots', 'scheduling_now', 'slot_record', 'take_place',
 ]);
 
 describe('the functions that the service calls', () => {

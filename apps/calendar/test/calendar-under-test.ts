@@ -209,13 +209,13 @@ export async function allEnded<T>(calls: Promise<T>[]): Promise<T[]> {
 }
 
 /** The domain error that a call is rejected with, without its stack. */
-export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors'>> {
+export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors' | 'reason'>> {
   try {
     await call;
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    const { category, code, message, errors } = error;
-    return { category, code, message, errors };
+    const { category, code, message, errors, reason } = error;
+    return { category, code, message, errors, reason };
   }
   throw new Error('the call was not refused');
 }

@@ -42,7 +42,7 @@ describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
 });
 
 describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_000 }, () => {
-  it('book, hold, leave and let reservations expire while others change the timeslots: nothing overlaps, and the seats are those that are taken', async () => {
+  it('book, hold, move, leave and let reservations expire while others change the timeslots: nothing overlaps, and the seats are those that are taken', async () => {
     const resourceReference = freshReference('resource');
     const openings = Array.from({ length: 4 }, (_, index) => ({
       reference: freshReference('timeslot'),
@@ -76,6 +76,7 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
     const unexpected = [...outcomes.keys()].filter((outcome) => !expectedOutcomes.has(outcome.split(' ')[0]!));
     expect(unexpected).toEqual([]);
     expect(outcomes.get('booked')).toBeGreaterThan(10 * seconds);
+    expect(moves).toBeGreaterThan(seconds);
     expect(outcomes.get('slot.unavailable taken')).toBeGreaterThan(seconds);
   });
 
@@ -85,22 +86,26 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
   });
 });
 
+/** How many bookings were moved. */
+let moves = 0;
+
 const expectedOutcomes = new Set([
-  'booked', 'too', 'slot.unavailable', 'slot.busy', 'timeslot.not_found', 'timeslot.has_appointments', 'timeslot.reference_taken', 'participation.not_found', 'appointment.not_found',
+  'booked', 'too', 'slot.unavailable', 'slot.busy', 'timeslot.not_found', 'timeslot.has_appointments', 'timeslot.reference_taken', 'participation.not_found', 'appointment.not_found', 'participation.move_not_allowed',
 ]);
 
 type Opening = Pick<ReturnType<typeof newTimeslot>, 'reference' | 'resourceReference' | 'raster' | 'start' | 'defaultCapacity'>;
 type Count = (call: Promise<unknown>) => Promise<boolean>;
 
-/** Books at random, and leaves again what it has booked before. */
+/** Books at random, and moves or leaves what it has booked before. */
 async function playClient(replica: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
   const booked: string[] = [];
   while (isRunning()) {
-    const opening = pick(openings);
-    const time = new Date(Date.parse(`${opening.start}Z`) + Math.floor(Math.random() * 4) * opening.raster * 60_000).toISOString().slice(11, 16);
     const person = Math.random() < 0.5 ? customerOf(customerReference) : {};
-    const request = newBooking(placeIn(opening, time), person);
+    const request = newBooking(anyPlace(openings), person);
     if (await count(replica.bookings.bookSlot(request))) booked.push(request.reference);
+    const toMove = pick(booked);
+    const movement = { ...owned, place: anyPlace(openings), ignoreNotice: false, sendMails: false };
+    if (toMove !== undefined && (await count(replica.bookings.changeBooking({ ...movement, participationReference: toMove })))) moves += 1;
     if (booked.length > 2 || Math.random() < 0.3) {
       const participationReference = booked.shift();
       const move = { ...owned, state: ParticipationState.CANCELED, ignoreCapacity: false, sendMails: false };
@@ -109,10 +114,16 @@ async function playClient(replica: Calendar, openings: Opening[], isRunning: () 
   }
 }
 
+function anyPlace(openings: Opening[]): ReturnType<typeof placeIn> {
+  const opening = pick(openings)!;
+  const time = new Date(Date.parse(`${opening.start}Z`) + Math.floor(Math.random() * 4) * opening.raster * 60_000);
+  return placeIn(opening, time.toISOString().slice(11, 16));
+}
+
 /** Hides a timeslot, shows it again, changes its raster, deletes it and creates it again. */
 async function changeTimeslots({ timeslots }: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
   while (isRunning()) {
-    const opening = pick(openings);
+    const opening = pick(openings)!;
     const key = { ...owned, timeslotReference: opening.reference };
     const change = pick([{ state: TimeslotState.CREATED }, { state: TimeslotState.BOOKABLE }, { raster: 15 }, { raster: opening.raster }, undefined]);
     if (change !== undefined) await count(timeslots.updateTimeslot({ ...key, ...change }));
@@ -120,8 +131,8 @@ async function changeTimeslots({ timeslots }: Calendar, openings: Opening[], isR
   }
 }
 
-function pick<T>(values: T[]): T {
-  return values[Math.floor(Math.random() * values.length)]!;
+function pick<T>(values: T[]): T | undefined {
+  return values[Math.floor(Math.random() * values.length)];
 }
 
 /** `booked` for every success. */

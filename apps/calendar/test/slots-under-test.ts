@@ -54,7 +54,7 @@ export function newBooking(place: BookSlotRequest['place'], overrides: Partial<B
 }
 
 /** At a time of the first of June 2099, as a local date-time (`10:30`). */
-export function placeIn({ reference }: { reference: string }, time: string, others: { duration?: number; productReference?: string } = {}): BookSlotRequest['place'] {
+export function placeIn({ reference }: { reference: string }, time: string, others: { duration?: number; productReference?: string | undefined } = {}): BookSlotRequest['place'] {
   const value = { timeslotReference: reference, start: `2099-06-01T${time}`, productReference: 'product@test', ...others };
   return { $case: 'timeslot', value };
 }

@@ -3,6 +3,7 @@ import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import type { ProviderReference } from '../provider/provider-copy.ts';
 
 export interface CustomerReference {
   crmId: string;
@@ -19,13 +20,14 @@ export async function fetchCustomer({ database, customers }: CalendarDependencie
   await storeUnlessErased(database.kysely, key.crmId, customer!);
 }
 
-/** What a customer is created with. */
-export type CustomerContent = Omit<CreateCustomerRequest, 'crmId' | 'providerReference'>;
+/** A customer whom the customer service knows by the reference, or whom it creates with this content unless it knows the reference. */
+export type NamedCustomer = { customerReference: string } | Omit<CreateCustomerRequest, keyof ProviderReference>;
 
-/** Has the customer service create a customer, unless it knows the reference already, and stores a copy. Rejects with `customer.not_found` during an erasure. */
-export async function storeNewCustomer({ database, customers }: CalendarDependencies, request: CreateCustomerRequest): Promise<void> {
-  const { customer } = await customers.createCustomer(request);
-  await storeUnlessErased(database.kysely, request.crmId, customer!);
+/** Stores a copy of a customer whom calendar does not know, and has the customer created if necessary. Rejects with `customer.not_found`. */
+export async function provideCustomer(dependencies: CalendarDependencies, { crmId, providerReference }: ProviderReference, named: NamedCustomer): Promise<void> {
+  if (!('userName' in named)) return fetchCustomer(dependencies, { crmId, providerReference, ...named });
+  const { customer } = await dependencies.customers.createCustomer({ crmId, providerReference, ...named });
+  await storeUnlessErased(dependencies.database.kysely, crmId, customer!);
 }
 
 async function storeUnlessErased(db: Kysely<CalendarSchema>, crmId: string, customer: Customer): Promise<void> {

@@ -265,25 +265,14 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  takes_seat boolean := request ->> 'takesSeat';
   event jsonb := request -> 'event';
-  is_hold boolean := request ->> 'state' = 'RESERVED';
-  present timestamptz;
-  slot_start timestamptz := request ->> 'startsAt';
-  slot_end timestamptz;
-  earliest timestamptz;
-  latest timestamptz;
-  known record;
   opening timeslot%ROWTYPE;
+  known record;
+  claim record;
   place appointment%ROWTYPE;
-  other appointment%ROWTYPE;
   person customer%ROWTYPE;
-  overlapping uuid[];
-  locked uuid[];
-  reclaimed integer := 0;
-  is_taken boolean := false;
-  is_full boolean := false;
   held_until timestamptz;
+  answer jsonb;
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
@@ -291,13 +280,9 @@ BEGIN
   IF request ? 'timeslotReference' THEN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
     IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
-    slot_end := slot_start + make_interval(mins => coalesce((request ->> 'minutes')::integer, opening.raster::integer));
   END IF;
-
-  SELECT participation.id, participation.reserved_until <= scheduling_now() AS is_over, customer.reference IS NOT DISTINCT FROM request ->> 'customerReference' AS same_customer,
-      appointment.provider_id = the_provider AND CASE WHEN request ? 'appointmentReference' THEN appointment.reference = request ->> 'appointmentReference'
-        ELSE appointment.resource_reference = opening.resource_reference AND appointment.product_reference = request ->> 'productReference'
-         AND appointment.starts_at = slot_start AND appointment.ends_at = slot_end END AS same_place
+  SELECT participation.id, participation.reserved_until <= scheduling_now() AS is_over, is_place(appointment, opening, request) AS same_place,
+      customer.reference IS NOT DISTINCT FROM request ->> 'customerReference' AS same_customer
     INTO known
     FROM participation
     JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
@@ -308,77 +293,18 @@ BEGIN
       WHEN known.is_over THEN 'reference_expired' WHEN known.same_place AND known.same_customer THEN 'exists' ELSE 'reference_taken' END);
   END IF;
 
-  IF request ? 'timeslotReference' THEN
-    overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, opening.resource_reference, slot_start, slot_end));
-    locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
-    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = opening.id;
-    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
-    IF slot_end <> slot_start + make_interval(mins => coalesce((request ->> 'minutes')::integer, opening.raster::integer))
-       OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, opening.resource_reference, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
-      RETURN jsonb_build_object('outcome', 'stale');
-    END IF;
-    IF NOT is_step(opening, slot_start, slot_end) THEN RETURN jsonb_build_object('outcome', 'unavailable', 'reason', 'closed'); END IF;
-  ELSE
-    SELECT * INTO place FROM appointment
-     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
-    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
-    slot_start := place.starts_at;
-  END IF;
-
-  -- The time is read behind the locks: an attempt may have waited for them.
-  present := scheduling_now();
-  SELECT bounds.earliest, bounds.latest INTO earliest, latest
-    FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
-  IF slot_start < earliest THEN RETURN jsonb_build_object('outcome', 'unavailable', 'reason', 'too_soon'); END IF;
-  IF slot_start > latest THEN RETURN jsonb_build_object('outcome', 'unavailable', 'reason', 'too_late'); END IF;
-
-  IF request ? 'timeslotReference' THEN
-    overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, slot_start, slot_end));
-    locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
-    reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id)), 0) FROM unnest(locked) AS id);
-    FOR other IN SELECT * FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, slot_start, slot_end) ORDER BY id LOOP
-      IF other.id <> ALL (locked) THEN RETURN jsonb_build_object('outcome', 'stale', 'reclaimed', reclaimed); END IF;
-      is_taken := true;
-      IF other.starts_at = slot_start AND other.ends_at = slot_end AND other.product_reference = request ->> 'productReference' AND other.accept_bookings THEN
-        is_full := true;
-        IF place.id IS NULL AND other.taken < other.capacity THEN place := other; END IF;
-      END IF;
-    END LOOP;
-    IF is_taken AND place.id IS NULL THEN
-      RETURN jsonb_build_object('outcome', 'unavailable', 'reason', CASE WHEN is_full THEN 'full' ELSE 'taken' END, 'reclaimed', reclaimed);
-    END IF;
-  ELSE
-    reclaimed := free_expired_seats(the_crm, place.id);
-    IF reclaimed > 0 THEN
-      SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
-      IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown', 'reclaimed', reclaimed); END IF;
-    END IF;
-    IF place.state <> 'ACTIVE' OR NOT place.accept_bookings OR place.taken >= place.capacity THEN
-      RETURN jsonb_build_object('outcome', 'unavailable', 'reclaimed', reclaimed, 'reason', CASE
-        WHEN place.state <> 'ACTIVE' THEN 'closed' WHEN NOT place.accept_bookings THEN 'private' ELSE 'full' END);
-    END IF;
-  END IF;
-
+  SELECT * INTO claim FROM claim_place(request, opening, NULL);
+  answer := jsonb_build_object('reclaimed', claim.reclaimed);
+  IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
   IF request ->> 'customerReference' IS NOT NULL THEN
     SELECT * INTO person FROM customer
      WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
      ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
-    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'customer_unknown', 'reclaimed', reclaimed); END IF;
+    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
-  IF place.id IS NULL THEN
-    INSERT INTO appointment (
-      crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
-      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty)
-    VALUES (
-      the_crm, the_provider, request ->> 'newReference', opening.resource_reference, request ->> 'productReference', request ->> 'contactReference',
-      request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
-      slot_start, slot_end, opening.default_capacity, takes_seat::integer, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED')
-    RETURNING * INTO place;
-  ELSIF takes_seat THEN
-    UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id RETURNING * INTO place;
-  END IF;
-  IF is_hold THEN held_until := present + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
+  place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
+  IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
   VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until);
   IF request ->> 'message' IS NOT NULL THEN
@@ -387,8 +313,8 @@ BEGIN
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
 
-  RETURN jsonb_build_object(
-    'outcome', 'created', 'reclaimed', reclaimed, 'slot', (SELECT content FROM slot_record(place, place.taken)),
+  RETURN answer || jsonb_build_object(
+    'outcome', 'created', 'slot', (SELECT content FROM slot_record(place, place.taken)),
     'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
 END
 $function$;
@@ -431,6 +357,77 @@ BEGIN
        SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
   END IF;
   RETURN jsonb_build_object('key', 'new', 'answer', answer);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.claim_place(request jsonb, opening timeslot, source uuid)
+ RETURNS TABLE(outcome text, reason text, reclaimed bigint, place appointment, slot_start timestamp with time zone, slot_end timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_resource text := opening.resource_reference;
+  minutes integer := coalesce((request ->> 'minutes')::integer, opening.raster::integer);
+  in_timeslot boolean := opening.id IS NOT NULL;
+  present timestamptz;
+  bounds record;
+  other appointment%ROWTYPE;
+  overlapping uuid[];
+  locked uuid[];
+  leaves_empty boolean := false;
+  is_taken boolean := false;
+  is_full boolean := false;
+BEGIN
+  reclaimed := 0;
+  IF in_timeslot THEN
+    slot_start := request ->> 'startsAt';
+    slot_end := slot_start + make_interval(mins => minutes);
+    overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
+    locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
+    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = opening.id;
+    IF NOT FOUND THEN outcome := 'timeslot_unknown'; RETURN NEXT; RETURN; END IF;
+    IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
+       OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
+      outcome := 'stale'; RETURN NEXT; RETURN;
+    END IF;
+    IF NOT is_step(opening, slot_start, slot_end) THEN outcome := 'unavailable'; reason := 'closed'; RETURN NEXT; RETURN; END IF;
+    overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
+  ELSE
+    overlapping := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference');
+  END IF;
+  locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
+  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id)), 0) FROM unnest(locked) AS id);
+  IF NOT in_timeslot THEN
+    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
+    IF NOT FOUND THEN outcome := 'appointment_unknown'; RETURN NEXT; RETURN; END IF;
+    slot_start := place.starts_at;
+    slot_end := place.ends_at;
+  END IF;
+
+  -- The time is read behind the locks: an attempt may have waited for them.
+  SELECT * INTO bounds FROM booking_bounds(the_crm, the_provider, scheduling_now(), (request ->> 'ignoreNotice')::boolean);
+  outcome := 'unavailable';
+  reason := CASE WHEN slot_start < bounds.earliest THEN 'too_soon' WHEN slot_start > bounds.latest THEN 'too_late' END;
+  IF reason IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
+
+  IF in_timeslot THEN
+    leaves_empty := ends_without(the_crm, source, (request ->> 'participationId')::uuid);
+    FOR other IN SELECT * FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end) ORDER BY id LOOP
+      CONTINUE WHEN leaves_empty AND other.id = source;
+      IF other.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
+      is_taken := true;
+      IF other.starts_at = slot_start AND other.ends_at = slot_end AND other.product_reference = request ->> 'productReference' AND other.accept_bookings THEN
+        is_full := true;
+        IF place.id IS NULL AND other.taken < other.capacity THEN place := other; END IF;
+      END IF;
+    END LOOP;
+    reason := CASE WHEN place.id IS NULL AND is_taken THEN CASE WHEN is_full THEN 'full' ELSE 'taken' END END;
+  ELSE
+    reason := CASE WHEN place.state <> 'ACTIVE' THEN 'closed' WHEN NOT place.accept_bookings THEN 'private' WHEN place.taken >= place.capacity THEN 'full' END;
+  END IF;
+  IF reason IS NULL THEN outcome := 'claimed'; END IF;
+  RETURN NEXT;
 END
 $function$;
 
@@ -575,6 +572,17 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.ends_without(the_crm text, the_appointment uuid, the_participation uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT EXISTS (SELECT FROM appointment WHERE crm_id = the_crm AND id = the_appointment AND when_empty IS NOT NULL)
+     AND NOT EXISTS (
+       SELECT FROM participation
+        WHERE crm_id = the_crm AND appointment_id = the_appointment AND id <> the_participation AND state IN ('RESERVED', 'REQUESTED', 'BOOKED'))
+$function$;
+
 CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
  RETURNS bigint
  LANGUAGE sql
@@ -622,6 +630,18 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.is_place(appointment appointment, opening timeslot, request jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT appointment.provider_id = (request ->> 'providerId')::uuid AND CASE
+    WHEN request ? 'appointmentReference' THEN appointment.reference = request ->> 'appointmentReference'
+    ELSE appointment.resource_reference = opening.resource_reference AND appointment.product_reference = request ->> 'productReference'
+     AND appointment.starts_at = (request ->> 'startsAt')::timestamptz
+     AND appointment.ends_at = appointment.starts_at + make_interval(mins => coalesce((request ->> 'minutes')::integer, opening.raster::integer)) END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.is_step(timeslot timeslot, period_start timestamp with time zone, period_end timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -631,6 +651,61 @@ AS $function$
      AND period_start >= timeslot.starts_at AND period_end <= timeslot.ends_at AND period_end > period_start
      AND extract(epoch FROM period_start - timeslot.starts_at) % (timeslot.raster * 60) = 0
      AND extract(epoch FROM period_end - period_start) % (timeslot.raster * 60) = 0
+$function$;
+
+CREATE OR REPLACE FUNCTION public.move_booking(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_participation uuid := request ->> 'participationId';
+  seats integer := (request ->> 'takesSeat')::boolean::integer;
+  event jsonb := request -> 'event';
+  opening timeslot%ROWTYPE;
+  source appointment%ROWTYPE;
+  place appointment%ROWTYPE;
+  claim record;
+  answer jsonb;
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
+
+  SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = (request ->> 'appointmentId')::uuid;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'stale'); END IF;
+  IF request ? 'timeslotReference' THEN
+    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
+    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
+    IF request ->> 'productReference' IS NULL THEN
+      request := request || jsonb_build_object('productReference', source.product_reference, 'description', coalesce(request ->> 'description', source.description));
+    END IF;
+    IF request ->> 'contactReference' IS NULL THEN request := request || jsonb_build_object('contactReference', source.contact_reference); END IF;
+    IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
+  END IF;
+  IF is_place(source, opening, request) THEN RETURN jsonb_build_object('outcome', 'unchanged'); END IF;
+
+  SELECT * INTO claim FROM claim_place(request, opening, source.id);
+  answer := jsonb_build_object('reclaimed', claim.reclaimed);
+  IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
+  PERFORM FROM participation
+    WHERE crm_id = the_crm AND id = the_participation AND appointment_id = source.id AND version = (request ->> 'expectedVersion')::integer
+      FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
+
+  UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
+  place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
+  -- Placed by the public rules from now on.
+  UPDATE participation SET appointment_id = place.id, version = version + 1, exempt = false WHERE crm_id = the_crm AND id = the_participation;
+  PERFORM end_if_empty(the_crm, source.id);
+  IF request ->> 'message' IS NOT NULL THEN
+    INSERT INTO participation_message (crm_id, participation_id, version, text)
+    VALUES (the_crm, the_participation, (request ->> 'expectedVersion')::integer + 1, request ->> 'message');
+  END IF;
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  RETURN answer || jsonb_build_object('outcome', 'moved');
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.move_participation(request jsonb)
@@ -646,6 +721,7 @@ DECLARE
   event jsonb := request -> 'event';
   place appointment%ROWTYPE;
   present participation%ROWTYPE;
+  person uuid;
   reclaimed integer;
   answer jsonb;
 BEGIN
@@ -666,12 +742,19 @@ BEGIN
   IF present.version <> expected_version THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
   IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
   IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
+  IF request ? 'customerReference' THEN
+    SELECT customer.id INTO person
+      FROM provider JOIN customer ON customer.crm_id = provider.crm_id AND customer.provider_id = provider.id
+     WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference'
+     ORDER BY customer.refreshed_at DESC LIMIT 1 FOR KEY SHARE OF customer;
+    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
+  END IF;
 
   IF seats <> 0 THEN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
   END IF;
   UPDATE participation
-     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt
+     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id)
    WHERE crm_id = the_crm AND id = the_participation;
   IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id); END IF;
   IF request ->> 'message' IS NOT NULL THEN
@@ -1136,5 +1219,26 @@ BEGIN
     swept := swept + free_expired_seats(place.crm_id, place.id);
   END LOOP;
   RETURN jsonb_build_object('swept', swept);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.take_place(request jsonb, opening timeslot, place appointment, slot_start timestamp with time zone, slot_end timestamp with time zone, seats integer)
+ RETURNS appointment
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF place.id IS NULL THEN
+    INSERT INTO appointment (
+      crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
+      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty)
+    VALUES (
+      request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'newReference', opening.resource_reference, request ->> 'productReference',
+      request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
+      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED')
+    RETURNING * INTO place;
+  ELSIF seats > 0 THEN
+    UPDATE appointment SET taken = taken + seats WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
+  END IF;
+  RETURN place;
 END
 $function$;

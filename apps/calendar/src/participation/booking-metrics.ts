@@ -10,6 +10,8 @@ import { type ParticipationState, seatsOfMove, takesSeat } from './moves.ts';
 export interface BookingMetrics {
   /** A participation was created in a state, or moved from one state to another. */
   moved(db: Kysely<CalendarSchema>, crmId: string, from: ParticipationState | undefined, to: ParticipationState): void;
+  /** A participation was moved to another appointment. */
+  relocated(db: Kysely<CalendarSchema>, crmId: string): void;
   /** Seats of participations that were removed. */
   freed(db: Kysely<CalendarSchema>, seats: number): void;
   /** Expired reservations were removed and their seats freed. */
@@ -22,7 +24,7 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
   const registers = [metrics];
   const bookings = new Counter({
     name: 'scheduling_bookings_total',
-    help: 'Participations by the state that they entered (booked, reserved, …), and rejected bookings by reason (capacity_exhausted, slot_taken, …)',
+    help: 'Participations by the state that they entered (booked, reserved, …) or moved to another appointment (moved), and rejected bookings by reason (capacity_exhausted, slot_taken, …)',
     labelNames: ['crm', 'outcome'],
     registers,
   });
@@ -46,6 +48,7 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
         freed.inc(Math.max(0, -seats));
       });
     },
+    relocated: (db, crmId) => afterCommit(db, () => bookings.inc({ crm: crmId, outcome: 'moved' })),
     freed: (db, seats) => afterCommit(db, () => freed.inc(seats)),
     expired: (db, reservations) => {
       afterCommit(db, () => {

@@ -1,8 +1,8 @@
 -- Moves a participation to another state in one round trip, with the same locks in the same order as create_participation.
 --
 -- Request: crmId, participationId, expectedVersion, state, seats (the change in taken seats: -1, 0 or 1), needsActive, exempt (from now on),
---   message (may be null), event (a row of the outbox, its payload in base64).
--- Answer: outcome, which is moved, gone, appointment_cancelled, full, or stale when the version is not the expected one: the caller decides
+--   message (may be null), event (a row of the outbox, its payload in base64); and for a hold that gets a customer, providerReference and customerReference.
+-- Answer: outcome, which is moved, gone, appointment_cancelled, full, customer_unknown, or stale when the version is not the expected one: the caller decides
 --   again; reclaimed, the number of expired reservations it removed; for full also capacity.
 CREATE OR REPLACE FUNCTION move_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -14,6 +14,7 @@ DECLARE
   event jsonb := request -> 'event';
   place appointment%ROWTYPE;
   present participation%ROWTYPE;
+  person uuid;
   reclaimed integer;
   answer jsonb;
 BEGIN
@@ -34,12 +35,19 @@ BEGIN
   IF present.version <> expected_version THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
   IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
   IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
+  IF request ? 'customerReference' THEN
+    SELECT customer.id INTO person
+      FROM provider JOIN customer ON customer.crm_id = provider.crm_id AND customer.provider_id = provider.id
+     WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference'
+     ORDER BY customer.refreshed_at DESC LIMIT 1 FOR KEY SHARE OF customer;
+    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
+  END IF;
 
   IF seats <> 0 THEN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
   END IF;
   UPDATE participation
-     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt
+     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id)
    WHERE crm_id = the_crm AND id = the_participation;
   IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id); END IF;
   IF request ->> 'message' IS NOT NULL THEN

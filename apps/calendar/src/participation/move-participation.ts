@@ -25,6 +25,8 @@ export interface RequestedMove {
   message?: string | undefined;
   ignoreCapacity: boolean;
   sendMails: boolean;
+  /** Of a hold that has none yet. */
+  customer?: { providerReference: string; customerReference: string } | undefined;
 }
 
 /** Every move increments the version, and the state graph is acyclic: its longest path (REQUESTED, BOOKED, DELETED, CANCELED) has three moves. */
@@ -33,7 +35,8 @@ const maxAttempts = 5;
 /**
  * Moves a participation to another state by the table of interface 3.1, in one round trip with the seat and the event. A concurrent move is
  * taken into account. The caller reports the commit. Rejects with `participation.not_found`, `participation.state_unsupported`,
- * `participation.move_not_allowed`, `participation.capacity_exhausted`, `appointment.cancelled` or `booking.customer_missing`.
+ * `participation.move_not_allowed`, `participation.capacity_exhausted`, `appointment.cancelled`, `booking.customer_missing`, or with `customer.not_found` if
+ * calendar does not know the customer.
  */
 export async function moveParticipation(
   db: Kysely<CalendarSchema>,
@@ -46,7 +49,7 @@ export async function moveParticipation(
     if (current === undefined || current.expired) throw new DomainError('participation.not_found');
     const allowed = checkMove(current.state, move.state, current.appointmentState);
     if (allowed === undefined) return current;
-    if (move.state === 'BOOKED' && isAnonymousHold(current)) throw new DomainError('booking.customer_missing');
+    if (move.state === 'BOOKED' && move.customer === undefined && isAnonymousHold(current)) throw new DomainError('booking.customer_missing');
     const { outcome, reclaimed = 0, capacity } = await writeMove(db, current, move, allowed.mail && move.sendMails);
     bookings.expired(db, reclaimed);
     switch (outcome) {
@@ -59,6 +62,8 @@ export async function moveParticipation(
         throw new DomainError('appointment.cancelled');
       case 'full':
         throw capacityExhausted(capacity);
+      case 'customer_unknown':
+        throw new DomainError('customer.not_found');
       case 'stale': {
         const found = await findParticipation(db, { crmId: current.crmId, reference: current.reference });
         // If this one has been deleted since, the reference may belong to another one.
@@ -85,7 +90,7 @@ export async function findParticipation(
 
 /** See move-participation.sql. */
 interface MoveResult {
-  outcome: 'moved' | 'gone' | 'stale' | 'appointment_cancelled' | 'full';
+  outcome: 'moved' | 'gone' | 'stale' | 'appointment_cancelled' | 'full' | 'customer_unknown';
   reclaimed?: number;
   capacity?: number;
 }
@@ -110,6 +115,7 @@ function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, mo
     exempt: move.ignoreCapacity,
     message: move.message ?? null,
     event,
+    ...move.customer,
   };
   return callFunction(db, { name: 'move_participation', request, locks: current.appointmentReference });
 }

@@ -1,39 +1,23 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError, type SlotReason } from '@scheduling/errors';
-import { callFunction, callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
+import { callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
-import { contentDigest } from '../content-digest.ts';
-import { type CustomerContent, fetchCustomer, storeNewCustomer } from '../customer/customer-copy.ts';
-import { parseDateTime } from '../date-time.ts';
+import { type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { changeJson } from '../participation/change-events.ts';
 import { isActive, mailsOnCreation, type ParticipationState, takesSeat } from '../participation/moves.ts';
-import { parseRecord, type ParticipationRecord, reservationSeconds, type WrittenRecord } from '../participation/participation.ts';
+import { type ParticipationRecord, reservationSeconds } from '../participation/participation.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, withRememberedProvider } from '../provider/remembered-providers.ts';
-import type { Booking, Slot, SlotRecord } from './slot.ts';
-
-/** What to book: a step of a timeslot, or an open appointment. */
-export type Place = TimeslotPlace | { appointmentReference: string };
-
-interface TimeslotPlace {
-  timeslotReference: string;
-  /** Date-time as in the interface. */
-  start: string;
-  /** In minutes; absent: one raster of the timeslot. */
-  duration?: number | undefined;
-  productReference: string;
-  /** Of the appointment, if it is made by the booking; the same goes for the following fields. */
-  description?: string | undefined;
-  contactReference?: string | undefined;
-  price?: { value: number; currency: string } | undefined;
-}
+import { lockOf, type Place, placeOf, slotUnavailable } from './place.ts';
+import { readBooking, slotOf } from './read-booking.ts';
+import type { Booking, SlotRecord } from './slot.ts';
 
 export interface NewBooking {
   crmId: string;
@@ -44,7 +28,7 @@ export interface NewBooking {
   /** RESERVED, REQUESTED or BOOKED. */
   state: ParticipationState;
   /** One that the customer service knows, or one that it gets. Absent: a hold without a customer. */
-  customer?: { customerReference: string } | CustomerContent | undefined;
+  customer?: NamedCustomer | undefined;
   message?: string | undefined;
   ignoreNotice: boolean;
   sendMails: boolean;
@@ -71,7 +55,7 @@ export async function bookSlot(dependencies: CalendarDependencies, request: NewB
     const answer = await withRememberedProvider(dependencies, request, (provider) => tryToBook(dependencies, provider, id, request));
     switch (answer) {
       case 'customer_unknown':
-        await provideCustomer(dependencies, request);
+        await provideCustomer(dependencies, request, request.customer!);
         break;
       case 'reference_expired':
         await reclaimReservations(dependencies, request.crmId, [request.reference]);
@@ -87,21 +71,16 @@ export async function bookSlot(dependencies: CalendarDependencies, request: NewB
   throw new DomainError('slot.busy');
 }
 
-function checkRequest({ state, customer }: NewBooking): void {
+function checkRequest({ place, state, customer }: NewBooking): void {
   const errors = collectFieldErrors();
   if (!isActive(state)) errors.add('/state', 'must be RESERVED, REQUESTED or BOOKED');
   if (state !== 'RESERVED' && customer === undefined) errors.add('/customerReference', 'is required unless the state is RESERVED');
+  if ('timeslotReference' in place && place.productReference === undefined) errors.add('/productReference', 'is required');
   errors.throwIfAny('booking.invalid');
 }
 
 /** Why an attempt failed in a way that a retry can fix. */
 type Obstacle = ProviderChanged | 'customer_unknown' | 'reference_expired' | 'reference_unsettled' | 'stale';
-
-async function provideCustomer(dependencies: CalendarDependencies, { crmId, providerReference, customer }: NewBooking): Promise<void> {
-  const key = { crmId, providerReference };
-  if ('userName' in customer!) await storeNewCustomer(dependencies, { ...customer, ...key });
-  else await fetchCustomer(dependencies, { ...key, ...customer! });
-}
 
 async function tryToBook({ database, bookings }: CalendarDependencies, provider: ProviderRow, id: string, request: NewBooking): Promise<CreatedBooking | Obstacle> {
   const { crmId } = request;
@@ -132,7 +111,7 @@ async function completeBooking(
   switch (answer.outcome) {
     case 'created':
       bookings.moved(db, request.crmId, undefined, request.state);
-      return { booking: { participation: createdRecord(id, request, answer), slot: slotOf(request, answer.slot) }, created: true };
+      return { booking: { participation: createdRecord(id, request, answer), slot: slotOf(request.place, answer.slot) }, created: true };
     case 'exists': {
       const booking = await readBooking(db, request, answer.participationId);
       return booking === undefined ? 'reference_unsettled' : { booking, created: false };
@@ -188,38 +167,7 @@ export function bookingCall(provider: ProviderRow, id: string, request: NewBooki
     message,
     event,
   };
-  return { name: 'book_slot', request: booking, locks: 'appointmentReference' in place ? place.appointmentReference : place.timeslotReference };
-}
-
-function placeOf(place: Place, timeZone: string) {
-  if ('appointmentReference' in place) return place;
-  const { timeslotReference, start, duration = null, productReference, description = null, contactReference = null, price } = place;
-  const newReference = `${randomUUIDv7()}@scheduling`;
-  return {
-    timeslotReference,
-    startsAt: parseDateTime(start, timeZone),
-    minutes: duration,
-    productReference,
-    newReference,
-    // A generated reference is never retried.
-    contentDigest: contentDigest([newReference]).toString('hex'),
-    description,
-    contactReference,
-    priceValue: price?.value ?? null,
-    priceCurrency: price?.currency ?? null,
-  };
-}
-
-/** See read-booking.sql. Undefined if there is no such participation, or if it is an expired reservation. */
-async function readBooking(db: Kysely<CalendarSchema>, { crmId, place }: NewBooking, participationId: string): Promise<Booking | undefined> {
-  const request = { crmId, participationId };
-  const found = await callFunction<{ participation: WrittenRecord; slot: SlotRecord } | null>(db, { name: 'read_booking', request, locks: '' });
-  return found === null ? undefined : { participation: parseRecord(found.participation), slot: slotOf({ place }, found.slot) };
-}
-
-function slotOf({ place }: Pick<NewBooking, 'place'>, { startsAt, endsAt, ...record }: SlotRecord): Slot {
-  const timeslotReference = 'timeslotReference' in place ? place.timeslotReference : null;
-  return { ...record, timeslotReference, startsAt: Date.parse(startsAt), endsAt: Date.parse(endsAt) };
+  return { name: 'book_slot', request: booking, locks: lockOf(place) };
 }
 
 function createdRecord(id: string, { reference, state, message, customer }: NewBooking, result: BookingResult & { outcome: 'created' }): ParticipationRecord {
@@ -236,17 +184,4 @@ function createdRecord(id: string, { reference, state, message, customer }: NewB
     messages: message === undefined ? [] : [message],
     reservedUntil: result.reservedUntil === null ? null : new Date(result.reservedUntil),
   };
-}
-
-const texts: Record<SlotReason, string> = {
-  taken: 'The place is taken by another appointment.',
-  full: 'All seats of the appointment are taken.',
-  private: 'The appointment is not publicly bookable.',
-  closed: 'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled.',
-  too_soon: 'The slot begins in the past, or sooner than the minimum notice of the provider allows.',
-  too_late: 'The slot begins after the horizon of the provider.',
-};
-
-function slotUnavailable(reason: SlotReason): DomainError {
-  return new DomainError('slot.unavailable', { text: texts[reason], reason });
 }

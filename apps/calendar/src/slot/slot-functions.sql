@@ -8,6 +8,15 @@ CREATE OR REPLACE FUNCTION is_step(timeslot timeslot, period_start timestamptz, 
      AND extract(epoch FROM period_end - period_start) % (timeslot.raster * 60) = 0
 $$;
 
+-- Whether an appointment is what a request for a booking names: the appointment, or the step of the timeslot `opening` with the product.
+CREATE OR REPLACE FUNCTION is_place(appointment appointment, opening timeslot, request jsonb) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT appointment.provider_id = (request ->> 'providerId')::uuid AND CASE
+    WHEN request ? 'appointmentReference' THEN appointment.reference = request ->> 'appointmentReference'
+    ELSE appointment.resource_reference = opening.resource_reference AND appointment.product_reference = request ->> 'productReference'
+     AND appointment.starts_at = (request ->> 'startsAt')::timestamptz
+     AND appointment.ends_at = appointment.starts_at + make_interval(mins => coalesce((request ->> 'minutes')::integer, opening.raster::integer)) END
+$$;
+
 -- The first and the last whole millisecond at which a slot may begin now, by the provider's booking rules. Days are 24 hours each.
 CREATE OR REPLACE FUNCTION booking_bounds(the_crm text, the_provider uuid, present timestamptz, ignores_notice boolean)
 RETURNS TABLE (earliest timestamptz, latest timestamptz) LANGUAGE sql STABLE AS $$

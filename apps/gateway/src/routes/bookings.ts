@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type BookSlotRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { type Static, Type } from 'typebox';
+import { type BookSlotRequest, type ChangeBookingRequest, type ChangeBookingResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { type Static, type TObject, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { alternative, dateTime, given, givenFields, line, oneOf, optionalInteger, optionalLine, optionalText, rasterRange } from '../fields.ts';
+import { alternative, dateTime, given, givenFields, line, oneOf, optionalDateTime, optionalInteger, optionalLine, optionalText, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { invalidRequest } from '../problem.ts';
 import { apiInfoValue, problems, wrapped } from '../schemas.ts';
@@ -12,7 +12,7 @@ import { participation, participationExample, presentParticipation, sendMails } 
 import { providerParams } from './path-parameters.ts';
 import { ignoreNotice, slot, slotExample } from './slots.ts';
 
-/** interface 10.2. */
+/** interface 10.2 and 10.3. */
 export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/provider/:providerRef/bookings', { schema: createBookingSchema }, async (request, reply) => {
@@ -27,10 +27,26 @@ export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox 
         message: given(body.message),
         ...query,
       });
-      const booking = { participation: presentParticipation(answer.participation!), slot: JSON.parse(answer.slotJson.toString()) as Static<typeof slot> };
-      return reply.code(answer.created ? 201 : 200).send({ 'api-info': apiInfoValue, booking });
+      return reply.code(answer.created ? 201 : 200).send({ 'api-info': apiInfoValue, booking: presentBooking(answer) });
+    });
+
+    app.post('/provider/:providerRef/bookings/:participationRef', { schema: changeBookingSchema }, async ({ params, body, query }) => {
+      const answer = await bookings.changeBooking({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        participationReference: params.participationRef,
+        place: toNewPlace(body),
+        customer: toCustomer(body),
+        message: given(body.message),
+        ...query,
+      });
+      return { 'api-info': apiInfoValue, booking: presentBooking(answer) };
     });
   };
+}
+
+function presentBooking({ participation: booked, slotJson }: ChangeBookingResponse) {
+  return { participation: presentParticipation(booked!), slot: JSON.parse(slotJson.toString()) as Static<typeof slot> };
 }
 
 function toPlace(body: InTimeslot | InAppointment): BookSlotRequest['place'] {
@@ -43,7 +59,20 @@ function isInAppointment(body: InTimeslot | InAppointment): body is InAppointmen
   return 'appointmentReference' in body && body.appointmentReference !== null;
 }
 
-function toCustomer({ customerReference, customer }: Static<typeof commonBody>): BookSlotRequest['customer'] {
+/** Another slot, or none if a hold is confirmed. */
+function toNewPlace(body: Static<typeof changeBody>): ChangeBookingRequest['place'] {
+  const { appointmentReference, timeslotReference, start, state: _state, productName: description, ...details } = givenFields(changeBody, body);
+  if (appointmentReference !== undefined && timeslotReference === undefined) return { $case: 'appointmentReference', value: appointmentReference };
+  if (appointmentReference === undefined && timeslotReference !== undefined && start !== undefined) return { $case: 'timeslot', value: { ...details, timeslotReference, start, description } };
+  if (appointmentReference === undefined && timeslotReference === undefined && body.state === 'BOOKED') return undefined;
+  throw invalidRequest(
+    timeslotReference === undefined
+      ? [{ pointer: '/timeslotReference', detail: 'exactly one of timeslotReference with start, appointmentReference, and the state BOOKED for a hold is required' }]
+      : [{ pointer: '/start', detail: 'is required with timeslotReference' }],
+  );
+}
+
+function toCustomer({ customerReference, customer }: CustomerFields): BookSlotRequest['customer'] {
   const reference = given(customerReference);
   if (reference !== undefined && given(customer) !== undefined) {
     const detail = 'only one of customerReference and customer can be given';
@@ -55,8 +84,7 @@ function toCustomer({ customerReference, customer }: Static<typeof commonBody>):
 
 const newCustomer = Type.Object(newCustomerFields);
 
-const commonFields = {
-  reference: line({ description: 'Unique; of the participation.' }),
+const customerFields = {
   customerReference: Type.Optional(optionalLine({ description: 'A customer of the provider.' })),
   customer: Type.Optional(
     Type.Unsafe<Static<typeof newCustomer> | null>({
@@ -65,20 +93,26 @@ const commonFields = {
       description: 'Instead of `customerReference`: created with the booking, unless the reference exists; an existing customer stays unchanged.',
     }),
   ),
-  state: oneOf(['RESERVED', 'REQUESTED', 'BOOKED'], { description: 'Only a `RESERVED` one may have no customer yet.' }),
-  message: Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' })),
 };
-const commonBody = Type.Object(commonFields);
+type CustomerFields = Static<TObject<typeof customerFields>>;
 
-const timeslotFields = {
-  timeslotReference: line({ description: 'The timeslot.' }),
-  start: dateTime(),
+const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
+
+const commonFields = {
+  reference: line({ description: 'Unique; of the participation.' }),
+  ...customerFields,
+  state: oneOf(['RESERVED', 'REQUESTED', 'BOOKED'], { description: 'Only a `RESERVED` one may have no customer yet.' }),
+  message,
+};
+
+const detailFields = {
   duration: Type.Optional(optionalInteger({ ...rasterRange, description: 'Length in minutes, a multiple of the raster; defaults to one raster.' })),
-  productReference: line(),
   productName: Type.Optional(optionalLine({ description: 'Name of the product; used as the description.' })),
   price: Type.Optional(priceInput),
   contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
 };
+
+const timeslotFields = { timeslotReference: line({ description: 'The timeslot.' }), start: dateTime(), productReference: line(), ...detailFields };
 const inTimeslot = Type.Object({ ...timeslotFields, ...commonFields }, { title: 'TimeslotBooking', description: 'Books a step of a timeslot.' });
 const inAppointment = Type.Object(
   { appointmentReference: line({ description: 'The open appointment.' }), ...commonFields },
@@ -86,6 +120,20 @@ const inAppointment = Type.Object(
 );
 type InTimeslot = Static<typeof inTimeslot>;
 type InAppointment = Static<typeof inAppointment>;
+
+const changeBody = Type.Object(
+  {
+    timeslotReference: Type.Optional(optionalLine({ description: 'The timeslot in which the new slot is; together with `start`.' })),
+    start: Type.Optional(optionalDateTime()),
+    productReference: Type.Optional(optionalLine({ description: 'Defaults to that of the present appointment; the same goes for its name, price and contact.' })),
+    ...detailFields,
+    appointmentReference: Type.Optional(optionalLine({ description: 'Instead of `timeslotReference`: the open appointment to which the booking moves.' })),
+    state: Type.Optional(Type.Unsafe<'BOOKED' | null>({ type: ['string', 'null'], enum: ['BOOKED', null], description: 'Confirms a hold.' })),
+    ...customerFields,
+    message,
+  },
+  { title: 'BookingChange', examples: [{ timeslotReference: 't-1@acme', start: '2030-05-06T10:30' }] },
+);
 
 const booking = Type.Object({ participation, slot }, { title: 'Booking' });
 const bookingExample = {
@@ -130,6 +178,41 @@ const createBookingSchema = {
         'participation.not_found',
         'slot.unavailable',
         'participation.reference_taken',
+      ],
+      { body: true, idempotencyKey: true },
+    ),
+  },
+} as const;
+
+const changeBookingSchema = {
+  operationId: 'changeBooking',
+  summary: 'Move a booking to another slot, or confirm a hold',
+  description:
+    'With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a ' +
+    '`RESERVED` one is confirmed, for the customer in the request if it has none yet. A rejected change changes nothing.',
+  tags: ['Slots and bookings'],
+  params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') }),
+  headers: idempotencyHeaders,
+  querystring: Type.Object({ sendMails, ignoreNotice }),
+  body: changeBody,
+  response: {
+    200: wrapped('booking', booking, 'The booking', {
+      participation: participationExample,
+      slot: { ...bookingExample.slot, start: '2030-05-06T08:30:00Z', end: '2030-05-06T09:00:00Z' },
+    }),
+    ...problems(
+      [
+        'booking.invalid',
+        'provider.not_found',
+        'participation.not_found',
+        'timeslot.not_found',
+        'appointment.not_found',
+        'customer.not_found',
+        'slot.unavailable',
+        'participation.move_not_allowed',
+        'participation.capacity_exhausted',
+        'appointment.cancelled',
+        'booking.customer_missing',
       ],
       { body: true, idempotencyKey: true },
     ),

@@ -4,6 +4,8 @@ export const mailTemplates = [
   'request-received',
   'request-confirmed',
   'request-declined',
+  'booking-moved',
+  'request-moved',
   'booking-cancelled',
   'appointment-cancelled',
   'removed-by-deletion',

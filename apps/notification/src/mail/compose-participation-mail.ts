@@ -67,8 +67,10 @@ function toneOf({ template }: MailOfChange): Tone {
   switch (template) {
     case 'booking-confirmed':
     case 'request-confirmed':
+    case 'booking-moved':
       return 'good';
     case 'request-received':
+    case 'request-moved':
       return 'waiting';
     case 'request-declined':
     case 'booking-cancelled':

@@ -24,6 +24,8 @@ export function mailOfChange({ cause, fromState, toState }: Pick<ParticipationCh
       return fromState === BOOKED && toState === CANCELED ? { template: 'booking-cancelled', calendar: 'CANCEL' } : undefined;
     case ParticipationChangeCause.APPOINTMENT_CANCELLED:
       return { template: 'appointment-cancelled', calendar: fromState === BOOKED ? 'CANCEL' : undefined };
+    case ParticipationChangeCause.MOVED:
+      return toState === BOOKED ? { template: 'booking-moved', calendar: 'REQUEST' } : { template: 'request-moved' };
     case ParticipationChangeCause.UNSPECIFIED:
     case ParticipationChangeCause.UNRECOGNIZED:
       return undefined;

@@ -27,6 +27,18 @@ export const texts: PartialTexts = {
       headline: 'Ihre Anfrage wurde abgelehnt',
       lead: 'Leider können wir Ihnen diesen Termin nicht anbieten.',
     },
+    'booking-moved': {
+      subject: (about) => `Neuer Termin: ${about}`,
+      status: 'Verschoben',
+      headline: 'Ihre Buchung wurde verschoben',
+      lead: 'Hier sehen Sie, wann und wo der Termin jetzt stattfindet. Frühere Angaben gelten nicht mehr.',
+    },
+    'request-moved': {
+      subject: (about) => `Neuer Termin für Ihre Anfrage: ${about}`,
+      status: 'Anfrage verschoben',
+      headline: 'Ihre Anfrage gilt jetzt für einen anderen Termin',
+      lead: 'Sie ist noch keine Buchung. Sobald darüber entschieden ist, bekommen Sie wieder eine Nachricht.',
+    },
     'booking-cancelled': {
       subject: (about) => `Storniert: ${about}`,
       status: 'Storniert',

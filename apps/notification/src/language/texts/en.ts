@@ -27,6 +27,18 @@ export const texts: Texts = {
       headline: 'Your request was declined',
       lead: 'Unfortunately we cannot offer you this appointment.',
     },
+    'booking-moved': {
+      subject: (about) => `New time: ${about}`,
+      status: 'Moved',
+      headline: 'Your booking has moved',
+      lead: 'This is where and when it takes place now. What was said before no longer applies.',
+    },
+    'request-moved': {
+      subject: (about) => `New time for your request: ${about}`,
+      status: 'Request moved',
+      headline: 'Your request is for another time now',
+      lead: 'It is not a booking yet. You will hear from us again as soon as it is decided.',
+    },
     'booking-cancelled': {
       subject: (about) => `Cancelled: ${about}`,
       status: 'Cancelled',

@@ -685,8 +685,13 @@ export interface TimeslotPlace {
   timeslotReference: string;
   start: string;
   /** In minutes; absent: one raster of the timeslot. */
-  duration?: number | undefined;
-  productReference: string;
+  duration?:
+    | number
+    | undefined;
+  /** Absent, when a booking moves there: what is made is like the present appointment. */
+  productReference?:
+    | string
+    | undefined;
   /** The name of the product. */
   description?: string | undefined;
   contactReference?: string | undefined;
@@ -728,6 +733,30 @@ export interface BookSlotResponse {
   /** The slot as an object of the REST interface. */
   slotJson: Buffer;
   created: boolean;
+}
+
+export interface ChangeBookingRequest {
+  crmId: string;
+  providerReference: string;
+  participationReference: string;
+  /** Where it moves. Absent: a hold is confirmed. */
+  place?:
+    | { $case: "timeslot"; value: TimeslotPlace }
+    | { $case: "appointmentReference"; value: string }
+    | undefined;
+  /** Whose hold it is, if it has no customer yet. */
+  customer?: { $case: "customerReference"; value: string } | { $case: "newCustomer"; value: NewCustomer } | undefined;
+  message?: string | undefined;
+  ignoreNotice: boolean;
+  sendMails: boolean;
+}
+
+export interface ChangeBookingResponse {
+  participation?:
+    | Participation
+    | undefined;
+  /** The slot as an object of the REST interface. */
+  slotJson: Buffer;
 }
 
 /** What can be booked on a provider's page. */
@@ -5439,7 +5468,7 @@ function createBaseTimeslotPlace(): TimeslotPlace {
     timeslotReference: "",
     start: "",
     duration: undefined,
-    productReference: "",
+    productReference: undefined,
     description: undefined,
     contactReference: undefined,
     price: undefined,
@@ -5457,7 +5486,7 @@ export const TimeslotPlace: MessageFns<TimeslotPlace> = {
     if (message.duration !== undefined) {
       writer.uint32(24).uint32(message.duration);
     }
-    if (message.productReference !== "") {
+    if (message.productReference !== undefined) {
       writer.uint32(34).string(message.productReference);
     }
     if (message.description !== undefined) {
@@ -5561,7 +5590,7 @@ export const TimeslotPlace: MessageFns<TimeslotPlace> = {
     message.timeslotReference = object.timeslotReference ?? "";
     message.start = object.start ?? "";
     message.duration = object.duration ?? undefined;
-    message.productReference = object.productReference ?? "";
+    message.productReference = object.productReference ?? undefined;
     message.description = object.description ?? undefined;
     message.contactReference = object.contactReference ?? undefined;
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
@@ -5981,6 +6010,275 @@ export const BookSlotResponse: MessageFns<BookSlotResponse> = {
       : undefined;
     message.slotJson = object.slotJson ?? Buffer.alloc(0);
     message.created = object.created ?? false;
+    return message;
+  },
+};
+
+function createBaseChangeBookingRequest(): ChangeBookingRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    participationReference: "",
+    place: undefined,
+    customer: undefined,
+    message: undefined,
+    ignoreNotice: false,
+    sendMails: false,
+  };
+}
+
+export const ChangeBookingRequest: MessageFns<ChangeBookingRequest> = {
+  encode(message: ChangeBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.participationReference !== "") {
+      writer.uint32(26).string(message.participationReference);
+    }
+    switch (message.place?.$case) {
+      case "timeslot":
+        TimeslotPlace.encode(message.place.value, writer.uint32(34).fork()).join();
+        break;
+      case "appointmentReference":
+        writer.uint32(42).string(message.place.value);
+        break;
+    }
+    switch (message.customer?.$case) {
+      case "customerReference":
+        writer.uint32(50).string(message.customer.value);
+        break;
+      case "newCustomer":
+        NewCustomer.encode(message.customer.value, writer.uint32(58).fork()).join();
+        break;
+    }
+    if (message.message !== undefined) {
+      writer.uint32(66).string(message.message);
+    }
+    if (message.ignoreNotice !== false) {
+      writer.uint32(72).bool(message.ignoreNotice);
+    }
+    if (message.sendMails !== false) {
+      writer.uint32(80).bool(message.sendMails);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ChangeBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseChangeBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.participationReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.place = { $case: "timeslot", value: TimeslotPlace.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.place = { $case: "appointmentReference", value: reader.string() };
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.customer = { $case: "customerReference", value: reader.string() };
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.customer = { $case: "newCustomer", value: NewCustomer.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.ignoreNotice = reader.bool();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.sendMails = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ChangeBookingRequest>): ChangeBookingRequest {
+    return ChangeBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ChangeBookingRequest>): ChangeBookingRequest {
+    const message = createBaseChangeBookingRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.participationReference = object.participationReference ?? "";
+    switch (object.place?.$case) {
+      case "timeslot": {
+        if (object.place?.value !== undefined && object.place?.value !== null) {
+          message.place = { $case: "timeslot", value: TimeslotPlace.fromPartial(object.place.value) };
+        }
+        break;
+      }
+      case "appointmentReference": {
+        if (object.place?.value !== undefined && object.place?.value !== null) {
+          message.place = { $case: "appointmentReference", value: object.place.value };
+        }
+        break;
+      }
+    }
+    switch (object.customer?.$case) {
+      case "customerReference": {
+        if (object.customer?.value !== undefined && object.customer?.value !== null) {
+          message.customer = { $case: "customerReference", value: object.customer.value };
+        }
+        break;
+      }
+      case "newCustomer": {
+        if (object.customer?.value !== undefined && object.customer?.value !== null) {
+          message.customer = { $case: "newCustomer", value: NewCustomer.fromPartial(object.customer.value) };
+        }
+        break;
+      }
+    }
+    message.message = object.message ?? undefined;
+    message.ignoreNotice = object.ignoreNotice ?? false;
+    message.sendMails = object.sendMails ?? false;
+    return message;
+  },
+};
+
+function createBaseChangeBookingResponse(): ChangeBookingResponse {
+  return { participation: undefined, slotJson: Buffer.alloc(0) };
+}
+
+export const ChangeBookingResponse: MessageFns<ChangeBookingResponse> = {
+  encode(message: ChangeBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.participation !== undefined) {
+      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    }
+    if (message.slotJson.length !== 0) {
+      writer.uint32(18).bytes(message.slotJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ChangeBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseChangeBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.participation = Participation.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.slotJson = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ChangeBookingResponse>): ChangeBookingResponse {
+    return ChangeBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ChangeBookingResponse>): ChangeBookingResponse {
+    const message = createBaseChangeBookingResponse();
+    message.participation = (object.participation !== undefined && object.participation !== null)
+      ? Participation.fromPartial(object.participation)
+      : undefined;
+    message.slotJson = object.slotJson ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -7478,6 +7776,21 @@ export const BookingServiceService = {
     responseSerialize: (value: BookSlotResponse): Buffer => Buffer.from(BookSlotResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): BookSlotResponse => BookSlotResponse.decode(value),
   },
+  /**
+   * Moves a booking to another slot, or confirms a hold. Where it is already: no change, no mail. INVALID_ARGUMENT (booking.invalid), NOT_FOUND
+   * (provider.not_found, participation.not_found, timeslot.not_found, appointment.not_found, customer.not_found), FAILED_PRECONDITION (slot.unavailable
+   * with a reason, as in BookSlot; participation.move_not_allowed, appointment.cancelled, participation.capacity_exhausted, booking.customer_missing).
+   */
+  changeBooking: {
+    path: "/scheduling.calendar.v1.BookingService/ChangeBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ChangeBookingRequest): Buffer => Buffer.from(ChangeBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ChangeBookingRequest => ChangeBookingRequest.decode(value),
+    responseSerialize: (value: ChangeBookingResponse): Buffer =>
+      Buffer.from(ChangeBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ChangeBookingResponse => ChangeBookingResponse.decode(value),
+  },
   /** The booking rules of a provider. NOT_FOUND (provider.not_found). */
   getBookingRules: {
     path: "/scheduling.calendar.v1.BookingService/GetBookingRules" as const,
@@ -7518,6 +7831,12 @@ export interface BookingServiceServer extends UntypedServiceImplementation {
    * with a reason: taken, full, private, closed, too_soon or too_late; participation.reference_taken).
    */
   bookSlot: handleUnaryCall<BookSlotRequest, BookSlotResponse>;
+  /**
+   * Moves a booking to another slot, or confirms a hold. Where it is already: no change, no mail. INVALID_ARGUMENT (booking.invalid), NOT_FOUND
+   * (provider.not_found, participation.not_found, timeslot.not_found, appointment.not_found, customer.not_found), FAILED_PRECONDITION (slot.unavailable
+   * with a reason, as in BookSlot; participation.move_not_allowed, appointment.cancelled, participation.capacity_exhausted, booking.customer_missing).
+   */
+  changeBooking: handleUnaryCall<ChangeBookingRequest, ChangeBookingResponse>;
   /** The booking rules of a provider. NOT_FOUND (provider.not_found). */
   getBookingRules: handleUnaryCall<GetBookingRulesRequest, GetBookingRulesResponse>;
   /** Sets the rules that are given. INVALID_ARGUMENT (booking_rules.invalid), NOT_FOUND (provider.not_found). */
@@ -7556,6 +7875,26 @@ export interface BookingServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: BookSlotResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Moves a booking to another slot, or confirms a hold. Where it is already: no change, no mail. INVALID_ARGUMENT (booking.invalid), NOT_FOUND
+   * (provider.not_found, participation.not_found, timeslot.not_found, appointment.not_found, customer.not_found), FAILED_PRECONDITION (slot.unavailable
+   * with a reason, as in BookSlot; participation.move_not_allowed, appointment.cancelled, participation.capacity_exhausted, booking.customer_missing).
+   */
+  changeBooking(
+    request: ChangeBookingRequest,
+    callback: (error: ServiceError | null, response: ChangeBookingResponse) => void,
+  ): ClientUnaryCall;
+  changeBooking(
+    request: ChangeBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ChangeBookingResponse) => void,
+  ): ClientUnaryCall;
+  changeBooking(
+    request: ChangeBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ChangeBookingResponse) => void,
   ): ClientUnaryCall;
   /** The booking rules of a provider. NOT_FOUND (provider.not_found). */
   getBookingRules(

@@ -17,6 +17,8 @@ export const ParticipationChangeCause = {
   UPDATED: "PARTICIPATION_CHANGE_CAUSE_UPDATED",
   /** APPOINTMENT_CANCELLED - The whole appointment was cancelled. */
   APPOINTMENT_CANCELLED: "PARTICIPATION_CHANGE_CAUSE_APPOINTMENT_CANCELLED",
+  /** MOVED - It was moved to another appointment; its state stays. */
+  MOVED: "PARTICIPATION_CHANGE_CAUSE_MOVED",
   UNRECOGNIZED: "UNRECOGNIZED",
 } as const;
 
@@ -27,6 +29,7 @@ export namespace ParticipationChangeCause {
   export type CREATED = typeof ParticipationChangeCause.CREATED;
   export type UPDATED = typeof ParticipationChangeCause.UPDATED;
   export type APPOINTMENT_CANCELLED = typeof ParticipationChangeCause.APPOINTMENT_CANCELLED;
+  export type MOVED = typeof ParticipationChangeCause.MOVED;
   export type UNRECOGNIZED = typeof ParticipationChangeCause.UNRECOGNIZED;
 }
 
@@ -44,6 +47,9 @@ export function participationChangeCauseFromJSON(object: any): ParticipationChan
     case 3:
     case "PARTICIPATION_CHANGE_CAUSE_APPOINTMENT_CANCELLED":
       return ParticipationChangeCause.APPOINTMENT_CANCELLED;
+    case 4:
+    case "PARTICIPATION_CHANGE_CAUSE_MOVED":
+      return ParticipationChangeCause.MOVED;
     case -1:
     case "UNRECOGNIZED":
     default:
@@ -61,6 +67,8 @@ export function participationChangeCauseToNumber(object: ParticipationChangeCaus
       return 2;
     case ParticipationChangeCause.APPOINTMENT_CANCELLED:
       return 3;
+    case ParticipationChangeCause.MOVED:
+      return 4;
     case ParticipationChangeCause.UNRECOGNIZED:
     default:
       return -1;

@@ -1,0 +1,58 @@
+-- Moves a participation to another place in one round trip; see claim-place.sql. Its appointment and the one of the new place are locked together, by id.
+--
+-- Request: crmId, providerId, providerVersion, and where, as book_slot has it, but productReference and the other details of an appointment that is made may
+--   be null: then they are those of the present appointment. ignoreNotice. The participation: participationId, expectedVersion, appointmentId (the present
+--   one), takesSeat, message (may be null), event (a row of the outbox, its payload in base64).
+-- Answer: outcome and reclaimed, the number of expired reservations it removed. The outcome is moved, unchanged (it is there already), provider_changed,
+--   timeslot_unknown, appointment_unknown, unavailable with a reason, or stale: the caller decides again.
+CREATE OR REPLACE FUNCTION move_booking(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_participation uuid := request ->> 'participationId';
+  seats integer := (request ->> 'takesSeat')::boolean::integer;
+  event jsonb := request -> 'event';
+  opening timeslot%ROWTYPE;
+  source appointment%ROWTYPE;
+  place appointment%ROWTYPE;
+  claim record;
+  answer jsonb;
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
+
+  SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = (request ->> 'appointmentId')::uuid;
+  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'stale'); END IF;
+  IF request ? 'timeslotReference' THEN
+    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
+    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
+    IF request ->> 'productReference' IS NULL THEN
+      request := request || jsonb_build_object('productReference', source.product_reference, 'description', coalesce(request ->> 'description', source.description));
+    END IF;
+    IF request ->> 'contactReference' IS NULL THEN request := request || jsonb_build_object('contactReference', source.contact_reference); END IF;
+    IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
+  END IF;
+  IF is_place(source, opening, request) THEN RETURN jsonb_build_object('outcome', 'unchanged'); END IF;
+
+  SELECT * INTO claim FROM claim_place(request, opening, source.id);
+  answer := jsonb_build_object('reclaimed', claim.reclaimed);
+  IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
+  PERFORM FROM participation
+    WHERE crm_id = the_crm AND id = the_participation AND appointment_id = source.id AND version = (request ->> 'expectedVersion')::integer
+      FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
+
+  UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
+  place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
+  -- Placed by the public rules from now on.
+  UPDATE participation SET appointment_id = place.id, version = version + 1, exempt = false WHERE crm_id = the_crm AND id = the_participation;
+  PERFORM end_if_empty(the_crm, source.id);
+  IF request ->> 'message' IS NOT NULL THEN
+    INSERT INTO participation_message (crm_id, participation_id, version, text)
+    VALUES (the_crm, the_participation, (request ->> 'expectedVersion')::integer + 1, request ->> 'message');
+  END IF;
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  RETURN answer || jsonb_build_object('outcome', 'moved');
+END
+$$;

@@ -1,0 +1,300 @@
+import { type BookSlotRequest, type ChangeBookingRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, eventsOf, freshReference, newAppointment, newParticipation, owned, refusal, seatsOf, startCalendar } from './calendar-under-test.ts';
+import { createTimeslot, customerOf, listSlots, newBooking, placeIn } from './slots-under-test.ts';
+
+let calendar: CalendarUnderTest;
+/** For it, the reservations of the others have expired. */
+let late: Calendar;
+let customerReference: string;
+
+beforeAll(async () => {
+  calendar = await startCalendar({ RESERVATION_SWEEPER: 'off' });
+  late = await calendar.startReplicaAt('181 seconds', { RESERVATION_SWEEPER: 'off' });
+  customerReference = await createCustomer(calendar);
+}, 180_000);
+afterAll(async () => {
+  await late?.[Symbol.asyncDispose]();
+  await calendar?.[Symbol.asyncDispose]();
+});
+
+const book = (request: BookSlotRequest, at: Calendar = calendar) => at.bookings.bookSlot(request);
+
+/** The code, and the reason if there is one. */
+async function reasonOf(call: Promise<unknown>): Promise<string> {
+  const { code, reason } = await refusal(call);
+  return reason === undefined ? code : `${code} ${reason}`;
+}
+
+const cancel = (participationReference: string) =>
+  calendar.participations.updateParticipation({ ...owned, participationReference, state: ParticipationState.CANCELED, ignoreCapacity: false, sendMails: true });
+
+type Change = Omit<ChangeBookingRequest, 'crmId' | 'providerReference' | 'participationReference'>;
+const change = (participationReference: string, others: Partial<Change>, at: Calendar = calendar) =>
+  at.bookings.changeBooking({ ...owned, participationReference, ignoreNotice: false, sendMails: true, ...others });
+
+async function appointmentAt(resourceReference: string, at: Calendar = calendar) {
+  const parts = await Array.fromAsync(at.appointments.listAppointments({ ...owned, resourceReference, includeArchived: true }));
+  return parts.flatMap(({ appointments }) => appointments);
+}
+
+const startsOf = async (resourceReference: string, at?: Calendar) => (await listSlots(at ?? calendar, { resourceReference })).map(({ start }) => start.slice(11, 16));
+
+describe('a booking', () => {
+  it('makes an appointment with the defaults of the timeslot', async () => {
+    const address = { kind: { $case: 'text' as const, value: 'Room 1' } };
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 2, address });
+    const place = placeIn(timeslot, '10:30', { duration: 60 });
+    Object.assign(place!.value, { description: 'Haircut', contactReference: 'staff@test', price: { value: 12.5, currency: 'CHF' } });
+    const request = newBooking(place, { ...customerOf(customerReference), message: 'Welcome' });
+    const { participation, slotJson, created } = await book(request);
+    const [appointment] = await appointmentAt(timeslot.resourceReference);
+    expect(created).toBe(true);
+    expect(JSON.parse(slotJson.toString())).toEqual({
+      start: '2099-06-01T08:30:00Z', end: '2099-06-01T09:30:00Z', resourceReference: timeslot.resourceReference, timeslotReference: timeslot.reference,
+      appointmentReference: appointment!.reference, productReference: 'product@test', description: 'Haircut', capacity: 2, seats: 1, address: 'Room 1',
+      price: { value: 12.5, currency: 'CHF' },
+    });
+    expect(appointment).toMatchObject({ acceptBookings: true, capacity: 2, contactReference: 'staff@test', address, participations: [participation] });
+    expect(participation).toMatchObject({ reference: request.reference, customerReference, appointmentReference: appointment!.reference, messages: ['Welcome'] });
+    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ cause: ParticipationChangeCause.CREATED, version: 1, notify: true, silent: false }]);
+    expect((await calendar.participations.getParticipation({ ...owned, participationReference: request.reference })).participation).toEqual(participation);
+  });
+
+  it('joins the open appointment of the same product, and no other', async () => {
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 3 });
+    const first = await book(newBooking(placeIn(timeslot, '10:30')));
+    const second = await book(newBooking(placeIn(timeslot, '10:30')));
+    expect(second.participation!.appointmentReference).toBe(first.participation!.appointmentReference);
+    const third = await book(newBooking({ $case: 'appointmentReference', value: first.participation!.appointmentReference! }));
+    expect(JSON.parse(third.slotJson.toString())).toMatchObject({ seats: 0, timeslotReference: null });
+    expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30', { productReference: 'other@test' }))))).toBe('slot.unavailable taken');
+    expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30'))))).toBe('slot.unavailable full');
+  });
+
+  it('takes no seat while it is requested, but needs one that is free', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const requested = newBooking(placeIn(timeslot, '10:30'), { ...customerOf(customerReference), state: ParticipationState.REQUESTED });
+    expect(JSON.parse((await book(requested)).slotJson.toString())).toMatchObject({ seats: 1 });
+    await book(newBooking(placeIn(timeslot, '10:30')));
+    expect(await reasonOf(book({ ...requested, reference: freshReference('booking') }))).toBe('slot.unavailable full');
+  });
+
+  it('is returned as it is for the same reference, place and customer, and rejected for others', async () => {
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
+    const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+    const first = await book(request);
+    expect(await book(request)).toEqual({ ...first, created: false });
+    const repeats: Partial<BookSlotRequest>[] = [
+      { place: placeIn(timeslot, '11:00') },
+      { place: placeIn(timeslot, '10:30', { productReference: 'other@test' }) },
+      { place: placeIn(timeslot, '10:30', { duration: 60 }) },
+      { place: { $case: 'appointmentReference', value: await createAppointment(calendar, { acceptBookings: true }) } },
+      customerOf(await createCustomer(calendar)),
+      { customer: undefined, state: ParticipationState.RESERVED },
+    ];
+    for (const other of repeats) expect(await reasonOf(book({ ...request, ...other }))).toBe('participation.reference_taken');
+    await cancel(request.reference);
+    expect(await book(request)).toMatchObject({ created: false, participation: { state: ParticipationState.CANCELED } });
+    expect(await eventsOf(calendar, request.reference)).toHaveLength(2);
+  });
+
+  it('creates its customer only after the place was found free', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const known = freshReference('customer');
+    const person = (reference: string, userName = 'Ada') => ({ state: ParticipationState.BOOKED, customer: { $case: 'newCustomer' as const, value: { customerReference: reference, userName } } });
+    expect(await book(newBooking(placeIn(timeslot, '10:30'), person(known)))).toMatchObject({ participation: { name: 'Ada', customerReference: known } });
+    expect(await book(newBooking(placeIn(timeslot, '11:00'), person(known, 'Eve')))).toMatchObject({ participation: { name: 'Ada' } });
+    const refused = freshReference('customer');
+    expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30'), person(refused))))).toBe('slot.unavailable full');
+    const key = { $case: 'reference' as const, value: { providerReference: 'p1', customerReference: refused } };
+    expect(await reasonOf(calendar.customers.getCustomer({ crmId: 'one', key }))).toBe('customer.not_found');
+    expect(await reasonOf(book(newBooking(placeIn(timeslot, '11:30'), customerOf(refused))))).toBe('customer.not_found');
+  });
+
+  it('is rejected with the reason', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const isPrivate = await createAppointment(calendar, { capacity: 1 });
+    const isCancelled = await createAppointment(calendar, { capacity: 1, acceptBookings: true });
+    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: isCancelled });
+    const isPast = await createAppointment(calendar, { capacity: 1, acceptBookings: true, start: '2020-01-01T10:00', end: '2020-01-01T11:00' });
+    const hidden = await createTimeslot(calendar, { state: 'TIMESLOT_STATE_CREATED' });
+    const appointment = (value: string) => ({ $case: 'appointmentReference' as const, value });
+    const attempts: [BookSlotRequest['place'], string][] = [
+      [placeIn(timeslot, '10:10'), 'slot.unavailable closed'],
+      [placeIn(timeslot, '09:30'), 'slot.unavailable closed'],
+      [placeIn(timeslot, '12:00'), 'slot.unavailable closed'],
+      [placeIn(timeslot, '11:30', { duration: 60 }), 'slot.unavailable closed'],
+      [placeIn(timeslot, '10:00', { duration: 45 }), 'slot.unavailable closed'],
+      [placeIn(hidden, '10:00'), 'slot.unavailable closed'],
+      [appointment(isCancelled), 'slot.unavailable closed'],
+      [appointment(isPrivate), 'slot.unavailable private'],
+      [appointment(isPast), 'slot.unavailable too_soon'],
+      [appointment('unknown@test'), 'appointment.not_found'],
+      [placeIn({ reference: 'unknown@test' }, '10:00'), 'timeslot.not_found'],
+    ];
+    for (const [place, expected] of attempts) expect([place, await reasonOf(book(newBooking(place)))]).toEqual([place, expected]);
+    const nobody = newBooking(placeIn(timeslot, '10:00'), { state: ParticipationState.BOOKED });
+    expect(await refusal(book(nobody))).toMatchObject({ code: 'booking.invalid', errors: [{ pointer: '/customerReference' }] });
+    expect(await refusal(book({ ...nobody, state: ParticipationState.CANCELED }))).toMatchObject({ errors: [{ pointer: '/state' }, { pointer: '/customerReference' }] });
+    expect(await reasonOf(book({ ...newBooking(placeIn(timeslot, '10:00')), providerReference: 'p2' }))).toBe('timeslot.not_found');
+    expect(await reasonOf(book({ ...newBooking(placeIn(timeslot, '10:00')), crmId: 'two' }))).toBe('timeslot.not_found');
+  });
+});
+
+describe('an appointment made by a booking', () => {
+  it('is cancelled when its last participant leaves, and its place is free again', async () => {
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
+    const requests = [newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference)), newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference))];
+    for (const request of requests) await book(request);
+    await cancel(requests[0]!.reference);
+    expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([{ state: 'APPOINTMENT_STATE_ACTIVE' }]);
+    await cancel(requests[1]!.reference);
+    expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([{ state: 'APPOINTMENT_STATE_CANCELLED', participations: [{ state: 'PARTICIPATION_STATE_CANCELED' }, {}] }]);
+    expect(await startsOf(timeslot.resourceReference)).toEqual(['08:00', '08:30', '09:00', '09:30']);
+    await calendar.timeslots.deleteTimeslot({ ...owned, timeslotReference: timeslot.reference });
+  });
+
+  it('leaves no trace if nobody but an expired reservation was in it', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const hold = newBooking(placeIn(timeslot, '10:30'));
+    await book(hold);
+    expect(await startsOf(timeslot.resourceReference)).toEqual(['08:00', '09:00', '09:30']);
+    expect(await startsOf(timeslot.resourceReference, late)).toEqual(['08:00', '08:30', '09:00', '09:30']);
+    const other = newBooking(placeIn(timeslot, '10:30', { productReference: 'other@test' }));
+    const { participation } = await book(other, late);
+    expect((await appointmentAt(timeslot.resourceReference, late)).map(({ reference }) => reference)).toEqual([participation!.appointmentReference]);
+  });
+
+  it('does not hold up the deletion of its timeslot, once it is abandoned', async () => {
+    const timeslot = await createTimeslot(calendar);
+    await book(newBooking(placeIn(timeslot, '10:30')));
+    const key = { ...owned, timeslotReference: timeslot.reference };
+    expect(await reasonOf(calendar.timeslots.deleteTimeslot(key))).toBe('timeslot.has_appointments');
+    await late.timeslots.deleteTimeslot(key);
+  });
+
+  it('is not joined by a participation after it was abandoned', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const { participation } = await book(newBooking(placeIn(timeslot, '10:30')));
+    const request = newParticipation({ appointmentReference: participation!.appointmentReference!, customerReference });
+    expect(await reasonOf(late.participations.createParticipation(request))).toBe('appointment.not_found');
+  });
+
+  it('is cancelled when its last participant is erased', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const erased = await createCustomer(calendar);
+    const { participation } = await book(newBooking(placeIn(timeslot, '10:30'), customerOf(erased)));
+    const { customer } = await calendar.customers.getCustomer({ crmId: 'one', key: { $case: 'reference', value: { providerReference: 'p1', customerReference: erased } } });
+    const removal = { crmId: 'one', customerId: customer!.id, ignoreFutureAppointments: true };
+    const { removed } = await calendar.removals.removeCustomer(removal);
+    expect(removed).toHaveLength(1);
+    expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([{ reference: participation!.appointmentReference, state: 'APPOINTMENT_STATE_CANCELLED', participations: [] }]);
+    expect(await startsOf(timeslot.resourceReference)).toHaveLength(4);
+    expect(await calendar.removals.removeCustomer(removal)).toEqual({ removed });
+  });
+
+  it('that was made otherwise stays when its last participant leaves', async () => {
+    const request = newAppointment({ capacity: 1, acceptBookings: true, resourceReference: freshReference('resource') });
+    await calendar.appointments.createAppointment(request);
+    const booking = newBooking({ $case: 'appointmentReference', value: request.reference }, customerOf(customerReference));
+    await book(booking);
+    await cancel(booking.reference);
+    expect(await appointmentAt(request.resourceReference)).toMatchObject([{ state: 'APPOINTMENT_STATE_ACTIVE' }]);
+  });
+});
+
+describe('a booking that moves', () => {
+  it('leaves its seat, takes one at the new place, and publishes one event', async () => {
+    const [from, to] = [await createTimeslot(calendar), await createTimeslot(calendar, { defaultCapacity: 2 })];
+    const place = placeIn(from, '10:30');
+    Object.assign(place!.value, { description: 'Haircut', contactReference: 'staff@test', price: { value: 12.5, currency: 'CHF' } });
+    const booking = newBooking(place, customerOf(customerReference));
+    const before = await book(booking);
+    const target = placeIn(to, '11:00', { productReference: undefined });
+    const { participation, slotJson } = await change(booking.reference, { place: target, message: 'Sorry' });
+    expect(JSON.parse(slotJson.toString())).toMatchObject({
+      start: '2099-06-01T09:00:00Z', timeslotReference: to.reference, productReference: 'product@test', description: 'Haircut', capacity: 2, seats: 1, price: { value: 12.5, currency: 'CHF' },
+    });
+    expect(participation).toMatchObject({ reference: booking.reference, state: ParticipationState.BOOKED, messages: ['Sorry'] });
+    expect(participation!.appointmentReference).not.toBe(before.participation!.appointmentReference);
+    expect(await appointmentAt(to.resourceReference)).toMatchObject([{ contactReference: 'staff@test', participations: [participation] }]);
+    expect(await appointmentAt(from.resourceReference)).toMatchObject([{ state: 'APPOINTMENT_STATE_CANCELLED', participations: [] }]);
+    expect(await startsOf(from.resourceReference)).toHaveLength(4);
+    expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(1);
+    const moved = { cause: ParticipationChangeCause.MOVED, version: 2, fromState: ParticipationState.BOOKED, toState: ParticipationState.BOOKED, notify: true };
+    expect(await eventsOf(calendar, booking.reference)).toMatchObject([{ version: 1 }, moved]);
+    // Where it is already.
+    expect(await change(booking.reference, { place: target })).toMatchObject({ participation });
+    expect(await eventsOf(calendar, booking.reference)).toHaveLength(2);
+  });
+
+  it('may overlap its present place if nobody else is there', async () => {
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
+    const [alone, together] = [newBooking(placeIn(timeslot, '10:00'), customerOf(customerReference)), newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference))];
+    await book(alone);
+    await book(together);
+    await book(newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference)));
+    await change(alone.reference, { place: placeIn(timeslot, '10:00', { duration: 60 }) });
+    expect(await reasonOf(change(together.reference, { place: placeIn(timeslot, '11:00', { duration: 60 }) }))).toBe('slot.unavailable taken');
+    expect((await appointmentAt(timeslot.resourceReference)).filter(({ state }) => state === 'APPOINTMENT_STATE_ACTIVE').map(({ start, end }) => [start, end])).toEqual([
+      [new Date('2099-06-01T08:00Z'), new Date('2099-06-01T09:00Z')],
+      [new Date('2099-06-01T09:00Z'), new Date('2099-06-01T09:30Z')],
+    ]);
+  });
+
+  it('stays as it is if the new place cannot be booked', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const booking = newBooking(placeIn(timeslot, '10:00'), customerOf(customerReference));
+    const { participation } = await book(booking);
+    await book(newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference)));
+    expect(await reasonOf(change(booking.reference, { place: placeIn(timeslot, '11:00') }))).toBe('slot.unavailable full');
+    expect(await reasonOf(change(booking.reference, { place: placeIn(timeslot, '11:10') }))).toBe('slot.unavailable closed');
+    expect(await reasonOf(change(booking.reference, { place: { $case: 'appointmentReference', value: 'unknown@test' } }))).toBe('appointment.not_found');
+    const present = { participation: (await calendar.participations.getParticipation({ ...owned, participationReference: booking.reference })).participation };
+    expect(present).toEqual({ participation });
+    expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(1);
+  });
+
+  it('is rejected unless it is BOOKED or REQUESTED', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const hold = newBooking(placeIn(timeslot, '10:00'));
+    const requested = newBooking(placeIn(timeslot, '10:30'), { ...customerOf(customerReference), state: ParticipationState.REQUESTED });
+    await book(hold);
+    await book(requested);
+    expect(await reasonOf(change(hold.reference, { place: placeIn(timeslot, '11:00') }))).toBe('participation.move_not_allowed');
+    const { participation } = await change(requested.reference, { place: placeIn(timeslot, '11:30') });
+    expect(participation).toMatchObject({ state: ParticipationState.REQUESTED });
+    expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(0);
+    await cancel(requested.reference);
+    expect(await reasonOf(change(requested.reference, { place: placeIn(timeslot, '11:00') }))).toBe('participation.move_not_allowed');
+    expect(await reasonOf(change('unknown@test', { place: placeIn(timeslot, '11:00') }))).toBe('participation.not_found');
+  });
+});
+
+describe('a hold', () => {
+  it('is confirmed for the customer in the request, and by nobody without one', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const hold = newBooking(placeIn(timeslot, '10:00'));
+    await book(hold);
+    expect(await reasonOf(change(hold.reference, {}))).toBe('booking.customer_missing');
+    const move = { ...owned, participationReference: hold.reference, state: ParticipationState.BOOKED, ignoreCapacity: false, sendMails: true };
+    expect(await reasonOf(calendar.participations.updateParticipation(move))).toBe('booking.customer_missing');
+    expect(await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: 'unknown@test' } }))).toBe('customer.not_found');
+    const person = { customerReference: freshReference('customer'), userName: 'Ada', email: 'ada@example.com' };
+    const { participation } = await change(hold.reference, { customer: { $case: 'newCustomer', value: person } });
+    expect(participation).toMatchObject({ state: ParticipationState.BOOKED, name: 'Ada', email: 'ada@example.com', customerReference: person.customerReference });
+    expect(await change(hold.reference, { customer: { $case: 'newCustomer', value: person } })).toMatchObject({ participation });
+    expect(await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } }))).toBe('participation.move_not_allowed');
+    expect(await eventsOf(calendar, hold.reference)).toMatchObject([{ notify: false }, { notify: true, fromState: ParticipationState.RESERVED, toState: ParticipationState.BOOKED }]);
+  });
+
+  it('that has expired is not found', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const hold = newBooking(placeIn(timeslot, '10:00'));
+    await book(hold);
+    expect(await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } }, late))).toBe('participation.not_found');
+    expect(await book(hold, late)).toMatchObject({ created: true });
+  });
+});
