@@ -11,6 +11,7 @@ export const callers = {
     createAppointment: ['gateway'],
     createSeries: ['gateway'],
     listAppointments: ['gateway'],
+    updateAppointment: ['gateway'],
     cancelAppointment: ['gateway'],
     deleteAppointments: ['gateway'],
   },

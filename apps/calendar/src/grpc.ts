@@ -19,6 +19,7 @@ import { createSeries } from './appointment/create-series.ts';
 import { type AppointmentDeletion, deleteAppointments } from './appointment/delete-appointments.ts';
 import { getAppointment } from './appointment/get-appointment.ts';
 import { listAppointments } from './appointment/list-appointments.ts';
+import { updateAppointment } from './appointment/update-appointment.ts';
 import { callers } from './callers.ts';
 import type { NamedCustomer } from './customer/customer-copy.ts';
 import { removeCustomer } from './customer/remove-customer.ts';
@@ -112,6 +113,10 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
         if (request.asJson) yield { appointments: [], json: Buffer.from(appointments.join(',')), nextCursor };
         else yield { appointments: appointments.map(parseAppointment), nextCursor };
       }
+    },
+    updateAppointment: async ({ noAddress, ...request }) => {
+      const address = noAddress ? null : fromLocationMessage(request.address);
+      return { json: Buffer.from(writeAppointment(await updateAppointment(dependencies, { ...request, address }))) };
     },
     cancelAppointment: async (request) => ({ appointment: toAppointmentMessage(await cancelAppointment(dependencies, request)) }),
     deleteAppointments: async ({ crmId, providerReference, target }) => {

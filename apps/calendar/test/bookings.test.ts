@@ -298,3 +298,48 @@ describe('a hold', () => {
     expect(await book(hold, late)).toMatchObject({ created: true });
   });
 });
+
+describe('the booking rules of a provider', () => {
+  /** Of another CRM, so that the slots of other tests are not affected. */
+  const provider = { crmId: 'two', providerReference: 'p1' };
+
+  it('have defaults, and keep what is not given', async () => {
+    const { rules } = await calendar.bookings.getBookingRules(provider);
+    const defaults = { minimumNotice: 0, horizon: undefined, changeNotice: 0, confirmation: 'CONFIRMATION_BOOKED', page: false, reminders: [], notifyProvider: false, maxPerPerson: 3, offers: [] };
+    expect(rules).toEqual(defaults);
+    const offer = { productReference: 'product@test', name: 'Haircut', duration: 30, price: { value: 10, currency: 'EUR' }, resources: [{ resourceReference: 'r', name: 'Room' }] };
+    await calendar.bookings.updateBookingRules({ ...provider, noHorizon: false, horizon: 30, reminders: { minutes: [60] }, offers: { offers: [offer] } });
+    const changed = await calendar.bookings.updateBookingRules({ ...provider, noHorizon: true, minimumNotice: 120, confirmation: 'CONFIRMATION_REQUESTED' });
+    expect(changed.rules).toEqual({ ...defaults, minimumNotice: 120, confirmation: 'CONFIRMATION_REQUESTED', reminders: [60], offers: [offer] });
+    expect(await calendar.bookings.getBookingRules(provider)).toEqual(changed);
+    expect(await calendar.bookings.updateBookingRules({ ...provider, noHorizon: false })).toEqual(changed);
+    expect(await reasonOf(calendar.bookings.getBookingRules({ ...provider, providerReference: 'unknown' }))).toBe('provider.not_found');
+  });
+
+  it('decide how soon and how far ahead a slot can be booked, by the clock of the database', async () => {
+    const own = { crmId: 'one', providerReference: 'p2' };
+    const resourceReference = freshReference('resource');
+    const reference = freshReference('timeslot');
+    const hour = 3_600_000;
+    const start = new Date(Math.ceil(Date.now() / hour) * hour + 24 * hour);
+    const local = (hours: number) => new Date(start.getTime() + hours * hour).toISOString().slice(0, 16) + 'Z';
+    const timeslot = { reference, resourceReference, start: local(0), end: local(3), raster: 60, defaultCapacity: 1, defaultAcceptBookings: true, state: 'TIMESLOT_STATE_BOOKABLE' as const };
+    await calendar.timeslots.createTimeslots({ ...own, timeslots: [timeslot] });
+    await calendar.bookings.updateBookingRules({ ...own, minimumNotice: 25 * 60, horizon: 1, noHorizon: false });
+    const listed = async (at: Calendar, ignoreNotice = false) => (await listSlots(at, { ...own, resourceReference, from: local(-100), to: local(100), ignoreNotice })).map(({ start: time }) => time.slice(0, 16) + 'Z');
+    const attempt = (at: Calendar, hours: number, ignoreNotice = false) =>
+      reasonOf(book({ ...newBooking({ $case: 'timeslot', value: { timeslotReference: reference, start: local(hours), productReference: 'p' } }, { ignoreNotice }), ...own }, at));
+    await using yesterday = await calendar.startReplicaAt('-1 hour');
+    await using tomorrow = await calendar.startReplicaAt('3 hours');
+    // Now, the first begins in 24 to 25 hours.
+    expect([await listed(calendar), await listed(calendar, true)]).toEqual([[], []]);
+    expect(await attempt(calendar, 0)).toBe('slot.unavailable too_soon');
+    expect(await attempt(calendar, 0, true)).toBe('slot.unavailable too_late');
+    expect(await attempt(yesterday, 2)).toBe('slot.unavailable too_late');
+    await calendar.bookings.updateBookingRules({ ...own, horizon: 2, noHorizon: false });
+    expect(await listed(calendar)).toEqual([local(1), local(2)]);
+    expect(await listed(calendar, true)).toEqual([local(0), local(1), local(2)]);
+    expect([await listed(tomorrow), await listed(yesterday)]).toEqual([[], [local(0), local(1), local(2)]]);
+    expect(await attempt(tomorrow, 2)).toBe('slot.unavailable too_soon');
+  });
+});

@@ -25,7 +25,7 @@ const newCustomer = { crmId: 'crm', providerReference: 'p', customerReference: '
 const unused = () => Promise.reject(new Error('not called in this test'));
 /** In plain text anybody may call. */
 const callers = { getCustomer: [], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
-const appointmentCallers = { getAppointment: [], createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
+const appointmentCallers = { getAppointment: [], updateAppointment: [], createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
 const unusedHandlers = { getCustomer: unused, createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
 
 describe('a call', () => {
@@ -196,6 +196,7 @@ describe('a stream', () => {
   async function connect(stack: AsyncDisposableStack, listAppointments: ListHandler, turns?: FairQueue) {
     const handlers = {
       getAppointment: unused,
+      updateAppointment: unused,
       createAppointment: unused,
       createSeries: unused,
       cancelAppointment: unused,

@@ -16,6 +16,7 @@ const created = async () => ({ created: true });
 const customerHandlers = { getCustomer: empty, createCustomer: created, updateCustomer: empty, deleteCustomer: empty };
 const appointmentHandlers = {
   getAppointment: async () => ({ json: Buffer.alloc(0) }),
+  updateAppointment: async () => ({ json: Buffer.alloc(0) }),
   createAppointment: created,
   createSeries: async () => ({ seriesId: '', appointments: [] }),
   cancelAppointment: empty,
@@ -25,7 +26,7 @@ const appointmentHandlers = {
   },
 };
 const customerCallers = { getCustomer: ['gateway', 'calendar'], createCustomer: ['gateway'], updateCustomer: [], deleteCustomer: ['gateway'] };
-const appointmentCallers = { getAppointment: [], createAppointment: [], createSeries: [], listAppointments: ['gateway'], cancelAppointment: [], deleteAppointments: [] };
+const appointmentCallers = { getAppointment: [], updateAppointment: [], createAppointment: [], createSeries: [], listAppointments: ['gateway'], cancelAppointment: [], deleteAppointments: [] };
 const forbidden = { category: 'forbidden', code: 'caller.forbidden' };
 
 describe('with mutual TLS, a method', () => {

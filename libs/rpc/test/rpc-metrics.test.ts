@@ -10,7 +10,7 @@ const logger = testLogger('rpc-metrics-test');
 const request = { crmId: 'crm' };
 /** In plain text anybody may call. */
 const callers = { getCustomer: [], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
-const appointmentCallers = { getAppointment: [], createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
+const appointmentCallers = { getAppointment: [], updateAppointment: [], createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
 const unused = () => Promise.reject(new Error('not called in this test'));
 
 describe('the metrics of calls', () => {
@@ -67,6 +67,7 @@ describe('the metrics of calls', () => {
   it('count a stream that was read to its end, and one that its reader cancelled', async () => {
     const handlers: Handlers<typeof AppointmentServiceService> = {
       getAppointment: unused,
+      updateAppointment: unused,
       createAppointment: unused,
       createSeries: unused,
       cancelAppointment: unused,

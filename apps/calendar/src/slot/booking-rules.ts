@@ -30,24 +30,22 @@ export type BookingRulesUpdate = ProviderReference & Partial<BookingRules>;
 /** Sets the rules that are given (interface 10.4). Rejects with `provider.not_found`. */
 export async function updateBookingRules(dependencies: CalendarDependencies, { crmId, providerReference, ...given }: BookingRulesUpdate): Promise<BookingRules> {
   const { id: providerId } = await requireProvider(dependencies, { crmId, providerReference });
-  return dependencies.database.transaction(async (tx) => {
-    // So that two updates of different rules do not overwrite each other.
-    await tx.selectFrom('provider').select('id').where('crmId', '=', crmId).where('id', '=', providerId).forNoKeyUpdate().execute();
-    const rules: BookingRules = { ...((await findRules(tx, crmId, providerId)) ?? defaultRules), ...withoutAbsent(given) };
-    const row = { ...rules, offers: JSON.stringify(rules.offers) };
-    await tx
-      .insertInto('bookingRules')
-      .values({ crmId, providerId, ...row })
-      .onConflict((conflict) => conflict.columns(['crmId', 'providerId']).doUpdateSet(row))
-      .execute();
-    return rules;
-  });
+  const first: BookingRules = { ...defaultRules, ...withoutAbsent(given) };
+  return dependencies.database.kysely
+    .insertInto('bookingRules')
+    .values({ crmId, providerId, ...first, offers: JSON.stringify(first.offers) })
+    // At least one column.
+    .onConflict((conflict) => conflict.columns(['crmId', 'providerId']).doUpdateSet({ crmId, ...given, offers: given.offers && JSON.stringify(given.offers) }))
+    .returning(columns)
+    .executeTakeFirstOrThrow();
 }
+
+const columns = ['minimumNotice', 'horizon', 'changeNotice', 'confirmation', 'page', 'reminders', 'notifyProvider', 'maxPerPerson', 'offers'] as const;
 
 function findRules(db: Kysely<CalendarSchema>, crmId: string, providerId: string): Promise<BookingRules | undefined> {
   return db
     .selectFrom('bookingRules')
-    .select(['minimumNotice', 'horizon', 'changeNotice', 'confirmation', 'page', 'reminders', 'notifyProvider', 'maxPerPerson', 'offers'])
+    .select(columns)
     .where('crmId', '=', crmId)
     .where('providerId', '=', providerId)
     .executeTakeFirst();

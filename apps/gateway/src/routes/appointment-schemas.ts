@@ -25,7 +25,7 @@ import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample } from './appointment-presentation.ts';
 import { addressInput } from './locations.ts';
-import { canceledParticipationExample, participationStates } from './participations.ts';
+import { canceledParticipationExample, participationStates, sendMails } from './participations.ts';
 import { providerParams } from './path-parameters.ts';
 
 interface PriceInput {
@@ -130,11 +130,13 @@ export const listAppointmentsSchema = {
   },
 } as const;
 
+const appointmentParams = Type.Object({ ...providerParams.properties, appointmentRef: pathReference('Reference of the appointment.') });
+
 export const getAppointmentSchema = {
   operationId: 'getAppointment',
   summary: 'Get an appointment',
   tags: ['Appointments'],
-  params: Type.Object({ ...providerParams.properties, appointmentRef: pathReference('Reference of the appointment.') }),
+  params: appointmentParams,
   response: {
     // Not compiled, because the calendar sends JSON.
     200: Type.Unsafe<unknown>(wrapped('appointment', appointment, 'The appointment')),
@@ -215,6 +217,37 @@ export const createAppointmentSchema = {
       ],
       { body: true, idempotencyKey: true },
     ),
+  },
+} as const;
+
+export const updateAppointmentSchema = {
+  operationId: 'updateAppointment',
+  summary: 'Update an appointment',
+  description:
+    'Absent fields keep their value; `null` clears a text or the address. If the time, the description or the address changes, participants who are `BOOKED` or ' +
+    '`REQUESTED` get an e-mail, which calendar programs show as the same event.',
+  tags: ['Appointments'],
+  params: appointmentParams,
+  querystring: Type.Object({ sendMails }),
+  body: Type.Object(
+    {
+      start: Type.Optional(dateTime()),
+      end: Type.Optional(dateTime()),
+      capacity: Type.Optional(integer({ ...capacityRange, description: 'Maximum number of participants. Nobody loses a seat.' })),
+      acceptBookings: Type.Optional(Type.Boolean({ description: 'Whether it is publicly bookable.' })),
+      description: Type.Optional(optionalText()),
+      contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
+      notes: Type.Optional(optionalText()),
+      address: Type.Optional(addressInput),
+    },
+    { title: 'AppointmentChange', examples: [{ start: '2030-05-06T09:30', end: '2030-05-06T10:00' }] },
+  ),
+  response: {
+    // Not compiled, because the calendar sends JSON.
+    200: Type.Unsafe<unknown>(
+      wrapped('appointment', appointment, 'The updated appointment', { ...appointmentExample, start: '2030-05-06T07:30:00Z', end: '2030-05-06T08:00:00Z' }),
+    ),
+    ...problems(['appointment.invalid', 'provider.not_found', 'appointment.not_found', 'appointment.cancelled'], { body: true }),
   },
 } as const;
 

@@ -3,15 +3,16 @@ import type { ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1'
 import type { FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { type Admission, weightOfList, weightOfMany } from '../admission.ts';
-import { given } from '../fields.ts';
+import { clearing, given } from '../fields.ts';
 import { apiInfoValue } from '../schemas.ts';
 import { openAppointments } from './appointment-list.ts';
 import { presentAppointment } from './appointment-presentation.ts';
 import { countSlots, deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
-import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, getAppointmentSchema, listAppointmentsSchema } from './appointment-schemas.ts';
+import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, getAppointmentSchema, listAppointmentsSchema, updateAppointmentSchema } from './appointment-schemas.ts';
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
 import { isComplete, sendList } from './json-list.ts';
 import { jsonType } from './json-stream.ts';
+import { toLocation } from './locations.ts';
 
 /** interface 4.2. */
 export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
@@ -54,6 +55,22 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
       void reply.code(created ? 201 : 200);
       if (json) return reply.type(jsonType).send(wrappedAppointment(json));
       return reply.send({ 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) });
+    });
+
+    app.put('/provider/:providerRef/appointments/:appointmentRef', { schema: updateAppointmentSchema }, async ({ params, body, query }, reply) => {
+      const { json } = await appointments.updateAppointment({
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        appointmentReference: params.appointmentRef,
+        ...body,
+        description: clearing(body.description),
+        contactReference: clearing(body.contactReference),
+        notes: clearing(body.notes),
+        address: toLocation(body.address),
+        noAddress: body.address === null || body.address === '',
+        sendMails: query.sendMails,
+      });
+      return reply.type(jsonType).send(wrappedAppointment(json));
     });
 
     app.delete('/provider/:providerRef/appointments', { schema: cancelAppointmentSchema }, async (request) => {

@@ -68,9 +68,10 @@ function toneOf({ template }: MailOfChange): Tone {
     case 'booking-confirmed':
     case 'request-confirmed':
     case 'booking-moved':
+    case 'appointment-changed':
       return 'good';
     case 'request-received':
-    case 'request-moved':
+    case 'request-changed':
       return 'waiting';
     case 'request-declined':
     case 'booking-cancelled':

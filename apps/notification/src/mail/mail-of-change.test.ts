@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { mailOfChange } from './mail-of-change.ts';
 
 const { UNSPECIFIED, RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
-const { CREATED, UPDATED, APPOINTMENT_CANCELLED, MOVED } = ParticipationChangeCause;
+const { CREATED, UPDATED, APPOINTMENT_CANCELLED, APPOINTMENT_CHANGED, MOVED } = ParticipationChangeCause;
 const states = [RESERVED, REQUESTED, BOOKED, CANCELED, DELETED];
 
 /** Every change that sends a mail, and what it does to the calendar; no other change sends one. */
@@ -16,14 +16,16 @@ const mails = new Map([
   [`${UPDATED} ${REQUESTED} ${CANCELED}`, 'request-declined undefined'],
   [`${UPDATED} ${BOOKED} ${CANCELED}`, 'booking-cancelled CANCEL'],
   [`${MOVED} ${BOOKED} ${BOOKED}`, 'booking-moved REQUEST'],
-  [`${MOVED} ${REQUESTED} ${REQUESTED}`, 'request-moved undefined'],
+  [`${MOVED} ${REQUESTED} ${REQUESTED}`, 'request-changed undefined'],
+  [`${APPOINTMENT_CHANGED} ${BOOKED} ${BOOKED}`, 'appointment-changed REQUEST'],
+  [`${APPOINTMENT_CHANGED} ${REQUESTED} ${REQUESTED}`, 'request-changed undefined'],
   ...states.map((state) => [`${APPOINTMENT_CANCELLED} ${state} ${CANCELED}`, `appointment-cancelled ${state === BOOKED ? 'CANCEL' : 'undefined'}`] as const),
 ]);
 
 const changes = [
   ...states.map((toState) => ({ cause: CREATED, fromState: UNSPECIFIED, toState })),
   ...states.flatMap((fromState) => states.map((toState) => ({ cause: UPDATED, fromState, toState }))),
-  ...[BOOKED, REQUESTED].map((state) => ({ cause: MOVED, fromState: state, toState: state })),
+  ...[MOVED, APPOINTMENT_CHANGED].flatMap((cause) => [BOOKED, REQUESTED].map((state) => ({ cause, fromState: state, toState: state }))),
   ...states.map((fromState) => ({ cause: APPOINTMENT_CANCELLED, fromState, toState: CANCELED })),
 ];
 

@@ -25,7 +25,9 @@ export function mailOfChange({ cause, fromState, toState }: Pick<ParticipationCh
     case ParticipationChangeCause.APPOINTMENT_CANCELLED:
       return { template: 'appointment-cancelled', calendar: fromState === BOOKED ? 'CANCEL' : undefined };
     case ParticipationChangeCause.MOVED:
-      return toState === BOOKED ? { template: 'booking-moved', calendar: 'REQUEST' } : { template: 'request-moved' };
+      return toState === BOOKED ? { template: 'booking-moved', calendar: 'REQUEST' } : { template: 'request-changed' };
+    case ParticipationChangeCause.APPOINTMENT_CHANGED:
+      return toState === BOOKED ? { template: 'appointment-changed', calendar: 'REQUEST' } : { template: 'request-changed' };
     case ParticipationChangeCause.UNSPECIFIED:
     case ParticipationChangeCause.UNRECOGNIZED:
       return undefined;

@@ -53,7 +53,8 @@ const changes: (MailOfChange & { message?: string; at?: typeof videoCall })[] = 
   { template: 'request-confirmed', calendar: 'REQUEST', at: videoCall },
   { template: 'request-declined', message: 'An diesem Tag sind wir leider ausgebucht.' },
   { template: 'booking-moved', calendar: 'REQUEST', at: videoCall },
-  { template: 'request-moved' },
+  { template: 'appointment-changed', calendar: 'REQUEST' },
+  { template: 'request-changed' },
   { template: 'booking-cancelled', calendar: 'CANCEL' },
   { template: 'appointment-cancelled', calendar: 'CANCEL', message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
 ];

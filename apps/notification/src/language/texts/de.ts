@@ -33,11 +33,17 @@ export const texts: PartialTexts = {
       headline: 'Ihre Buchung wurde verschoben',
       lead: 'Hier sehen Sie, wann und wo der Termin jetzt stattfindet. Frühere Angaben gelten nicht mehr.',
     },
-    'request-moved': {
-      subject: (about) => `Neuer Termin für Ihre Anfrage: ${about}`,
-      status: 'Anfrage verschoben',
-      headline: 'Ihre Anfrage gilt jetzt für einen anderen Termin',
-      lead: 'Sie ist noch keine Buchung. Sobald darüber entschieden ist, bekommen Sie wieder eine Nachricht.',
+    'appointment-changed': {
+      subject: (about) => `Geändert: ${about}`,
+      status: 'Geändert',
+      headline: 'Ihr Termin hat sich geändert',
+      lead: 'Hier sehen Sie, wann und wo er jetzt stattfindet. Frühere Angaben gelten nicht mehr.',
+    },
+    'request-changed': {
+      subject: (about) => `Ihre Anfrage wurde geändert: ${about}`,
+      status: 'Anfrage geändert',
+      headline: 'Ihre Anfrage wurde geändert',
+      lead: 'Hier sehen Sie, wofür sie jetzt gilt. Sie ist noch keine Buchung. Sobald darüber entschieden ist, bekommen Sie wieder eine Nachricht.',
     },
     'booking-cancelled': {
       subject: (about) => `Storniert: ${about}`,

@@ -33,11 +33,17 @@ export const texts: Texts = {
       headline: 'Your booking has moved',
       lead: 'This is where and when it takes place now. What was said before no longer applies.',
     },
-    'request-moved': {
-      subject: (about) => `New time for your request: ${about}`,
-      status: 'Request moved',
-      headline: 'Your request is for another time now',
-      lead: 'It is not a booking yet. You will hear from us again as soon as it is decided.',
+    'appointment-changed': {
+      subject: (about) => `Changed: ${about}`,
+      status: 'Changed',
+      headline: 'Your appointment has changed',
+      lead: 'This is where and when it takes place now. What was said before no longer applies.',
+    },
+    'request-changed': {
+      subject: (about) => `Your request has changed: ${about}`,
+      status: 'Request changed',
+      headline: 'Your request has changed',
+      lead: 'This is what it is for now. It is not a booking yet. You will hear from us again as soon as it is decided.',
     },
     'booking-cancelled': {
       subject: (about) => `Cancelled: ${about}`,

@@ -544,6 +544,30 @@ export interface ListAppointmentsResponse {
   json?: Buffer | undefined;
 }
 
+export interface UpdateAppointmentRequest {
+  crmId: string;
+  providerReference: string;
+  appointmentReference: string;
+  start?: string | undefined;
+  end?: string | undefined;
+  capacity?: number | undefined;
+  acceptBookings?: boolean | undefined;
+  description?: string | undefined;
+  contactReference?: string | undefined;
+  notes?: string | undefined;
+  address?:
+    | Location
+    | undefined;
+  /** Removes the address. */
+  noAddress: boolean;
+  sendMails: boolean;
+}
+
+export interface UpdateAppointmentResponse {
+  /** The appointment as an object of the REST interface. */
+  json: Buffer;
+}
+
 export interface CancelAppointmentRequest {
   crmId: string;
   providerReference: string;
@@ -3888,6 +3912,276 @@ export const ListAppointmentsResponse: MessageFns<ListAppointmentsResponse> = {
     message.appointments = object.appointments?.map((e) => Appointment.fromPartial(e)) || [];
     message.nextCursor = object.nextCursor ?? undefined;
     message.json = object.json ?? undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateAppointmentRequest(): UpdateAppointmentRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    appointmentReference: "",
+    start: undefined,
+    end: undefined,
+    capacity: undefined,
+    acceptBookings: undefined,
+    description: undefined,
+    contactReference: undefined,
+    notes: undefined,
+    address: undefined,
+    noAddress: false,
+    sendMails: false,
+  };
+}
+
+export const UpdateAppointmentRequest: MessageFns<UpdateAppointmentRequest> = {
+  encode(message: UpdateAppointmentRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.appointmentReference !== "") {
+      writer.uint32(26).string(message.appointmentReference);
+    }
+    if (message.start !== undefined) {
+      writer.uint32(34).string(message.start);
+    }
+    if (message.end !== undefined) {
+      writer.uint32(42).string(message.end);
+    }
+    if (message.capacity !== undefined) {
+      writer.uint32(48).uint32(message.capacity);
+    }
+    if (message.acceptBookings !== undefined) {
+      writer.uint32(56).bool(message.acceptBookings);
+    }
+    if (message.description !== undefined) {
+      writer.uint32(66).string(message.description);
+    }
+    if (message.contactReference !== undefined) {
+      writer.uint32(74).string(message.contactReference);
+    }
+    if (message.notes !== undefined) {
+      writer.uint32(82).string(message.notes);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(90).fork()).join();
+    }
+    if (message.noAddress !== false) {
+      writer.uint32(96).bool(message.noAddress);
+    }
+    if (message.sendMails !== false) {
+      writer.uint32(104).bool(message.sendMails);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateAppointmentRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateAppointmentRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.appointmentReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.start = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.end = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.capacity = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.acceptBookings = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.contactReference = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.notes = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.noAddress = reader.bool();
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.sendMails = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateAppointmentRequest>): UpdateAppointmentRequest {
+    return UpdateAppointmentRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateAppointmentRequest>): UpdateAppointmentRequest {
+    const message = createBaseUpdateAppointmentRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.appointmentReference = object.appointmentReference ?? "";
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.capacity = object.capacity ?? undefined;
+    message.acceptBookings = object.acceptBookings ?? undefined;
+    message.description = object.description ?? undefined;
+    message.contactReference = object.contactReference ?? undefined;
+    message.notes = object.notes ?? undefined;
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
+    message.noAddress = object.noAddress ?? false;
+    message.sendMails = object.sendMails ?? false;
+    return message;
+  },
+};
+
+function createBaseUpdateAppointmentResponse(): UpdateAppointmentResponse {
+  return { json: Buffer.alloc(0) };
+}
+
+export const UpdateAppointmentResponse: MessageFns<UpdateAppointmentResponse> = {
+  encode(message: UpdateAppointmentResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateAppointmentResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateAppointmentResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateAppointmentResponse>): UpdateAppointmentResponse {
+    return UpdateAppointmentResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateAppointmentResponse>): UpdateAppointmentResponse {
+    const message = createBaseUpdateAppointmentResponse();
+    message.json = object.json ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -7391,6 +7685,22 @@ export const AppointmentServiceService = {
     responseDeserialize: (value: Buffer): ListAppointmentsResponse => ListAppointmentsResponse.decode(value),
   },
   /**
+   * Changes the fields that are given; an empty text clears an optional one. If the time, the place or the title changes, a mail goes to those who are
+   * booked or requested. INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found, appointment.not_found), FAILED_PRECONDITION
+   * (appointment.cancelled).
+   */
+  updateAppointment: {
+    path: "/scheduling.calendar.v1.AppointmentService/UpdateAppointment" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateAppointmentRequest): Buffer =>
+      Buffer.from(UpdateAppointmentRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateAppointmentRequest => UpdateAppointmentRequest.decode(value),
+    responseSerialize: (value: UpdateAppointmentResponse): Buffer =>
+      Buffer.from(UpdateAppointmentResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateAppointmentResponse => UpdateAppointmentResponse.decode(value),
+  },
+  /**
    * Cancels an appointment and all its participations; a mail goes to those that were reserved, requested or booked. Again: no
    * change, no mail. NOT_FOUND (provider.not_found, appointment.not_found).
    */
@@ -7442,6 +7752,12 @@ export interface AppointmentServiceServer extends UntypedServiceImplementation {
    * INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found).
    */
   listAppointments: handleServerStreamingCall<ListAppointmentsRequest, ListAppointmentsResponse>;
+  /**
+   * Changes the fields that are given; an empty text clears an optional one. If the time, the place or the title changes, a mail goes to those who are
+   * booked or requested. INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found, appointment.not_found), FAILED_PRECONDITION
+   * (appointment.cancelled).
+   */
+  updateAppointment: handleUnaryCall<UpdateAppointmentRequest, UpdateAppointmentResponse>;
   /**
    * Cancels an appointment and all its participations; a mail goes to those that were reserved, requested or booked. Again: no
    * change, no mail. NOT_FOUND (provider.not_found, appointment.not_found).
@@ -7524,6 +7840,26 @@ export interface AppointmentServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<ListAppointmentsResponse>;
+  /**
+   * Changes the fields that are given; an empty text clears an optional one. If the time, the place or the title changes, a mail goes to those who are
+   * booked or requested. INVALID_ARGUMENT (appointment.invalid), NOT_FOUND (provider.not_found, appointment.not_found), FAILED_PRECONDITION
+   * (appointment.cancelled).
+   */
+  updateAppointment(
+    request: UpdateAppointmentRequest,
+    callback: (error: ServiceError | null, response: UpdateAppointmentResponse) => void,
+  ): ClientUnaryCall;
+  updateAppointment(
+    request: UpdateAppointmentRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: UpdateAppointmentResponse) => void,
+  ): ClientUnaryCall;
+  updateAppointment(
+    request: UpdateAppointmentRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: UpdateAppointmentResponse) => void,
+  ): ClientUnaryCall;
   /**
    * Cancels an appointment and all its participations; a mail goes to those that were reserved, requested or booked. Again: no
    * change, no mail. NOT_FOUND (provider.not_found, appointment.not_found).

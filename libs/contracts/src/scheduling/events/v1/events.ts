@@ -19,6 +19,8 @@ export const ParticipationChangeCause = {
   APPOINTMENT_CANCELLED: "PARTICIPATION_CHANGE_CAUSE_APPOINTMENT_CANCELLED",
   /** MOVED - It was moved to another appointment; its state stays. */
   MOVED: "PARTICIPATION_CHANGE_CAUSE_MOVED",
+  /** APPOINTMENT_CHANGED - What its appointment says about time, place or title was changed; its state stays. */
+  APPOINTMENT_CHANGED: "PARTICIPATION_CHANGE_CAUSE_APPOINTMENT_CHANGED",
   UNRECOGNIZED: "UNRECOGNIZED",
 } as const;
 
@@ -30,6 +32,7 @@ export namespace ParticipationChangeCause {
   export type UPDATED = typeof ParticipationChangeCause.UPDATED;
   export type APPOINTMENT_CANCELLED = typeof ParticipationChangeCause.APPOINTMENT_CANCELLED;
   export type MOVED = typeof ParticipationChangeCause.MOVED;
+  export type APPOINTMENT_CHANGED = typeof ParticipationChangeCause.APPOINTMENT_CHANGED;
   export type UNRECOGNIZED = typeof ParticipationChangeCause.UNRECOGNIZED;
 }
 
@@ -50,6 +53,9 @@ export function participationChangeCauseFromJSON(object: any): ParticipationChan
     case 4:
     case "PARTICIPATION_CHANGE_CAUSE_MOVED":
       return ParticipationChangeCause.MOVED;
+    case 5:
+    case "PARTICIPATION_CHANGE_CAUSE_APPOINTMENT_CHANGED":
+      return ParticipationChangeCause.APPOINTMENT_CHANGED;
     case -1:
     case "UNRECOGNIZED":
     default:
@@ -69,6 +75,8 @@ export function participationChangeCauseToNumber(object: ParticipationChangeCaus
       return 3;
     case ParticipationChangeCause.MOVED:
       return 4;
+    case ParticipationChangeCause.APPOINTMENT_CHANGED:
+      return 5;
     case ParticipationChangeCause.UNRECOGNIZED:
     default:
       return -1;

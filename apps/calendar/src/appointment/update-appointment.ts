@@ -1,0 +1,102 @@
+import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
+import { emptyToNull } from '@scheduling/postgres';
+import { type Selectable, sql, type Transaction, type Updateable } from 'kysely';
+import { isDeepStrictEqual } from 'node:util';
+import { parseDateTime } from '../date-time.ts';
+import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors } from '../field-errors.ts';
+import { appendChanges } from '../participation/change-events.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
+import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+import type { AppointmentKey } from './get-appointment.ts';
+
+export interface AppointmentUpdate extends AppointmentKey {
+  /** Date-times as in the interface, in the provider's time zone. */
+  start?: string | undefined;
+  end?: string | undefined;
+  capacity?: number | undefined;
+  acceptBookings?: boolean | undefined;
+  /** An empty text clears it; the same goes for the following two. */
+  description?: string | undefined;
+  contactReference?: string | undefined;
+  notes?: string | undefined;
+  /** Null clears it. */
+  address?: Location | null | undefined;
+  sendMails: boolean;
+}
+
+type Row = Selectable<AppointmentTable>;
+
+/**
+ * Changes the fields that are given (interface 4.2). Like the creation of an appointment it is never rejected for what else takes place at that time, and
+ * nobody loses a seat. If what participants see of it changes, those who are BOOKED or REQUESTED get a mail. Rejects with `appointment.invalid`,
+ * `appointment.not_found`, `appointment.cancelled` or `provider.not_found`.
+ */
+export async function updateAppointment(dependencies: CalendarDependencies, request: AppointmentUpdate): Promise<AppointmentRecord> {
+  const { crmId } = request;
+  const provider = await requireProvider(dependencies, request);
+  return dependencies.database.transaction(async (tx) => {
+    const present = await tx
+      .selectFrom('appointment')
+      .selectAll()
+      .where('crmId', '=', crmId)
+      .where('providerId', '=', provider.id)
+      .where('reference', '=', request.appointmentReference)
+      .forNoKeyUpdate()
+      .executeTakeFirstOrThrow(() => new DomainError('appointment.not_found'));
+    if (present.state === 'CANCELLED') throw new DomainError('appointment.cancelled', { text: 'The appointment is cancelled and cannot be changed.' });
+    const changes = readChanges(present, request, provider.timeZone);
+    const changed = await tx
+      .updateTable('appointment')
+      // At least one column.
+      .set({ crmId, ...changes })
+      .where('crmId', '=', crmId)
+      .where('id', '=', present.id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    if (!isDeepStrictEqual(shownOf(changed), shownOf(present))) await tellParticipants(tx, present, request.sendMails);
+    const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crmId', '=', crmId).where('id', '=', present.id).execute();
+    return (await withParticipations(tx, rows))[0]!;
+  });
+}
+
+/** Undefined keeps a column as it is. */
+function readChanges(present: Row, update: AppointmentUpdate, timeZone: string): Updateable<AppointmentTable> {
+  const errors = collectFieldErrors();
+  const startsAt = update.start === undefined ? undefined : parseDateTime(update.start, timeZone);
+  const endsAt = update.end === undefined ? undefined : parseDateTime(update.end, timeZone);
+  if ((endsAt ?? present.endsAt) <= (startsAt ?? present.startsAt)) errors.add('/end', 'must be after start');
+  errors.throwIfAny('appointment.invalid');
+  const { capacity, acceptBookings, description, contactReference, notes, address } = update;
+  return { startsAt, endsAt, capacity, acceptBookings, ...emptyToNull({ description, contactReference, notes }), address: address && JSON.stringify(address) };
+}
+
+/** What participants see of an appointment. */
+function shownOf({ startsAt, endsAt, description, address }: Row) {
+  return { startsAt, endsAt, description, address };
+}
+
+/** A new version of each, which the event in the person's calendar gets as well. */
+async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id }: Row, notify: boolean): Promise<void> {
+  const participations = await tx
+    .updateTable('participation')
+    .set({ version: sql<number>`version + 1` })
+    .where('crmId', '=', crmId)
+    .where('appointmentId', '=', id)
+    .where('state', 'in', ['BOOKED', 'REQUESTED'])
+    .returning(['id', 'version', 'state'])
+    .execute();
+  const facts = participations.map((participation) => ({
+    crmId,
+    participationId: participation.id,
+    version: participation.version,
+    cause: ParticipationChangeCause.APPOINTMENT_CHANGED,
+    fromState: ParticipationStateMessage[participation.state],
+    toState: ParticipationStateMessage[participation.state],
+    notify,
+  }));
+  await appendChanges(tx, facts);
+}
