@@ -8,11 +8,10 @@ import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
-import { parseTimeZone } from '../field/time-zone.ts';
 import { insertStaff } from '../staff/add-staff.ts';
 import { findUserByReference } from '../user/get-user.ts';
 import { requireProvider } from './get-provider.ts';
-import { findProvider, type ProviderRow } from './provider.ts';
+import { checkTimeZone, findProvider, type ProviderRow } from './provider.ts';
 
 export interface CreateProvider {
   crmId: string;
@@ -63,14 +62,6 @@ async function createOrFindProvider(
     await appendEvent(tx, events.providerChanged, { crmId: provider.crmId, providerId: provider.id, version: provider.version });
   }
   return { provider, created };
-}
-
-function checkTimeZone(given: string): string {
-  const timeZone = parseTimeZone(given);
-  if (timeZone === undefined) {
-    throw new DomainError('provider.time_zone_unknown', { errors: [{ pointer: '/timeZone', detail: 'must be the IANA name of a time zone' }] });
-  }
-  return timeZone;
 }
 
 async function insertProvider(tx: Transaction<IdentitySchema>, request: CreateProvider): Promise<boolean> {

@@ -24,7 +24,11 @@ export function requireUser(db: Kysely<IdentitySchema>, { crmId, id }: { crmId: 
   return db.selectFrom('appUser').selectAll().where('crmId', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
 }
 
-/** The user with this address, whichever CRM it belongs to: an address is unique across the whole service. */
+/** The user with this address, whichever CRM it belongs to: addresses and usernames are unique across the whole service. */
 export function findUserByEmail(db: Kysely<IdentitySchema>, email: string): Promise<UserRow | undefined> {
   return db.selectFrom('appUser').selectAll().where('emailKey', '=', caseInsensitiveKey(email)).executeTakeFirst();
+}
+
+export function findUserByUsername(db: Kysely<IdentitySchema>, username: string): Promise<UserRow | undefined> {
+  return db.selectFrom('appUser').selectAll().where('usernameKey', '=', caseInsensitiveKey(username)).executeTakeFirst();
 }
