@@ -129,7 +129,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       timeslotRoutes(clients, dependencies.publicUrl, admission),
       appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients),
-      customerRoutes(clients),
+      customerRoutes(clients, dependencies.publicUrl, admission),
     ]) {
       await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);
     }

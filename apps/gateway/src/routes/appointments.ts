@@ -6,17 +6,18 @@ import { type Admission, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
 import { linkToNextPage } from '../paging.ts';
 import { apiInfoValue } from '../schemas.ts';
-import { sendAppointmentPage, sendAppointments } from './appointment-list.ts';
+import { appointmentList } from './appointment-list.ts';
 import { presentAppointment } from './appointment-presentation.ts';
 import { countSlots, deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
 import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, listAppointmentsSchema } from './appointment-schemas.ts';
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
 import { jsonType } from './json-stream.ts';
+import { listConfig, sendList } from './streamed-list.ts';
 
 /** interface 4.2. */
 export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: { weigh: weightOfList, isStreamed } }, async (request, reply) => {
+    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: listConfig }, async (request, reply) => {
       const { params, query } = request;
       const list: ListAppointmentsRequest = {
         crmId: params.crmId,
@@ -29,9 +30,8 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         limit: query.limit,
         cursor: query.cursor,
       };
-      const exchange = { request, reply, admission };
-      if (isStreamed(request)) return sendAppointments(appointments, list, exchange);
-      return sendAppointmentPage(appointments, list, exchange, (cursor) => linkToNextPage(publicUrl, request.url, cursor));
+      const linkToNext = (cursor: string) => linkToNextPage(publicUrl, request.url, cursor);
+      return sendList(appointmentList(appointments, list, reply), { request, reply, admission }, linkToNext);
     });
 
     app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
@@ -72,14 +72,4 @@ function weightOfCreation({ body }: FastifyRequest): number {
   const { participations } = body as { participations?: unknown[] | null };
   const request = body as Parameters<typeof isSeries>[0];
   return weightOfMany(isSeries(request) ? countSlots(request) : (participations?.length ?? 0));
-}
-
-/** A complete list. */
-function isStreamed({ query }: Pick<FastifyRequest, 'query'>): boolean {
-  return (query as { limit?: number }).limit === undefined;
-}
-
-/** A complete list takes a turn for each part of it instead. */
-function weightOfList({ query }: FastifyRequest): number {
-  return weightOfMany((query as { limit?: number }).limit ?? 0);
 }

@@ -443,6 +443,10 @@ describe('query parameters', () => {
     expect(await faults(appointments, { limit: '1.5' })).toEqual(['limit']);
     expect(await faults(appointments, { limit: '10', cursor: 'made-up' })).toEqual(['cursor']);
     expect(await faults(appointments, { productRef: 'x'.repeat(256) })).toEqual(['productRef']);
+    const customers = `${practice.at}/customers`;
+    expect(await faults(customers, { email: 'nobody', q: 'x', limit: '0' })).toEqual(['email', 'limit', 'q']);
+    expect(await faults(customers, { email: '', q: '' })).toEqual(['email', 'q']);
+    expect(await faults(customers, { limit: '10', cursor: 'made-up' })).toEqual(['cursor']);
     expect(await faults(practice.at + path`/resource/${practice.resource}/timeslots`, { from: 'x', limit: 'x' })).toEqual(['from', 'limit', 'to']);
   });
 

@@ -145,6 +145,10 @@ const cases: Record<string, Case> = {
     request: (world) => ({ path: ofProvider(world, { customerRef: world.customer }), query: {} }),
     existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
   },
+  listCustomers: {
+    request: (world) => ({ path: ofProvider(world), query: { q: world.customer } }),
+    existing: { 'path.providerRef': 'provider' },
+  },
   createCustomer: {
     request: (world) => ({ path: ofProvider(world), query: {}, body: { customerReference: newReference(), providerReference: world.provider, userName: 'C' } }),
     existing: { 'path.providerRef': 'provider', 'body.providerReference': 'provider' },
