@@ -6,6 +6,7 @@ export const callers = {
     createUser: ['gateway'],
     getUser: ['gateway'],
     updateUser: ['gateway'],
+    deleteUser: ['gateway'],
     requestVerification: ['gateway'],
     createAccount: ['gateway'],
     getAccount: ['gateway'],

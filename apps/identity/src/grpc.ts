@@ -16,6 +16,7 @@ import { type AddStaff, addStaff } from './staff/add-staff.ts';
 import { listStaff } from './staff/list-staff.ts';
 import { removeStaff } from './staff/remove-staff.ts';
 import { createUser } from './user/create-user.ts';
+import { deleteUser } from './user/delete-user.ts';
 import { getUser } from './user/get-user.ts';
 import { updateUser } from './user/update-user.ts';
 import { confirmVerification } from './verification/confirm-verification.ts';
@@ -37,6 +38,10 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
     },
     getUser: async (request) => ({ user: toUserMessage(await getUser(dependencies, request)) }),
     updateUser: async (request) => ({ user: toUserMessage(await updateUser(dependencies, request)) }),
+    deleteUser: async (request) => {
+      await deleteUser(dependencies, request);
+      return {};
+    },
     requestVerification: async (request) => {
       await requestVerification(dependencies, request);
       return {};

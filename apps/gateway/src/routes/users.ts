@@ -45,6 +45,11 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
       return { 'api-info': apiInfoValue, user: user! };
     });
 
+    app.delete('/user/:reference', { schema: deleteUserSchema }, async (request, reply) => {
+      await identity.deleteUser(request.params);
+      return reply.code(204).send(null);
+    });
+
     app.post('/user/:reference/verification', { schema: requestVerificationSchema }, async (request, reply) => {
       await identity.requestVerification(request.params);
       return reply.code(204).send(null);
@@ -139,6 +144,18 @@ const updateUserSchema = {
   response: {
     200: wrapped('user', user, 'The updated user', { ...userExample, lastName: 'Beispiel-Neu', phone: null, emailVerified: false }),
     ...problems(['user.not_found', 'user.email_taken', 'user.username_taken', 'verification.limited'], { body: true }),
+  },
+} as const;
+
+const deleteUserSchema = {
+  operationId: 'deleteUser',
+  summary: 'Delete a user',
+  description: 'Deletes all personal data, and the access to providers. Rejected while the user owns an account or a provider.',
+  tags: ['Users'],
+  params: userParams,
+  response: {
+    204: Type.Null({ description: 'Deleted' }),
+    ...problems(['user.not_found', 'user.owner'], { body: true }),
   },
 } as const;
 

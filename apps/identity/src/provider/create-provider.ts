@@ -9,7 +9,7 @@ import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
 import { insertStaff } from '../staff/add-staff.ts';
-import { findUserByReference } from '../user/get-user.ts';
+import { holdUserByReference } from '../user/get-user.ts';
 import { requireProvider } from './get-provider.ts';
 import { checkTimeZone, findProvider, type ProviderRow } from './provider.ts';
 
@@ -66,7 +66,7 @@ async function createOrFindProvider(
 
 async function insertProvider(tx: Transaction<IdentitySchema>, request: CreateProvider): Promise<boolean> {
   const { crmId, reference, name, email, mobile, phone, impressum, branch, subbranch } = request;
-  const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
+  const owner = await holdUserByReference(tx, { crmId, reference: request.ownerReference });
   if (owner === undefined) throw new DomainError('provider.owner_not_found');
   const account = await findAccount(tx, { crmId, reference: request.accountReference });
   if (account === undefined) throw new DomainError('provider.account_not_found');

@@ -412,6 +412,8 @@ describe('bodies', () => {
     ['POST', '/user'],
     ['POST', '/user/u@test/verification'],
     ['PUT', '/provider/p@test/timeslots/t@test'],
+    ['PUT', '/provider/p@test'],
+    ['DELETE', '/user/u@test'],
     ['DELETE', '/provider/p@test/timeslots/t@test'],
     ['DELETE', '/provider/p@test/staff/u@test'],
     ['DELETE', '/provider/p@test/appointments'],

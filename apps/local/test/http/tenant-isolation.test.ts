@@ -43,6 +43,11 @@ const cases: Record<string, Case> = {
     request: ({ user }) => ({ path: { reference: user }, query: {}, body: { lastName: 'Changed' } }),
     existing: { 'path.reference': 'user' },
   },
+  deleteUser: {
+    // The owner of an account cannot be deleted.
+    request: ({ staff }) => ({ path: { reference: staff }, query: {} }),
+    existing: { 'path.reference': 'user' },
+  },
   requestVerification: { request: ({ user }) => ({ path: { reference: user }, query: {} }), existing: { 'path.reference': 'user' } },
   createAccount: {
     request: ({ user }) => ({ path: {}, query: {}, body: { ownerReference: user, accountReference: newReference(), branch: 'misc' } }),

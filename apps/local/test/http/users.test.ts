@@ -113,6 +113,28 @@ describe('changed users (interface 4.5)', () => {
   });
 });
 
+describe('deleted users (interface 4.5)', () => {
+  it('are gone, also from the staff of providers, and their names can be used again', async () => {
+    const practice = await createPractice(crm);
+    const user = newUser();
+    await crm.post('/user', user);
+    await crm.post(`${practice.at}/staff`, { reference: user.reference });
+    expect(await crm.delete(path`/user/${user.reference}`)).toMatchObject({ status: 204, text: '' });
+    for (const gone of [await crm.get(path`/user/${user.reference}`), await crm.delete(path`/user/${user.reference}`)]) {
+      expect(gone).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
+    }
+    expect(await crm.get(`${practice.at}/staff`)).toMatchObject({ body: [{ reference: practice.owner }] });
+    expect(await crm.post('/user', user)).toMatchObject({ status: 201, body: { user } });
+  });
+
+  it('do not own anything', async () => {
+    const { owner, account, provider } = await createPractice(crm);
+    const detail = `The user cannot be deleted, because they own account ${account}, provider ${provider}.`;
+    expect(await crm.delete(path`/user/${owner}`)).toMatchObject({ status: 409, body: { code: 'user.owner', detail } });
+    expect(await crm.get(path`/user/${owner}`)).toMatchObject({ status: 200 });
+  });
+});
+
 describe('a person who is invited and then created (interface 4.5, rule 3)', () => {
   it('gets the reference and a verification mail, whose page changes nothing when opened, confirms once and then says so', async () => {
     const practice = await createPractice(crm);

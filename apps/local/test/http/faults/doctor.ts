@@ -40,7 +40,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
     for (const check of ['gateway', ...databaseServices, ...databaseServices.map((service) => `schema of ${service}`), 'stream', 'erasures', 'mail server']) {
       expect(output).toMatch(new RegExp(`^${check} +ok `, 'm'));
     }
-    expect(output).toMatch(/^consumers of notification +ok +all 3 are there$/m);
+    expect(output).toMatch(/^consumers of notification +ok +all 4 are there$/m);
     expect(output).toMatch(/^lag of calendar-customer-customer-erasure-requested +ok +nothing waits$/m);
     expect(code).toBe(0);
   });

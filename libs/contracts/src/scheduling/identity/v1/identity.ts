@@ -219,6 +219,14 @@ export interface UpdateUserResponse {
   user?: User | undefined;
 }
 
+export interface DeleteUserRequest {
+  crmId: string;
+  reference: string;
+}
+
+export interface DeleteUserResponse {
+}
+
 export interface RequestVerificationRequest {
   crmId: string;
   reference: string;
@@ -478,6 +486,18 @@ export interface RevokeKeyRequest {
 
 export interface RevokeKeyResponse {
   apiKey?: ApiKey | undefined;
+}
+
+export interface ReplayUserDeletionsRequest {
+  /** When the backup was made. */
+  since?: Date | undefined;
+}
+
+export interface ReplayUserDeletionsResponse {
+  /** How many deletions are repeated. */
+  replayed: number;
+  /** The oldest event that NATS holds. Absent when NATS holds none. */
+  eventsReachBackTo?: Date | undefined;
 }
 
 function createBaseCrm(): Crm {
@@ -2151,6 +2171,116 @@ export const UpdateUserResponse: MessageFns<UpdateUserResponse> = {
   fromPartial(object: DeepPartial<UpdateUserResponse>): UpdateUserResponse {
     const message = createBaseUpdateUserResponse();
     message.user = (object.user !== undefined && object.user !== null) ? User.fromPartial(object.user) : undefined;
+    return message;
+  },
+};
+
+function createBaseDeleteUserRequest(): DeleteUserRequest {
+  return { crmId: "", reference: "" };
+}
+
+export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
+  encode(message: DeleteUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteUserRequest>): DeleteUserRequest {
+    return DeleteUserRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteUserRequest>): DeleteUserRequest {
+    const message = createBaseDeleteUserRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteUserResponse(): DeleteUserResponse {
+  return {};
+}
+
+export const DeleteUserResponse: MessageFns<DeleteUserResponse> = {
+  encode(_: DeleteUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteUserResponse>): DeleteUserResponse {
+    return DeleteUserResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DeleteUserResponse>): DeleteUserResponse {
+    const message = createBaseDeleteUserResponse();
     return message;
   },
 };
@@ -5259,6 +5389,128 @@ export const RevokeKeyResponse: MessageFns<RevokeKeyResponse> = {
   },
 };
 
+function createBaseReplayUserDeletionsRequest(): ReplayUserDeletionsRequest {
+  return { since: undefined };
+}
+
+export const ReplayUserDeletionsRequest: MessageFns<ReplayUserDeletionsRequest> = {
+  encode(message: ReplayUserDeletionsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplayUserDeletionsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplayUserDeletionsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplayUserDeletionsRequest>): ReplayUserDeletionsRequest {
+    return ReplayUserDeletionsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplayUserDeletionsRequest>): ReplayUserDeletionsRequest {
+    const message = createBaseReplayUserDeletionsRequest();
+    message.since = object.since ?? undefined;
+    return message;
+  },
+};
+
+function createBaseReplayUserDeletionsResponse(): ReplayUserDeletionsResponse {
+  return { replayed: 0, eventsReachBackTo: undefined };
+}
+
+export const ReplayUserDeletionsResponse: MessageFns<ReplayUserDeletionsResponse> = {
+  encode(message: ReplayUserDeletionsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.replayed !== 0) {
+      writer.uint32(8).uint32(message.replayed);
+    }
+    if (message.eventsReachBackTo !== undefined) {
+      Timestamp.encode(toTimestamp(message.eventsReachBackTo), writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplayUserDeletionsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplayUserDeletionsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.replayed = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.eventsReachBackTo = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplayUserDeletionsResponse>): ReplayUserDeletionsResponse {
+    return ReplayUserDeletionsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplayUserDeletionsResponse>): ReplayUserDeletionsResponse {
+    const message = createBaseReplayUserDeletionsResponse();
+    message.replayed = object.replayed ?? 0;
+    message.eventsReachBackTo = object.eventsReachBackTo ?? undefined;
+    return message;
+  },
+};
+
 /**
  * Users, accounts, providers and staff of a CRM, and the check of its API keys.
  *
@@ -5335,6 +5587,19 @@ export const IdentityServiceService = {
     requestDeserialize: (value: Buffer): UpdateUserRequest => UpdateUserRequest.decode(value),
     responseSerialize: (value: UpdateUserResponse): Buffer => Buffer.from(UpdateUserResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UpdateUserResponse => UpdateUserResponse.decode(value),
+  },
+  /**
+   * Deletes a user with all personal data, their access to providers included, and has other services erase theirs. NOT_FOUND (user.not_found),
+   * FAILED_PRECONDITION (user.owner) while the user owns an account or a provider.
+   */
+  deleteUser: {
+    path: "/scheduling.identity.v1.IdentityService/DeleteUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteUserRequest): Buffer => Buffer.from(DeleteUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteUserRequest => DeleteUserRequest.decode(value),
+    responseSerialize: (value: DeleteUserResponse): Buffer => Buffer.from(DeleteUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteUserResponse => DeleteUserResponse.decode(value),
   },
   /**
    * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
@@ -5527,6 +5792,11 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    */
   updateUser: handleUnaryCall<UpdateUserRequest, UpdateUserResponse>;
   /**
+   * Deletes a user with all personal data, their access to providers included, and has other services erase theirs. NOT_FOUND (user.not_found),
+   * FAILED_PRECONDITION (user.owner) while the user owns an account or a provider.
+   */
+  deleteUser: handleUnaryCall<DeleteUserRequest, DeleteUserResponse>;
+  /**
    * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
    * (user.email_verified, and user.email_derived for an address to which nothing is ever sent), RESOURCE_EXHAUSTED
    * (verification.limited) within a minute of the previous mail and after 5 mails in 24 hours.
@@ -5666,6 +5936,25 @@ export interface IdentityServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UpdateUserResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Deletes a user with all personal data, their access to providers included, and has other services erase theirs. NOT_FOUND (user.not_found),
+   * FAILED_PRECONDITION (user.owner) while the user owns an account or a provider.
+   */
+  deleteUser(
+    request: DeleteUserRequest,
+    callback: (error: ServiceError | null, response: DeleteUserResponse) => void,
+  ): ClientUnaryCall;
+  deleteUser(
+    request: DeleteUserRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteUserResponse) => void,
+  ): ClientUnaryCall;
+  deleteUser(
+    request: DeleteUserRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteUserResponse) => void,
   ): ClientUnaryCall;
   /**
    * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
@@ -5972,6 +6261,22 @@ export const AdminServiceService = {
     responseSerialize: (value: RevokeKeyResponse): Buffer => Buffer.from(RevokeKeyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RevokeKeyResponse => RevokeKeyResponse.decode(value),
   },
+  /**
+   * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
+   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
+   * then nothing has changed.
+   */
+  replayUserDeletions: {
+    path: "/scheduling.identity.v1.AdminService/ReplayUserDeletions" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReplayUserDeletionsRequest): Buffer =>
+      Buffer.from(ReplayUserDeletionsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReplayUserDeletionsRequest => ReplayUserDeletionsRequest.decode(value),
+    responseSerialize: (value: ReplayUserDeletionsResponse): Buffer =>
+      Buffer.from(ReplayUserDeletionsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReplayUserDeletionsResponse => ReplayUserDeletionsResponse.decode(value),
+  },
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
@@ -5990,6 +6295,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listKeys: handleUnaryCall<ListKeysRequest, ListKeysResponse>;
   /** Revokes a key by its prefix; every gateway stops accepting it within 5 seconds. Again: no change. NOT_FOUND (key.not_found). */
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
+  /**
+   * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
+   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
+   * then nothing has changed.
+   */
+  replayUserDeletions: handleUnaryCall<ReplayUserDeletionsRequest, ReplayUserDeletionsResponse>;
 }
 
 export interface AdminServiceClient extends Client {
@@ -6091,6 +6402,26 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RevokeKeyResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
+   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
+   * then nothing has changed.
+   */
+  replayUserDeletions(
+    request: ReplayUserDeletionsRequest,
+    callback: (error: ServiceError | null, response: ReplayUserDeletionsResponse) => void,
+  ): ClientUnaryCall;
+  replayUserDeletions(
+    request: ReplayUserDeletionsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReplayUserDeletionsResponse) => void,
+  ): ClientUnaryCall;
+  replayUserDeletions(
+    request: ReplayUserDeletionsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReplayUserDeletionsResponse) => void,
   ): ClientUnaryCall;
 }
 
