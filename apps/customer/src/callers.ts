@@ -2,6 +2,7 @@
 export const callers = {
   CustomerService: {
     getCustomer: ['gateway', 'calendar'],
+    listCustomers: ['gateway'],
     createCustomer: ['gateway', 'calendar'],
     updateCustomer: ['gateway'],
     deleteCustomer: ['gateway'],

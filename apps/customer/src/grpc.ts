@@ -6,6 +6,7 @@ import { callers } from './callers.ts';
 import { createCustomer } from './customer/create-customer.ts';
 import type { CustomerDependencies, CustomerRow } from './customer/customer.ts';
 import { getCustomerById, getCustomerByReference } from './customer/get-customer.ts';
+import { listCustomers } from './customer/list-customers.ts';
 import { updateCustomer } from './customer/update-customer.ts';
 import { deleteCustomer } from './erasure/delete-customer.ts';
 import { getErasureNotice } from './erasure/get-erasure-notice.ts';
@@ -21,6 +22,9 @@ export function hostCustomerService(dependencies: CustomerDependencies): HostedS
           ? await getCustomerByReference(dependencies, { crmId, ...key.value })
           : await getCustomerById(dependencies, { crmId, id: key?.value ?? '' });
       return { customer: toMessage(customer) };
+    },
+    listCustomers: async function* (request, signal) {
+      for await (const { customers, nextCursor } of listCustomers(dependencies, request, signal)) yield { customers: customers.map(toMessage), nextCursor };
     },
     createCustomer: async (request) => {
       const { customer, created } = await createCustomer(dependencies, request);

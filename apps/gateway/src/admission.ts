@@ -136,11 +136,6 @@ export function weightOfMany(count: number): number {
   return 1 + Math.ceil(count / countPerWeight);
 }
 
-/** The weight of a page of a list. A complete list takes a turn for each part of it instead. */
-export function weightOfList({ query }: FastifyRequest): number {
-  return weightOfMany((query as { limit?: number }).limit ?? 0);
-}
-
 function crmOf({ params }: FastifyRequest): string {
   return (params as { crmId: string }).crmId;
 }

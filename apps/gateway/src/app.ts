@@ -135,7 +135,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       slotRoutes(clients, dependencies.publicUrl, admission),
       bookingRoutes(clients),
       bookingRulesRoutes(clients),
-      customerRoutes(clients),
+      customerRoutes(clients, dependencies.publicUrl, admission),
     ]) {
       await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);
     }

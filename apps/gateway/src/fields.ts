@@ -24,6 +24,7 @@ export const maxLongTextLength = 10_000;
 
 interface Options {
   description?: string;
+  minLength?: number;
   maxLength?: number;
   format?: FieldFormat;
   /** Values that only the API document lists, because the service that checks them rejects others with a status of its own. */
@@ -49,8 +50,8 @@ export function optionalText(options: Options = {}): TUnsafe<string | null> {
 }
 
 /** RFC 5321 4.5.3.1.3 leaves 254 characters. */
-export function email(): TString {
-  return line({ maxLength: 254, format: 'email' });
+export function email(options: Options = {}): TString {
+  return line({ maxLength: 254, format: 'email', ...options });
 }
 
 export function optionalEmail(options: Options = {}): TUnsafe<string | null> {

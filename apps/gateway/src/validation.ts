@@ -75,6 +75,7 @@ function detailOf({ keyword, params, message }: FastifySchemaValidationError): s
     case 'required':
       return 'is required';
     case 'minLength':
+      return Number(params['limit']) > 1 ? `must have at least ${String(params['limit'])} characters` : 'must not be empty';
     case 'pattern':
       return 'must not be empty';
     case 'maxLength':

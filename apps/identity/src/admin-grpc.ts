@@ -1,4 +1,6 @@
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/errors';
+import type { Broker } from '@scheduling/events';
 import { type HostedService, hostOperatorService, withoutNulls } from '@scheduling/rpc';
 import { createKey } from './api-key/create-key.ts';
 import { listKeys } from './api-key/list-keys.ts';
@@ -8,9 +10,10 @@ import { listCrms } from './crm/get-crm.ts';
 import { updateCrm } from './crm/update-crm.ts';
 import type { IdentityDependencies } from './dependencies.ts';
 import { toCrmMessage } from './messages.ts';
+import { replayUserDeletions } from './user/replay-user-deletions.ts';
 
 /** The operators' interface. Maps protobuf messages to the use cases and back. */
-export function hostAdminService(dependencies: IdentityDependencies): HostedService {
+export function hostAdminService(dependencies: IdentityDependencies, broker: Broker): HostedService {
   return hostOperatorService(AdminServiceService, {
     createCrm: async (request) => ({ crm: toCrmMessage(await createCrm(dependencies, request)) }),
     updateCrm: async (request) => ({ crm: toCrmMessage(await updateCrm(dependencies, request)) }),
@@ -21,5 +24,9 @@ export function hostAdminService(dependencies: IdentityDependencies): HostedServ
     },
     listKeys: async ({ crmId }) => ({ apiKeys: (await listKeys(dependencies, crmId)).map(withoutNulls) }),
     revokeKey: async ({ prefix }) => ({ apiKey: withoutNulls(await revokeKey(dependencies, prefix)) }),
+    replayUserDeletions: async ({ since }) => {
+      if (since === undefined) throw new DomainError('erasure.since_missing');
+      return replayUserDeletions(dependencies, broker, since);
+    },
   });
 }

@@ -2,6 +2,7 @@ import { type AddStaffRequest, type GetProviderRequest, IdentityServiceService, 
 import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { createAccount } from './account/create-account.ts';
 import { getAccount } from './account/get-account.ts';
+import { updateAccount } from './account/update-account.ts';
 import { authenticateKey } from './api-key/authenticate-key.ts';
 import { callers } from './callers.ts';
 import { getCrm } from './crm/get-crm.ts';
@@ -10,11 +11,14 @@ import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
 import type { ProviderKey } from './provider/provider.ts';
+import { updateProvider } from './provider/update-provider.ts';
 import { type AddStaff, addStaff } from './staff/add-staff.ts';
 import { listStaff } from './staff/list-staff.ts';
 import { removeStaff } from './staff/remove-staff.ts';
 import { createUser } from './user/create-user.ts';
+import { deleteUser } from './user/delete-user.ts';
 import { getUser } from './user/get-user.ts';
+import { updateUser } from './user/update-user.ts';
 import { confirmVerification } from './verification/confirm-verification.ts';
 import { getVerification } from './verification/get-verification.ts';
 import { issueVerificationToken } from './verification/issue-verification-token.ts';
@@ -33,6 +37,11 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return { user: toUserMessage(user), created };
     },
     getUser: async (request) => ({ user: toUserMessage(await getUser(dependencies, request)) }),
+    updateUser: async (request) => ({ user: toUserMessage(await updateUser(dependencies, request)) }),
+    deleteUser: async (request) => {
+      await deleteUser(dependencies, request);
+      return {};
+    },
     requestVerification: async (request) => {
       await requestVerification(dependencies, request);
       return {};
@@ -43,11 +52,13 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return { account: toAccountMessage(result.account), created: result.created };
     },
     getAccount: async (request) => ({ account: toAccountMessage(await getAccount(dependencies, request)) }),
+    updateAccount: async (request) => ({ account: toAccountMessage(await updateAccount(dependencies, request)) }),
     createProvider: async (request) => {
       const { provider, created } = await createProvider(dependencies, request);
       return { provider: withoutNulls(provider), created };
     },
     getProvider: async (request) => ({ provider: withoutNulls(await getProvider(dependencies, providerKeyOf(request))) }),
+    updateProvider: async (request) => ({ provider: withoutNulls(await updateProvider(dependencies, request)) }),
     listStaff: async (request) => ({ users: (await listStaff(dependencies, request)).map(toUserMessage) }),
     addStaff: async (request) => {
       const { user, added } = await addStaff(dependencies, { ...request, member: memberOf(request) });

@@ -14,10 +14,10 @@ export function createIdentityService(config: Config, logger: Logger): Promise<R
     settings: config,
     migrations: migrationSets,
     logger,
-    compose: ({ database, use }) => {
+    compose: ({ database, broker, use }) => {
       use(startKeySweeper({ database, logger }));
       const dependencies = { database, logger };
-      return { hosted: [hostIdentityService(dependencies)], operators: [hostAdminService(dependencies)] };
+      return { hosted: [hostIdentityService(dependencies)], operators: [hostAdminService(dependencies, broker)] };
     },
   });
 }

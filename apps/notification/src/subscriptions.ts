@@ -5,6 +5,7 @@ import { type Effect, type Subscription, subscription } from '@scheduling/messag
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
 import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
+import { eraseUser } from './erasure/erase-user.ts';
 import { composeParticipationMail } from './mail/compose-participation-mail.ts';
 import { composeRemovalMail } from './mail/compose-removal-mail.ts';
 import { composeVerificationMail } from './mail/compose-verification-mail.ts';
@@ -20,6 +21,7 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
       ({ participationId }) => participationId,
     ),
     subscription(events.emailVerificationRequested, (request, { eventId }) => mailForVerification(dependencies, request, eventId)),
+    subscription(events.userDeleted, async (user) => (tx) => eraseUser(tx, user)),
     subscription(events.customerErasureRequested, (request) => eraseCustomer(dependencies, request)),
   ];
 }
@@ -56,7 +58,9 @@ async function mailForVerification(
   if (verification === undefined) return undefined;
   const { crm } = await dependencies.identity.getCrm({ crmId });
   const content = composeVerificationMail({ verification, crm: crm!, ...dependencies });
-  return (tx) => storeMail(tx, { crmId, eventId, aboutId: verificationId, version: 0, template: 'email-verification', content });
+  const { user, expiresAt } = verification;
+  const intent = { crmId, eventId, aboutId: verificationId, version: 0, template: 'email-verification' as const, userId: user!.id, expiresAt, content };
+  return (tx) => storeMail(tx, intent);
 }
 
 /** The person's mails are erased before the last mail is composed: the customer service may be down. */

@@ -6,9 +6,10 @@ import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { MailContent } from '../src/db/schema.ts';
+import { eraseUser } from '../src/erasure/erase-user.ts';
 import { lockCustomer } from '../src/erasure/lock-customer.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
-import { crmId, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
+import { crmId, processed, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
 
 let stack: TestStack;
 let names = 0;
@@ -210,4 +211,102 @@ describe('an erasure', () => {
       expect(open.flat()).toMatchObject(persons.map(() => ({ template: 'removed-by-deletion', state: 'sent' })));
     });
   });
+});
+
+describe('a deleted user', () => {
+  interface User {
+    id: string;
+    reference: string;
+    email: string;
+  }
+
+  async function createUser(): Promise<User> {
+    const name = `user-${(names += 1)}`;
+    const reference = `${name}@crm`;
+    const { user } = await stack.identity.createUser({ crmId, reference, email: `${name}@example.com`, username: name, lastName: name });
+    return { id: user!.id, reference, email: user!.email };
+  }
+
+  const verify = ({ reference }: User) => stack.identity.requestVerification({ crmId, reference });
+  const removeUser = ({ reference }: User) => stack.identity.deleteUser({ crmId, reference });
+  const mailsOf = ({ id }: User) => stack.database.kysely.selectFrom('mail').selectAll().where('userId', '=', id).execute();
+  const recentMails = () => stack.database.kysely.selectFrom('recentMail').selectAll().execute();
+  const storeForUser = ({ id, email }: User) =>
+    stack.database.transaction((tx) =>
+      storeMail(tx, { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 0, template: 'email-verification', userId: id, content: contentFor(email) }),
+    );
+  const publishDeletion = async ({ id }: User) => {
+    const payload = events.userDeleted.encode({ crmId, userId: id });
+    await processed(stack, events.userDeleted, await publishEvent(stack, randomUUID(), events.userDeleted, payload));
+  };
+
+  it('gets none of the waiting mails, and those that were sent are forgotten', async () => {
+    const user = await createUser();
+    await verify(user);
+    await eventually(async () => expect(await mailsOf(user)).toMatchObject([{ state: 'sent' }]));
+    const [sent] = await mailsOf(user);
+    expect(await recentMails()).toContainEqual(expect.objectContaining({ mailId: sent!.id }));
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    await storeForUser(user);
+    await removeUser(user);
+    await eventually(async () => expect(await mailsOf(user)).toEqual([]));
+    expect(await recentMails()).not.toContainEqual(expect.objectContaining({ mailId: sent!.id }));
+    stack.smtp.trouble = () => undefined;
+    await storeForUser(user);
+    expect(await mailsOf(user)).toEqual([]);
+    expect(stack.smtp.mails.filter(({ recipients }) => recipients.includes(user.email))).toHaveLength(1);
+  });
+
+  it('is erased once, however often the event arrives, and no other user is', async () => {
+    const [user, other] = [await createUser(), await createUser()];
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    await storeForUser(user);
+    await storeForUser(other);
+    for (let times = 0; times < 2; times += 1) await publishDeletion(user);
+    expect(await mailsOf(user)).toEqual([]);
+    expect(await mailsOf(other)).toHaveLength(1);
+  });
+
+  it('leaves nothing behind while mails are stored concurrently', async () => {
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    for (let round = 0; round < 10; round += 1) {
+      const user = { id: randomUUID(), reference: 'nobody', email: `user-race-${round}@example.com` };
+      await Promise.all([storeForUser(user), storeForUser(user), publishDeletion(user), storeForUser(user)]);
+      await storeForUser(user);
+      expect(await mailsOf(user)).toEqual([]);
+    }
+  });
+
+  it('keeps a mail that is written meanwhile from being stored', async () => {
+    const user = await createUser();
+    const release = Promise.withResolvers<void>();
+    onTestFinished(() => release.resolve());
+    const erased = Promise.withResolvers<void>();
+    const erasing = stack.database.transaction(async (tx) => {
+      await eraseUser(tx, { crmId, userId: user.id });
+      erased.resolve();
+      await release.promise;
+    });
+    await erased.promise;
+    const storing = storeForUser(user);
+    await eventually(async () => expect(await waitingForLocks()).toBe(1));
+    release.resolve();
+    await Promise.all([erasing, storing]);
+    expect(await mailsOf(user)).toEqual([]);
+  });
+});
+
+it('a verification mail is not sent any more, and its content is cleared, once its link has expired', async () => {
+  const name = `late-${(names += 1)}`;
+  const reference = `${name}@crm`;
+  const email = `${name}@example.com`;
+  const { user } = await stack.identity.createUser({ crmId, reference, email, username: name, lastName: name });
+  stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+  await stack.identity.requestVerification({ crmId, reference });
+  const mails = () => stack.database.kysely.selectFrom('mail').selectAll().where('userId', '=', user!.id).execute();
+  await eventually(async () => expect(await mails()).toMatchObject([{ state: 'pending' }]));
+  const [waiting] = await mails();
+  expect((waiting!.expiresAt!.getTime() - waiting!.createdAt.getTime()) / 3_600_000).toBeCloseTo(24, 1);
+  await stack.database.kysely.updateTable('mail').set({ expiresAt: new Date() }).where('id', '=', waiting!.id).execute();
+  await eventually(async () => expect(await mails()).toMatchObject([{ state: 'failed', lastError: 'expired', content: null, recipient: null }]));
 });

@@ -15,6 +15,7 @@ export const identityErrors = {
   'user.username_taken': { category: 'conflict', text: 'User with given username already exists.' },
   'user.email_verified': { category: 'conflict', text: 'The e-mail address of this user is verified already.' },
   'user.email_derived': { category: 'conflict', text: 'The e-mail address of this user is a derived one. Nothing is ever sent to it.' },
+  'user.owner': { category: 'conflict', text: 'The owner of an account or a provider cannot be deleted.' },
   'verification.not_found': { category: 'not_found', text: 'This verification link is not known, or a newer one has replaced it.' },
   'verification.used': { category: 'not_found', text: 'This verification link has been used already.' },
   'verification.expired': { category: 'not_found', text: 'This verification link has expired.' },

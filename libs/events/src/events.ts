@@ -7,6 +7,7 @@ import {
   EmailVerificationRequested,
   ParticipationChanged,
   ProviderChanged,
+  UserDeleted,
 } from '@scheduling/contracts/events/v1';
 
 /** A kind of event: its subject, and how its data is encoded and decoded. */
@@ -42,6 +43,7 @@ export const events = {
   apiKeyRevoked: define('identity', 'api-key-revoked', 'ApiKeyRevoked', ApiKeyRevoked),
   providerChanged: define('identity', 'provider-changed', 'ProviderChanged', ProviderChanged),
   emailVerificationRequested: define('identity', 'email-verification-requested', 'EmailVerificationRequested', EmailVerificationRequested),
+  userDeleted: define('identity', 'user-deleted', 'UserDeleted', UserDeleted),
   customerChanged: define('customer', 'customer-changed', 'CustomerChanged', CustomerChanged),
   customerErasureRequested: define('customer', 'customer-erasure-requested', 'CustomerErasureRequested', CustomerErasureRequested),
   calendarErasureConfirmed: define('calendar', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),

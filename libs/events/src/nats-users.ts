@@ -24,15 +24,16 @@ interface StreamConsumer {
 export const streamName = 'scheduling';
 /** The only service that may change the stream: whoever may, could let the stream rewrite the subjects of its events. */
 export const streamKeeper: NatsUser = 'identity';
-/** With this consumer, customer reads its own events again after a restore. */
+/** With these consumers, services read their own events again after a restore. */
 export const replayConsumer = 'customer-replay';
+export const userReplayConsumer = 'identity-replay';
 
 /** The events that each service handles in its `subscriptions.ts`. */
 export const consumedEvents: Record<Publisher, EventDefinition<unknown>[]> = {
   identity: [],
   calendar: [events.providerChanged, events.customerChanged, events.customerErasureRequested],
   customer: [events.calendarErasureConfirmed, events.notificationErasureConfirmed],
-  notification: [events.participationChanged, events.emailVerificationRequested, events.customerErasureRequested],
+  notification: [events.participationChanged, events.emailVerificationRequested, events.userDeleted, events.customerErasureRequested],
 };
 /** The events that the gateway hears while it is connected. */
 const heardByGateway = [events.apiKeyRevoked, events.crmChanged];
@@ -72,9 +73,16 @@ export function permissionsOf(user: NatsUser): NatsPermissions {
 
 const readingStream = ['STREAM.INFO', 'STREAM.MSG.GET', 'CONSUMER.LIST'].map((request) => `$JS.API.${request}.${streamName}`);
 
+const replayConsumers: Record<Publisher, StreamConsumer[]> = {
+  identity: [{ name: userReplayConsumer, subject: events.userDeleted.subject }],
+  calendar: [],
+  customer: [{ name: replayConsumer, subject: events.customerErasureRequested.subject }],
+  notification: [],
+};
+
 function consumersOf(service: Publisher): StreamConsumer[] {
   const durable = consumedEvents[service].map((definition) => ({ name: consumerName(service, definition), subject: definition.subject }));
-  return service === 'customer' ? [...durable, { name: replayConsumer, subject: events.customerErasureRequested.subject }] : durable;
+  return [...durable, ...replayConsumers[service]];
 }
 
 /** Creating a consumer names the subject that it delivers: the server rejects a request for any other. */

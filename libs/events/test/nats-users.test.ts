@@ -3,7 +3,7 @@ import { connect, errors, type NatsConnection } from '@nats-io/transport-node';
 import { eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectionOptions } from '../src/connection-options.ts';
-import { connectBroker, consumedEvents, consumerName, events, inspectNats, natsUsers, type NatsUser, readPublished, replayConsumer } from '../src/index.ts';
+import { connectBroker, consumedEvents, consumerName, events, inspectNats, natsUsers, type NatsUser, readPublished, replayConsumer, userReplayConsumer } from '../src/index.ts';
 
 const logger = testLogger('nats-users-test');
 const publishers = ['identity', 'calendar', 'customer', 'notification'] as const;
@@ -136,6 +136,15 @@ it('customer may read the erasures that it requested again', async () => {
   // The consumer of a process that was killed may still exist.
   await manager.consumers.add('scheduling', { name: replayConsumer, filter_subject: events.customerErasureRequested.subject, ack_policy: AckPolicy.None });
   expect(await read()).toContainEqual(expect.objectContaining(requested));
+});
+
+it('identity may read the deletions of users that it published again', async () => {
+  await using broker = connectBroker({ url: nats.url('identity'), name: 'identity', logger });
+  const { client } = await broker.jetStream(AbortSignal.timeout(5_000));
+  const deleted = { crmId: 'crm', userId: 'u' };
+  await client.publish(events.userDeleted.subject, events.userDeleted.encode(deleted));
+  const read = await readPublished(broker, userReplayConsumer, events.userDeleted, new Date(Date.now() - 60_000));
+  expect(read.events).toContainEqual(expect.objectContaining(deleted));
 });
 
 it('the doctor may read everything that it reports', async () => {

@@ -8,6 +8,7 @@ import { constants, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
+import { someCallers, someHandlers } from './some-methods.ts';
 
 type CustomerHandlers = Handlers<typeof CustomerServiceService>;
 
@@ -22,11 +23,8 @@ const customer = (id: string): Customer => ({
 });
 const request = { crmId: 'crm' };
 const newCustomer = { crmId: 'crm', providerReference: 'p', customerReference: 'c', userName: 'Jörg' };
-const unused = () => Promise.reject(new Error('not called in this test'));
 /** In plain text anybody may call. */
-const callers = { getCustomer: [], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
-const appointmentCallers = { getAppointment: [], updateAppointment: [], createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
-const unusedHandlers = { getCustomer: unused, createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
+const callers = someCallers(CustomerServiceService);
 
 describe('a call', () => {
   let stack: AsyncDisposableStack;
@@ -35,8 +33,8 @@ describe('a call', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  async function connect(getCustomer: CustomerHandlers['getCustomer'], createCustomer: CustomerHandlers['createCustomer'] = unused) {
-    const handlers = { ...unusedHandlers, getCustomer, createCustomer };
+  async function connect(getCustomer: CustomerHandlers['getCustomer'], createCustomer?: CustomerHandlers['createCustomer']) {
+    const handlers = someHandlers(CustomerServiceService, { getCustomer, ...(createCustomer && { createCustomer }) });
     const server = stack.use(
       await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] }),
     );
@@ -132,7 +130,7 @@ describe('a call', () => {
   });
 
   it('does not fail while its server restarts', async () => {
-    const handlers = { ...unusedHandlers, createCustomer: async () => ({ customer: customer('1'), created: true }) };
+    const handlers = someHandlers(CustomerServiceService, { createCustomer: async () => ({ customer: customer('1'), created: true }) });
     const services = [hostService(CustomerServiceService, callers, handlers)];
     const first = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services });
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${first.port}`));
@@ -151,13 +149,13 @@ describe('a call', () => {
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`));
     await expect(client.getCustomer(request)).rejects.toMatchObject({ code: 'service.unavailable' });
 
-    const handlers = { ...unusedHandlers, getCustomer: async () => ({ customer: customer('1') }) };
+    const handlers = someHandlers(CustomerServiceService, { getCustomer: async () => ({ customer: customer('1') }) });
     stack.use(await startRpcServer({ host: '127.0.0.1', port, logger, services: [hostService(CustomerServiceService, callers, handlers)] }));
     await eventually(() => client.getCustomer(request));
   });
 
   it('does not fail when its connection reaches its maximum age', async () => {
-    const handlers = { ...unusedHandlers, createCustomer: async () => ({ customer: customer('1'), created: true }) };
+    const handlers = someHandlers(CustomerServiceService, { createCustomer: async () => ({ customer: customer('1'), created: true }) });
     const services = [hostService(CustomerServiceService, callers, handlers)];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, maxConnectionAgeMs: 100 }));
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
@@ -171,14 +169,13 @@ describe('a call', () => {
   it('is finished before its server stops', async () => {
     const entered = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
-    const handlers = {
-      ...unusedHandlers,
+    const handlers = someHandlers(CustomerServiceService, {
       getCustomer: async () => {
         entered.resolve();
         await release.promise;
         return { customer: customer('1') };
       },
-    };
+    });
     const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
     const answer = client.getCustomer(request);
@@ -194,17 +191,9 @@ describe('a stream', () => {
   type ListHandler = Handlers<typeof AppointmentServiceService>['listAppointments'];
 
   async function connect(stack: AsyncDisposableStack, listAppointments: ListHandler, turns?: FairQueue) {
-    const handlers = {
-      getAppointment: unused,
-      updateAppointment: unused,
-      createAppointment: unused,
-      createSeries: unused,
-      cancelAppointment: unused,
-      deleteAppointments: unused,
-      listAppointments,
-    };
+    const handlers = someHandlers(AppointmentServiceService, { listAppointments });
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, appointmentCallers, handlers)], ...(turns && { turns }) }),
+      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), handlers)], ...(turns && { turns }) }),
     );
     return stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`));
   }

@@ -7,26 +7,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Callers, checkHealth, createClient, hostOperatorService, hostService, openCredentials, type RpcCredentials, startRpcServer } from '../src/index.ts';
+import { someCallers, someHandlers } from './some-methods.ts';
 
 const logger = testLogger('rpc-test');
 const request = { crmId: 'crm' };
 const list = { crmId: 'crm', providerReference: 'p', includeArchived: false };
 const empty = async () => ({});
 const created = async () => ({ created: true });
-const customerHandlers = { getCustomer: empty, createCustomer: created, updateCustomer: empty, deleteCustomer: empty };
-const appointmentHandlers = {
-  getAppointment: async () => ({ json: Buffer.alloc(0) }),
-  updateAppointment: async () => ({ json: Buffer.alloc(0) }),
-  createAppointment: created,
-  createSeries: async () => ({ seriesId: '', appointments: [] }),
-  cancelAppointment: empty,
-  deleteAppointments: empty,
+const customerHandlers = someHandlers(CustomerServiceService, { getCustomer: empty, createCustomer: created, updateCustomer: empty, deleteCustomer: empty });
+const appointmentHandlers = someHandlers(AppointmentServiceService, {
   listAppointments: async function* () {
     yield { appointments: [] };
   },
-};
-const customerCallers = { getCustomer: ['gateway', 'calendar'], createCustomer: ['gateway'], updateCustomer: [], deleteCustomer: ['gateway'] };
-const appointmentCallers = { getAppointment: [], updateAppointment: [], createAppointment: [], createSeries: [], listAppointments: ['gateway'], cancelAppointment: [], deleteAppointments: [] };
+});
+const customerCallers = someCallers(CustomerServiceService, { getCustomer: ['gateway', 'calendar'], createCustomer: ['gateway'], deleteCustomer: ['gateway'] });
+const appointmentCallers = someCallers(AppointmentServiceService, { listAppointments: ['gateway'] });
 const forbidden = { category: 'forbidden', code: 'caller.forbidden' };
 
 describe('with mutual TLS, a method', () => {

@@ -6,12 +6,12 @@ import { currentContext, FairQueue, runWithContext } from '@scheduling/runtime';
 import { eventually, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
+import { someCallers, someHandlers } from './some-methods.ts';
 
 type GetCustomer = Handlers<typeof CustomerServiceService>['getCustomer'];
 
 const logger = testLogger('calls-together-test');
-const unused = () => Promise.reject(new Error('not called in this test'));
-const callers = { getCustomer: [], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
+const callers = someCallers(CustomerServiceService);
 const idOf = ({ key }: GetCustomerRequest): string => (key?.$case === 'id' ? key.value : '');
 const request = (id: number | string): GetCustomerRequest => ({ crmId: 'crm', key: { $case: 'id', value: String(id) } });
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
@@ -36,7 +36,7 @@ describe('calls that are made at the same moment', () => {
   const clientOf = (port: number) => stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`));
 
   async function connect(getCustomer: GetCustomer) {
-    const handlers = { getCustomer, createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
+    const handlers = someHandlers(CustomerServiceService, { getCustomer });
     const services = [hostService(CustomerServiceService, callers, handlers)];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services }));
     return clientOf(server.port);
@@ -130,7 +130,7 @@ describe('calls that are made at the same moment', () => {
 
   it('are all answered while a replica stops, and then by another one', async () => {
     const start = async (name: string) => {
-      const handlers = { getCustomer: async () => ({ customer: customer(name) }), createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
+      const handlers = someHandlers(CustomerServiceService, { getCustomer: async () => ({ customer: customer(name) }) });
       return startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
     };
     const [one, other] = [await start('one'), stack.use(await start('other'))];
@@ -153,7 +153,7 @@ describe('calls that are made at the same moment', () => {
   });
 
   it('leave nothing open that a server would have to wait for when it stops', async () => {
-    const handlers = { getCustomer: async () => ({}), createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
+    const handlers = someHandlers(CustomerServiceService, { getCustomer: async () => ({}) });
     const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
     const client = clientOf(server.port);
     await Promise.all(numbers(20).map((id) => client.getCustomer(request(id))));
@@ -220,7 +220,7 @@ describe('calls that are made at the same moment', () => {
       await held.promise;
       return {};
     };
-    const services = [hostService(CustomerServiceService, callers, { getCustomer, createCustomer: unused, updateCustomer: unused, deleteCustomer: unused })];
+    const services = [hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, { getCustomer }))];
     const { port } = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, turns }));
     const client = clientOf(port);
     const first = client.getCustomer(request('first'));
@@ -269,7 +269,7 @@ describe('calls that are made at the same moment', () => {
   it('do not fail because one among them is malformed, or unknown to the server', async () => {
     const broken = { ...CustomerServiceService.getCustomer, requestSerialize: () => Buffer.from([0xff]) };
     const unknown = { ...CustomerServiceService.getCustomer, path: '/scheduling.customer.v1.CustomerService/Unknown' };
-    const services = [hostService(CustomerServiceService, callers, { getCustomer: async (call) => ({ customer: customer(idOf(call)) }), createCustomer: unused, updateCustomer: unused, deleteCustomer: unused })];
+    const services = [hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, { getCustomer: async (call) => ({ customer: customer(idOf(call)) }) }))];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services }));
     const client = stack.use(createClient({ whole: CustomerServiceService.getCustomer, broken, unknown }, 'customer', `127.0.0.1:${server.port}`));
     const settled = await Promise.allSettled([client.broken(request(0)), client.unknown(request(1)), client.whole(request(2))]);

@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkHealth, createClient, hostService, openCredentials, readTlsFiles, type RpcCredentials, startRpcServer, type TlsFiles } from '../src/index.ts';
+import { someCallers, someHandlers } from './some-methods.ts';
 
 const logger = testLogger('rpc-test');
 const customer: Customer = { id: '1', providerId: 'p', customerReference: 'c', providerReference: 'p', userName: 'Jörg', version: 1 };
-const unused = () => Promise.reject(new Error('not called in this test'));
-const handlers = { getCustomer: async () => ({ customer }), createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
-const callers = { getCustomer: ['gateway'], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
+const handlers = someHandlers(CustomerServiceService, { getCustomer: async () => ({ customer }) });
+const callers = someCallers(CustomerServiceService, { getCustomer: ['gateway'] });
 const refused = { category: 'unavailable', code: 'service.unavailable' };
 
 describe('mutual TLS', () => {

@@ -5,13 +5,12 @@ import { createMetrics } from '@scheduling/runtime';
 import { eventually, sumSamples, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
+import { someCallers, someHandlers } from './some-methods.ts';
 
 const logger = testLogger('rpc-metrics-test');
 const request = { crmId: 'crm' };
 /** In plain text anybody may call. */
-const callers = { getCustomer: [], createCustomer: [], updateCustomer: [], deleteCustomer: [] };
-const appointmentCallers = { getAppointment: [], updateAppointment: [], createAppointment: [], createSeries: [], listAppointments: [], cancelAppointment: [], deleteAppointments: [] };
-const unused = () => Promise.reject(new Error('not called in this test'));
+const callers = someCallers(CustomerServiceService);
 
 describe('the metrics of calls', () => {
   let stack: AsyncDisposableStack;
@@ -26,7 +25,7 @@ describe('the metrics of calls', () => {
     sumSamples(await metrics.metrics(), `rpc_${side}_duration_seconds_count`, labels);
 
   async function connect(getCustomer: Handlers<typeof CustomerServiceService>['getCustomer']) {
-    const handlers = { getCustomer, createCustomer: unused, updateCustomer: unused, deleteCustomer: unused };
+    const handlers = someHandlers(CustomerServiceService, { getCustomer });
     const services = [hostService(CustomerServiceService, callers, handlers)];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, metrics }));
     return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, { metrics }));
@@ -65,22 +64,16 @@ describe('the metrics of calls', () => {
   });
 
   it('count a stream that was read to its end, and one that its reader cancelled', async () => {
-    const handlers: Handlers<typeof AppointmentServiceService> = {
-      getAppointment: unused,
-      updateAppointment: unused,
-      createAppointment: unused,
-      createSeries: unused,
-      cancelAppointment: unused,
-      deleteAppointments: unused,
+    const handlers = someHandlers(AppointmentServiceService, {
       listAppointments: async function* ({ limit = Number.POSITIVE_INFINITY }) {
         for (let sent = 0; sent < limit; sent += 1) {
           yield { appointments: [] };
           await new Promise(setImmediate);
         }
       },
-    };
+    });
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, appointmentCallers, handlers)], metrics }),
+      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), handlers)], metrics }),
     );
     const client = stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`, { metrics }));
     const list = { crmId: 'crm', providerReference: 'p', includeArchived: false };

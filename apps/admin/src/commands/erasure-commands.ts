@@ -3,7 +3,7 @@ import { createClient, type RpcClient } from '@scheduling/rpc';
 import { type Command, InvalidArgumentError } from 'commander';
 import { callOptions } from '../call-options.ts';
 import { formatTable } from '../table.ts';
-import { addressOf, output, print, showTime, style } from '../terminal.ts';
+import { addressOf, output, print, showTime, style, withAdmin } from '../terminal.ts';
 
 export function addErasureCommands(erasures: Command): void {
   erasures.action(() =>
@@ -21,19 +21,35 @@ export function addErasureCommands(erasures: Command): void {
   );
   erasures
     .command('replay')
-    .description('after restoring a backup: repeat every erasure made since it was taken')
+    .description('after restoring a backup: repeat every erasure of a customer, and every deletion of a user, made since it was taken')
     .requiredOption('--since <instant>', 'when the backup was taken, such as 2026-11-21T04:00:00Z', parseInstant)
-    .action(({ since }: { since: Date }) =>
-      withErasures(async (client) => {
-        const { replayed, recovered, eventsReachBackTo } = await client.replayErasures({ since });
-        print(`${style('green', '✔')} Repeating ${replayed} erasures, ${recovered} of them found only in events.`);
-        print('  Check their progress: npm run admin -- erasures');
-        if (eventsReachBackTo === undefined || eventsReachBackTo > since) {
-          const held = eventsReachBackTo ? `events from ${showTime(eventsReachBackTo)} on` : 'no events';
-          print(`${style('yellow', '!')} NATS holds ${held}. If the database of customer was restored too, the CRMs must repeat the deletions that they made before that.`);
-        }
-      }),
-    );
+    .action(async ({ since }: { since: Date }) => {
+      await replayErasures(since);
+      await replayUserDeletions(since);
+    });
+}
+
+function replayErasures(since: Date): Promise<void> {
+  return withErasures(async (client) => {
+    const { replayed, recovered, eventsReachBackTo } = await client.replayErasures({ since });
+    print(`${style('green', '✔')} Repeating ${replayed} erasures, ${recovered} of them found only in events.`);
+    print('  Check their progress: npm run admin -- erasures');
+    warnUnlessKnown(since, eventsReachBackTo, 'If the database of customer was restored too, the CRMs must repeat the deletions that they made before that.');
+  });
+}
+
+function replayUserDeletions(since: Date): Promise<void> {
+  return withAdmin(async (admin) => {
+    const { replayed, eventsReachBackTo } = await admin.replayUserDeletions({ since });
+    print(`${style('green', '✔')} Repeating ${replayed} deletions of users.`);
+    warnUnlessKnown(since, eventsReachBackTo, 'The CRMs must repeat the deletions of users that they made before that.');
+  });
+}
+
+function warnUnlessKnown(since: Date, eventsReachBackTo: Date | undefined, consequence: string): void {
+  if (eventsReachBackTo !== undefined && eventsReachBackTo <= since) return;
+  const held = eventsReachBackTo ? `events from ${showTime(eventsReachBackTo)} on` : 'no events';
+  print(`${style('yellow', '!')} NATS holds ${held}. ${consequence}`);
 }
 
 async function withErasures(use: (client: RpcClient<ErasureServiceService>) => Promise<void>): Promise<void> {

@@ -2,8 +2,9 @@ import { messagingMigrations } from '@scheduling/messaging';
 import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as customers from './migrations/2026-11-21-customers.ts';
+import * as customersOfProvider from './migrations/2026-11-25-customers-of-provider.ts';
 
-const migrations = { '2026-11-21-customers': customers };
+const migrations = { '2026-11-21-customers': customers, '2026-11-25-customers-of-provider': customersOfProvider };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {

@@ -15,6 +15,7 @@ CREATE TABLE customer (
   CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT customer_reference_key UNIQUE (crm_id, provider_reference, reference)
 );
+CREATE INDEX customer_provider ON public.customer USING btree (crm_id, provider_id, id);
 
 CREATE TABLE dead_letter (
   consumer text NOT NULL,

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { formats, givenFields, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
+import { clearing, formats, givenFields, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { RequestError } from '../problem.ts';
 import { apiInfoValue, nullable, nullableString, problems, wrapped } from '../schemas.ts';
@@ -25,8 +25,25 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
       const { account } = await identity.getAccount(request.params);
       return { 'api-info': apiInfoValue, account: account! };
     });
+
+    app.put('/account/:reference', { schema: updateAccountSchema }, async (request) => {
+      const { params, body } = request;
+      const { account } = await identity.updateAccount({
+        ...params,
+        branch: body.branch,
+        invoiceAddress: body.invoiceAddress === null ? noAddress : body.invoiceAddress,
+        invoiceContactName: clearing(body.invoiceContactName),
+        invoiceCompanyName: clearing(body.invoiceCompanyName),
+        invoiceTaxId: clearing(body.invoiceTaxId),
+        email: clearing(body.email),
+      });
+      return { 'api-info': apiInfoValue, account: account! };
+    });
   };
 }
+
+/** Sent to identity, this clears the address. */
+const noAddress: InvoiceAddress = { city: '', countryCode: '', street: '', number: '', zip: '' };
 
 function requireReference(accountReference: string): void {
   if (formats.reference.passes(accountReference)) return;
@@ -71,6 +88,23 @@ const account = Type.Object(
   { title: 'Account', examples: [{ ...accountExample, invoiceContactName: null }] },
 );
 
+// An unknown branch gets 404 instead of 400 (interface 7): from identity.
+const branch = () => line({ description: 'Line of business.', documentedEnum: branches });
+
+const invoiceFields = {
+  invoiceAddress: Type.Optional(
+    Type.Unsafe<InvoiceAddress | null>({
+      type: ['object', 'null'],
+      required: Object.keys(invoiceAddressFields),
+      properties: invoiceAddressFields,
+    }),
+  ),
+  invoiceContactName: Type.Optional(optionalLine({ description: 'Name of the invoice recipient.' })),
+  invoiceCompanyName: Type.Optional(optionalLine()),
+  invoiceTaxId: Type.Optional(optionalLine({ description: 'VAT identifier.' })),
+  email: Type.Optional(optionalEmail({ description: 'E-mail address for invoices.' })),
+};
+
 const createAccountSchema = {
   operationId: 'createAccount',
   summary: 'Create an account',
@@ -81,20 +115,10 @@ const createAccountSchema = {
   body: Type.Object(
     {
       ownerReference: line({ description: 'Reference of an existing user.' }),
-      // An invalid format or an unknown branch gets 404 instead of 400 (interface 7): from the handler and from identity.
+      // An invalid format gets 404 instead of 400 (interface 7): from the handler.
       accountReference: line({ description: 'Unique, `uniqueId@platformName`.' }),
-      branch: line({ description: 'Line of business.', documentedEnum: branches }),
-      invoiceAddress: Type.Optional(
-        Type.Unsafe<InvoiceAddress | null>({
-          type: ['object', 'null'],
-          required: Object.keys(invoiceAddressFields),
-          properties: invoiceAddressFields,
-        }),
-      ),
-      invoiceContactName: Type.Optional(optionalLine({ description: 'Name of the invoice recipient.' })),
-      invoiceCompanyName: Type.Optional(optionalLine()),
-      invoiceTaxId: Type.Optional(optionalLine({ description: 'VAT identifier.' })),
-      email: Type.Optional(optionalEmail({ description: 'E-mail address for invoices.' })),
+      branch: branch(),
+      ...invoiceFields,
     },
     { title: 'NewAccount', examples: [accountExample] },
   ),
@@ -105,10 +129,28 @@ const createAccountSchema = {
   },
 } as const;
 
+const accountParams = Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the account.') });
+
 const getAccountSchema = {
   operationId: 'getAccount',
   summary: 'Get an account',
   tags: ['Accounts'],
-  params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the account.') }),
+  params: accountParams,
   response: { 200: wrapped('account', account, 'The account'), ...problems(['account.not_found']) },
+} as const;
+
+const updateAccountSchema = {
+  operationId: 'updateAccount',
+  summary: 'Update an account',
+  description: 'Absent fields keep their value; `null` clears an optional field. The owner and the reference cannot change.',
+  tags: ['Accounts'],
+  params: accountParams,
+  body: Type.Object(
+    { branch: Type.Optional(branch()), ...invoiceFields },
+    { title: 'AccountChange', examples: [{ invoiceContactName: 'Berta Beispiel', invoiceTaxId: null }] },
+  ),
+  response: {
+    200: wrapped('account', account, 'The updated account', { ...accountExample, invoiceContactName: 'Berta Beispiel', invoiceTaxId: null }),
+    ...problems(['branch.unknown', 'account.not_found'], { body: true }),
+  },
 } as const;

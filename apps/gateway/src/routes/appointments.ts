@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1';
 import type { FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
-import { type Admission, weightOfList, weightOfMany } from '../admission.ts';
+import { type Admission, weightOfMany } from '../admission.ts';
 import { clearing, given } from '../fields.ts';
 import { apiInfoValue } from '../schemas.ts';
 import { openAppointments } from './appointment-list.ts';
@@ -10,14 +10,14 @@ import { presentAppointment } from './appointment-presentation.ts';
 import { countSlots, deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
 import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, getAppointmentSchema, listAppointmentsSchema, updateAppointmentSchema } from './appointment-schemas.ts';
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
-import { isComplete, sendList } from './json-list.ts';
+import { listConfig, sendList } from './json-list.ts';
 import { jsonType } from './json-stream.ts';
 import { toLocation } from './locations.ts';
 
 /** interface 4.2. */
 export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: { weigh: weightOfList, isStreamed: isComplete } }, async (request, reply) => {
+    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: listConfig }, async (request, reply) => {
       const { params, query } = request;
       const list: ListAppointmentsRequest = {
         crmId: params.crmId,

@@ -1,16 +1,28 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { ListCustomersRequest } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
+import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { clearing, givenFields, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { clearing, email, givenFields, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { linkHeader, pageFields } from '../paging.ts';
 import { invalidRequest } from '../problem.ts';
-import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, list, nullableString, problems, wrapped } from '../schemas.ts';
+import { listConfig, type ListMessage, type OpenList, sendList } from './json-list.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.4. */
-export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebox {
+export function customerRoutes({ customers }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
+    app.get('/provider/:providerRef/customers', { schema: listCustomersSchema, config: listConfig }, async (request, reply) => {
+      const { params, query } = request;
+      const { email: address, q: text, limit, cursor } = query;
+      const asked = { crmId: params.crmId, providerReference: params.providerRef, email: address, text, limit, cursor };
+      return sendList({ request, reply, admission }, publicUrl, openCustomers({ customers }, asked, reply));
+    });
+
     app.get('/provider/:providerRef/customers/:customerRef', { schema: getCustomerSchema }, async (request, reply) => {
       const { crmId, providerRef, customerRef } = request.params;
       try {
@@ -62,6 +74,15 @@ export function customerRoutes({ customers }: Clients): FastifyPluginAsyncTypebo
   };
 }
 
+function openCustomers({ customers }: Pick<Clients, 'customers'>, asked: ListCustomersRequest, reply: FastifyReply): OpenList {
+  const toJson = reply.compileSerializationSchema(elementSchema);
+  return async function* messages(signal): AsyncGenerator<ListMessage> {
+    for await (const { customers: listed, nextCursor } of customers.listCustomers(asked, signal)) {
+      yield { json: Buffer.from(listed.map((each) => toJson({ ...each })).join(',')), nextCursor };
+    }
+  };
+}
+
 /** From the body or the query; two different values are rejected (interface 1). */
 function singleFlag(inBody: unknown, inQuery: unknown): boolean {
   const [bodyIsSet, queryIsSet] = [flagIsSet(inBody), flagIsSet(inQuery)];
@@ -104,6 +125,9 @@ const customer = Type.Object(
   { title: 'Customer', examples: [{ ...customerExample, note: null }] },
 );
 
+/** A single object, because Fastify compiles each schema once per route. */
+const elementSchema: Record<string, unknown> = { ...customer };
+
 /** interface 8. */
 const maxNoteLength = 1_023;
 
@@ -113,6 +137,26 @@ const optionalFields = {
   note: Type.Optional(optionalText({ maxLength: maxNoteLength, description: 'Internal note.' })),
   language: Type.Optional(optionalLine({ format: 'language-tag', description: 'Language tag such as `de` or `en`, for e-mails to the customer.' })),
 };
+
+const listCustomersSchema = {
+  operationId: 'listCustomers',
+  summary: 'List the customers of a provider',
+  description: 'In the order of their creation. Returns all of them unless `limit` is given.',
+  tags: ['Customers'],
+  params: providerParams,
+  querystring: Type.Object({
+    email: Type.Optional(email({ description: 'Only customers with this e-mail address, ignoring case.' })),
+    q: Type.Optional(
+      line({ minLength: 2, description: 'Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case.' }),
+    ),
+    ...pageFields,
+  }),
+  response: {
+    // Not compiled, because it is sent as a stream.
+    200: Type.Unsafe<unknown>(list(customer, { description: 'The customers', headers: linkHeader })),
+    ...problems(['customer.invalid', 'provider.not_found']),
+  },
+} as const;
 
 export const newCustomerFields = {
   customerReference: line({ description: 'Unique per provider.' }),

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { weightOfMany } from '../admission.ts';
 import { linkToNextPage } from '../paging.ts';
 import { closedSignal } from '../request-hooks.ts';
 import { type Exchange, type JsonTexts, jsonType, sendJson } from './json-stream.ts';
@@ -17,17 +18,23 @@ export type OpenList = (signal: AbortSignal) => AsyncIterable<ListMessage>;
 /** A list must start within this time, in milliseconds, or it is rejected. How long the rest takes depends on the client. */
 const firstMessageMs = 2_000;
 
+/** A complete list takes a turn for each part of it; a page is weighed by its length. */
+export const listConfig = {
+  isStreamed: isComplete,
+  weigh: ({ query }: FastifyRequest): number => weightOfMany((query as { limit?: number }).limit ?? 0),
+};
+
+/** Whether all elements are asked for. */
+function isComplete({ query }: Pick<FastifyRequest, 'query'>): boolean {
+  return (query as { limit?: number }).limit === undefined;
+}
+
 /** Sends a list as an array: all of it, forwarded as it arrives, or one page, if the request has a limit. */
 export async function sendList(exchange: Exchange, publicUrl: string, open: OpenList): Promise<FastifyReply> {
   const { request } = exchange;
   const messages = inTime(open, closedSignal(request));
   if (isComplete(request)) return sendJson(exchange, arrayTexts(messages));
   return sendPage(exchange, publicUrl, messages);
-}
-
-/** Whether all elements are asked for. */
-export function isComplete({ query }: Pick<FastifyRequest, 'query'>): boolean {
-  return (query as { limit?: number }).limit === undefined;
 }
 
 /** Small enough to be buffered: the address of the next page goes into a header, which is sent first. */

@@ -3,7 +3,7 @@ import type { Provider } from '@scheduling/contracts/identity/v1';
 import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { givenFields, line, maxLongTextLength, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { clearing, givenFields, line, maxLongTextLength, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
@@ -20,6 +20,22 @@ export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox
     app.get('/provider/:reference', { schema: getProviderSchema }, async (request) => {
       const { crmId, reference } = request.params;
       const { provider } = await identity.getProvider({ crmId, key: { $case: 'reference', value: reference } });
+      return { 'api-info': apiInfoValue, provider: presentProvider(provider!) };
+    });
+
+    app.put('/provider/:reference', { schema: updateProviderSchema }, async (request) => {
+      const { params, body } = request;
+      const { provider } = await identity.updateProvider({
+        ...params,
+        name: body.name,
+        email: clearing(body.email),
+        mobile: clearing(body.mobile),
+        phone: clearing(body.phone),
+        impressum: clearing(body.impressum),
+        branch: clearing(body.branch),
+        subbranch: clearing(body.subbranch),
+        timeZone: clearing(body.timeZone),
+      });
       return { 'api-info': apiInfoValue, provider: presentProvider(provider!) };
     });
   };
@@ -39,6 +55,8 @@ const providerExample = {
   timeZone: 'Europe/Berlin',
 };
 
+const returnedExample = { ...providerExample, mobile: null, phone: null, impressum: null, subbranch: null, uuid: 'b2c9f7a4-6f0e-4d6e-9a35-1f4e0d2c8a77' };
+
 const provider = Type.Object(
   {
     reference: Type.String(),
@@ -56,13 +74,21 @@ const provider = Type.Object(
   },
   {
     title: 'Provider',
-    examples: [
-      { ...providerExample, mobile: null, phone: null, impressum: null, subbranch: null, uuid: 'b2c9f7a4-6f0e-4d6e-9a35-1f4e0d2c8a77' },
-    ],
+    examples: [returnedExample],
   },
 );
 
-/** A legal notice may be several pages long. */
+const optionalFields = {
+  email: Type.Optional(optionalEmail({ description: 'Contact e-mail address.' })),
+  mobile: Type.Optional(optionalLine()),
+  phone: Type.Optional(optionalLine()),
+  // A legal notice may be several pages long.
+  impressum: Type.Optional(optionalText({ maxLength: maxLongTextLength, description: 'Legal notice.' })),
+  // Identity checks it, because an unknown one gets a 404 (interface 7, as for accounts).
+  branch: Type.Optional(optionalLine({ description: 'Line of business.', documentedEnum: [...branches, null] })),
+  subbranch: Type.Optional(optionalLine({ description: 'Free-form label.' })),
+  timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; the CRM’s if it is null.' })),
+};
 
 const createProviderSchema = {
   operationId: 'createProvider',
@@ -77,14 +103,7 @@ const createProviderSchema = {
       ownerReference: line({ description: 'Reference of the owner, an existing user.' }),
       accountReference: line({ description: 'Reference of an existing account.' }),
       name: line({ description: 'Display name.' }),
-      email: Type.Optional(optionalEmail({ description: 'Contact e-mail address.' })),
-      mobile: Type.Optional(optionalLine()),
-      phone: Type.Optional(optionalLine()),
-      impressum: Type.Optional(optionalText({ maxLength: maxLongTextLength, description: 'Legal notice.' })),
-      // Identity checks it, because an unknown one gets a 404 (interface 7, as for accounts).
-      branch: Type.Optional(optionalLine({ description: 'Line of business.', documentedEnum: [...branches, null] })),
-      subbranch: Type.Optional(optionalLine({ description: 'Free-form label.' })),
-      timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; defaults to the CRM’s.' })),
+      ...optionalFields,
     },
     { title: 'NewProvider', examples: [providerExample] },
   ),
@@ -98,10 +117,35 @@ const createProviderSchema = {
   },
 } as const;
 
+const ownParams = Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the provider.') });
+
 const getProviderSchema = {
   operationId: 'getProvider',
   summary: 'Get a provider',
   tags: ['Providers'],
-  params: Type.Object({ ...crmParams.properties, reference: pathReference('Reference of the provider.') }),
+  params: ownParams,
   response: { 200: wrapped('provider', provider, 'The provider'), ...problems(['provider.not_found']) },
+} as const;
+
+const updateProviderSchema = {
+  operationId: 'updateProvider',
+  summary: 'Update a provider',
+  description:
+    'Absent fields keep their value; `null` clears an optional field. A new time zone applies to the date-times of later requests and to later ' +
+    'e-mails; stored instants stay. Owner, account and reference cannot change.',
+  tags: ['Providers'],
+  params: ownParams,
+  body: Type.Object(
+    { name: Type.Optional(line({ description: 'Display name.' })), ...optionalFields },
+    { title: 'ProviderChange', examples: [{ phone: '+49 30 7654321', timeZone: 'Europe/Vienna', email: null }] },
+  ),
+  response: {
+    200: wrapped('provider', provider, 'The updated provider', {
+      ...returnedExample,
+      phone: '+49 30 7654321',
+      timeZone: 'Europe/Vienna',
+      email: null,
+    }),
+    ...problems(['provider.time_zone_unknown', 'branch.unknown', 'provider.not_found'], { body: true }),
+  },
 } as const;

@@ -1,19 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { type Admission, weightOfList } from '../admission.ts';
+import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { dateTime, flag, given, integer, queryLine, rasterRange } from '../fields.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { instant, list, nullableString, problems } from '../schemas.ts';
 import { price } from './appointment-presentation.ts';
-import { isComplete, sendList } from './json-list.ts';
+import { listConfig, sendList } from './json-list.ts';
 import { address } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 10.1. */
 export function slotRoutes({ bookings }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/slots', { schema: listSlotsSchema, config: { weigh: weightOfList, isStreamed: isComplete } }, async (request, reply) => {
+    app.get('/provider/:providerRef/slots', { schema: listSlotsSchema, config: listConfig }, async (request, reply) => {
       const { params, query } = request;
       const slots = {
         crmId: params.crmId,

@@ -5,6 +5,7 @@ import type { Clients } from '../clients.ts';
 import { clearing, email, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { crmParams } from './path-parameters.ts';
 
 /** interface 4.5. */
 export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
@@ -30,6 +31,25 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
       return { 'api-info': apiInfoValue, user: user! };
     });
 
+    app.put('/user/:reference', { schema: updateUserSchema }, async (request) => {
+      const { params, body } = request;
+      const { user } = await identity.updateUser({
+        ...params,
+        email: body.email,
+        username: body.username,
+        lastName: body.lastName,
+        firstName: clearing(body.firstName),
+        phone: clearing(body.phone),
+        mobile: clearing(body.mobile),
+      });
+      return { 'api-info': apiInfoValue, user: user! };
+    });
+
+    app.delete('/user/:reference', { schema: deleteUserSchema }, async (request, reply) => {
+      await identity.deleteUser(request.params);
+      return reply.code(204).send(null);
+    });
+
     app.post('/user/:reference/verification', { schema: requestVerificationSchema }, async (request, reply) => {
       await identity.requestVerification(request.params);
       return reply.code(204).send(null);
@@ -40,10 +60,14 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
 /** For descriptions: `` `de`, `en` ``. */
 export const spokenLanguageTags = spokenLanguages.map((tag) => `\`${tag}\``).join(', ');
 
+function username() {
+  return line({ format: 'username', description: 'Login name. The characters `/ ? : & # \\` are forbidden.' });
+}
+
 /** interface 2.1 without the reference; also describes a person who is invited as staff. */
 export const personFields = {
   email: email(),
-  username: line({ format: 'username', description: 'Login name. The characters `/ ? : & # \\` are forbidden.' }),
+  username: username(),
   lastName: line(),
   firstName: Type.Optional(optionalLine()),
   phone: Type.Optional(optionalLine({ description: 'Landline number.' })),
@@ -74,8 +98,6 @@ export const user = Type.Object(
   { title: 'User', examples: [{ ...userExample, emailVerified: false }] },
 );
 
-const crmParams = Type.Object({ crmId: pathReference('ID of the calling CRM.') });
-
 const createUserSchema = {
   operationId: 'createUser',
   summary: 'Create a user',
@@ -105,6 +127,36 @@ const getUserSchema = {
   tags: ['Users'],
   params: userParams,
   response: { 200: wrapped('user', user, 'The user'), ...problems(['user.not_found']) },
+} as const;
+
+const updateUserSchema = {
+  operationId: 'updateUser',
+  summary: 'Update a user',
+  description:
+    'Absent fields keep their value; `null` clears an optional field. A new e-mail address is not verified, and gets a verification mail, for ' +
+    'which the limits of verification mails apply.',
+  tags: ['Users'],
+  params: userParams,
+  body: Type.Object(
+    { ...personFields, email: Type.Optional(email()), username: Type.Optional(username()), lastName: Type.Optional(line()) },
+    { title: 'UserChange', examples: [{ lastName: 'Beispiel-Neu', phone: null }] },
+  ),
+  response: {
+    200: wrapped('user', user, 'The updated user', { ...userExample, lastName: 'Beispiel-Neu', phone: null, emailVerified: false }),
+    ...problems(['user.not_found', 'user.email_taken', 'user.username_taken', 'verification.limited'], { body: true }),
+  },
+} as const;
+
+const deleteUserSchema = {
+  operationId: 'deleteUser',
+  summary: 'Delete a user',
+  description: 'Deletes all personal data, and the access to providers. Rejected while the user owns an account or a provider.',
+  tags: ['Users'],
+  params: userParams,
+  response: {
+    204: Type.Null({ description: 'Deleted' }),
+    ...problems(['user.not_found', 'user.owner'], { body: true }),
+  },
 } as const;
 
 const requestVerificationSchema = {

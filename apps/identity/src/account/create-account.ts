@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely';
 import type { IdentitySchema, InvoiceAddress } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
-import { findUserByReference } from '../user/get-user.ts';
+import { holdUserByReference } from '../user/get-user.ts';
 import { type AccountRow, findAccount, requireAccount } from './account.ts';
 
 export interface CreateAccount {
@@ -44,7 +44,7 @@ async function createOrFindAccount(
   const known = await findAccount(tx, { crmId, reference });
   if (known !== undefined) return { account: known, created: false };
   checkBranch(request.branch);
-  const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
+  const owner = await holdUserByReference(tx, { crmId, reference: request.ownerReference });
   if (owner === undefined) throw new DomainError('account.owner_not_found');
   const created = await insertAccount(tx, owner.id, request);
   // Not created: a concurrent request created it first.

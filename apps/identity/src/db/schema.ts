@@ -96,7 +96,7 @@ export interface AccountTable {
   reference: string;
   ownerId: string;
   branch: string;
-  invoiceAddress: ColumnType<InvoiceAddress | null, string | null, never>;
+  invoiceAddress: ColumnType<InvoiceAddress | null, string | null, string | null>;
   invoiceContactName: string | null;
   invoiceCompanyName: string | null;
   invoiceTaxId: string | null;

@@ -8,11 +8,10 @@ import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
-import { parseTimeZone } from '../field/time-zone.ts';
 import { insertStaff } from '../staff/add-staff.ts';
-import { findUserByReference } from '../user/get-user.ts';
+import { holdUserByReference } from '../user/get-user.ts';
 import { requireProvider } from './get-provider.ts';
-import { findProvider, type ProviderRow } from './provider.ts';
+import { checkTimeZone, findProvider, type ProviderRow } from './provider.ts';
 
 export interface CreateProvider {
   crmId: string;
@@ -65,17 +64,9 @@ async function createOrFindProvider(
   return { provider, created };
 }
 
-function checkTimeZone(given: string): string {
-  const timeZone = parseTimeZone(given);
-  if (timeZone === undefined) {
-    throw new DomainError('provider.time_zone_unknown', { errors: [{ pointer: '/timeZone', detail: 'must be the IANA name of a time zone' }] });
-  }
-  return timeZone;
-}
-
 async function insertProvider(tx: Transaction<IdentitySchema>, request: CreateProvider): Promise<boolean> {
   const { crmId, reference, name, email, mobile, phone, impressum, branch, subbranch } = request;
-  const owner = await findUserByReference(tx, { crmId, reference: request.ownerReference });
+  const owner = await holdUserByReference(tx, { crmId, reference: request.ownerReference });
   if (owner === undefined) throw new DomainError('provider.owner_not_found');
   const account = await findAccount(tx, { crmId, reference: request.accountReference });
   if (account === undefined) throw new DomainError('provider.account_not_found');

@@ -1,6 +1,8 @@
+import { DomainError } from '@scheduling/errors';
 import { isUuid } from '@scheduling/runtime';
 import type { Kysely, Selectable } from 'kysely';
 import type { IdentitySchema, ProviderTable } from '../db/schema.ts';
+import { parseTimeZone } from '../field/time-zone.ts';
 
 /** With the references of its owner and its account. */
 export type ProviderRow = Selectable<ProviderTable> & { ownerReference: string; accountReference: string };
@@ -20,4 +22,13 @@ export async function findProvider(db: Kysely<IdentitySchema>, key: ProviderKey)
   return 'id' in key
     ? query.where('provider.id', '=', key.id).executeTakeFirst()
     : query.where('provider.reference', '=', key.reference).executeTakeFirst();
+}
+
+/** The name in its usual spelling. Rejects with `provider.time_zone_unknown`. */
+export function checkTimeZone(given: string): string {
+  const timeZone = parseTimeZone(given);
+  if (timeZone === undefined) {
+    throw new DomainError('provider.time_zone_unknown', { errors: [{ pointer: '/timeZone', detail: 'must be the IANA name of a time zone' }] });
+  }
+  return timeZone;
 }

@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/get-provider.ts';
-import { findUserByReference, requireUser } from '../user/get-user.ts';
+import { holdUserByReference, requireUser } from '../user/get-user.ts';
 import { invitePerson } from '../user/invite-person.ts';
 import type { PersonData, UserRow } from '../user/user.ts';
 
@@ -39,7 +39,7 @@ async function giveAccess(
   const user =
     'invitation' in member
       ? await invitePerson(tx, crmId, member.invitation)
-      : await findUserByReference(tx, { crmId, reference: member.userReference });
+      : await holdUserByReference(tx, { crmId, reference: member.userReference });
   if (user === undefined) throw new DomainError('user.not_found');
   return { user, added: await insertStaff(tx, provider, user.id) };
 }

@@ -2,7 +2,7 @@ import { emptyToNull, transactOnce } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { startVerification } from '../verification/start-verification.ts';
+import { verifyNewAddress } from '../verification/start-verification.ts';
 import { findFreeDerivedAddress } from './find-free-derived-address.ts';
 import { findUserByEmail, findUserByReference, requireUser } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
@@ -42,7 +42,7 @@ async function createOrFindUser(tx: Transaction<IdentitySchema>, request: Create
   const { crmId, reference, email } = request;
   await lockLoginNames(tx, request);
   const known = await findUserByReference(tx, request);
-  if (known !== undefined) return { user: await updateUser(tx, known, request), created: false };
+  if (known !== undefined) return { user: await updatePerson(tx, known, request), created: false };
   const holder = await findUserByEmail(tx, email);
   if (holder?.crmId === crmId && holder.reference === null) return { user: await adoptInvited(tx, holder, request), created: false };
   const derivedEmail = holder === undefined ? undefined : await findFreeDerivedAddress(tx, request);
@@ -50,11 +50,11 @@ async function createOrFindUser(tx: Transaction<IdentitySchema>, request: Create
 }
 
 /** Absent keeps the value, empty clears it. */
-function updateUser(tx: Transaction<IdentitySchema>, user: UserRow, request: CreateUser, reference = user.reference): Promise<UserRow> {
+function updatePerson(tx: Transaction<IdentitySchema>, user: UserRow, request: CreateUser): Promise<UserRow> {
   const { lastName, firstName, phone, mobile } = request;
   return tx
     .updateTable('appUser')
-    .set({ reference, lastName, ...emptyToNull({ firstName, phone, mobile }), updatedAt: sql<Date>`now()` })
+    .set({ lastName, ...emptyToNull({ firstName, phone, mobile }), updatedAt: sql<Date>`now()` })
     .where('crmId', '=', user.crmId)
     .where('id', '=', user.id)
     .returningAll()
@@ -62,13 +62,12 @@ function updateUser(tx: Transaction<IdentitySchema>, user: UserRow, request: Cre
 }
 
 async function adoptInvited(tx: Transaction<IdentitySchema>, invited: UserRow, request: CreateUser): Promise<UserRow> {
-  await invalidateVerification(tx, invited);
-  await startVerification(tx, invited);
-  return updateUser(tx, invited, request, request.reference);
-}
-
-/** Revokes the person's confirmation. Verification before user, as when a link is used. */
-async function invalidateVerification(tx: Transaction<IdentitySchema>, { crmId, id }: UserRow): Promise<void> {
-  await tx.deleteFrom('emailVerification').where('crmId', '=', crmId).where('userId', '=', id).execute();
-  await tx.updateTable('appUser').set({ emailVerifiedAt: null }).where('crmId', '=', crmId).where('id', '=', id).execute();
+  await verifyNewAddress(tx, invited);
+  await tx
+    .updateTable('appUser')
+    .set({ reference: request.reference })
+    .where('crmId', '=', invited.crmId)
+    .where('id', '=', invited.id)
+    .execute();
+  return updatePerson(tx, invited, request);
 }

@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely';
 import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
+import { findUserByUsername } from './get-user.ts';
 import type { PersonData, UserRow } from './user.ts';
 
 export interface NewUser {
@@ -17,7 +18,7 @@ export interface NewUser {
 
 /** Rejects with `user.username_taken` or `crm.not_found`. The caller holds the locks on the login names and has checked that the address is free. */
 export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
-  if (await isUsernameTaken(tx, person.username)) throw new DomainError('user.username_taken');
+  if ((await findUserByUsername(tx, person.username)) !== undefined) throw new DomainError('user.username_taken');
   const crm = await requireCrm(tx, crmId);
   const { username, lastName, firstName, phone, mobile, language = crm.language } = person;
   const email = derivedEmail ?? person.email;
@@ -38,13 +39,4 @@ export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, refer
     })
     .returningAll()
     .executeTakeFirstOrThrow();
-}
-
-async function isUsernameTaken(tx: Transaction<IdentitySchema>, username: string): Promise<boolean> {
-  const holder = await tx
-    .selectFrom('appUser')
-    .select('id')
-    .where('usernameKey', '=', caseInsensitiveKey(username))
-    .executeTakeFirst();
-  return holder !== undefined;
 }

@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
-import { findUserByEmail } from './get-user.ts';
+import { holdUserByEmail } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
 import type { PersonData, UserRow } from './user.ts';
@@ -14,7 +14,7 @@ import type { PersonData, UserRow } from './user.ts';
  */
 export async function invitePerson(tx: Transaction<IdentitySchema>, crmId: string, person: PersonData): Promise<UserRow> {
   await lockLoginNames(tx, { crmId, email: person.email, username: person.username });
-  const holder = await findUserByEmail(tx, person.email);
+  const holder = await holdUserByEmail(tx, person.email);
   if (holder === undefined) return insertUser(tx, { crmId, reference: null, person });
   if (holder.crmId !== crmId || holder.emailGenerated) throw new DomainError('user.email_taken');
   return holder;

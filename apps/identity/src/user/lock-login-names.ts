@@ -7,8 +7,8 @@ import { addressFamilies } from '../field/email-address.ts';
 const loginNameLocks = 1;
 
 /**
- * Locks a person's reference, e-mail address and username until the end of the transaction, so that what the caller reads about them stays true
- * until it writes. The unique indexes alone would report a conflict only after the decision: the rule would have to be chosen again after each
+ * Locks those of a person's reference, e-mail address and username that are given until the end of the transaction, so that what the caller reads
+ * about them stays true until it writes. The unique indexes alone would report a conflict only after the decision: the rule would have to be chosen again after each
  * violation, and of twenty requests with one address nineteen would try up to nineteen derived ones. With the locks the rule is chosen once, and
  * the indexes remain as the guarantee.
  *
@@ -17,12 +17,12 @@ const loginNameLocks = 1;
  */
 export async function lockLoginNames(
   tx: Transaction<IdentitySchema>,
-  { crmId, reference, email, username }: { crmId: string; reference?: string; email: string; username: string },
+  { crmId, reference, email, username }: { crmId: string; reference?: string; email?: string | undefined; username?: string | undefined },
 ): Promise<void> {
   const names = [
     ...(reference === undefined ? [] : [`reference ${crmId} ${reference}`]),
-    ...addressFamilies(email).map((family) => `email ${caseInsensitiveKey(family)}`),
-    `username ${caseInsensitiveKey(username)}`,
+    ...(email === undefined ? [] : addressFamilies(email).map((family) => `email ${caseInsensitiveKey(family)}`)),
+    ...(username === undefined ? [] : [`username ${caseInsensitiveKey(username)}`]),
   ];
   await sql`
     SELECT pg_advisory_xact_lock(${loginNameLocks}, key)

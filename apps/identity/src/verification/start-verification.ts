@@ -44,6 +44,17 @@ export async function startVerification(tx: Transaction<IdentitySchema>, user: U
   await appendEvent(tx, events.emailVerificationRequested, { crmId: user.crmId, verificationId: started.id });
 }
 
+/**
+ * The same for an address that the person has not confirmed, whether or not an earlier one was: the user's address is not verified any more. The
+ * verification is locked before the user, as when a link is used.
+ */
+export async function verifyNewAddress(tx: Transaction<IdentitySchema>, user: UserRow): Promise<void> {
+  const { crmId, id } = user;
+  await tx.updateTable('emailVerification').set({ usedAt: null }).where('crmId', '=', crmId).where('userId', '=', id).execute();
+  await startVerification(tx, user);
+  await tx.updateTable('appUser').set({ emailVerifiedAt: null }).where('crmId', '=', crmId).where('id', '=', id).execute();
+}
+
 /** The statement that found the conflicting row has locked it, so this reads the same row. */
 async function refuse(tx: Transaction<IdentitySchema>, user: UserRow): Promise<never> {
   const { used, retryAfterSeconds } = await tx

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { path, type Problem } from './client.ts';
+import { type Answer, path, type Problem } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
 import { waitForMails } from './inbox.ts';
 
@@ -84,6 +84,31 @@ describe('customers (interface 4.4)', () => {
     expect(await crm.get(at(renamed))).toMatchObject({ status: 200 });
     const appointment = await createAppointment(practice);
     await createParticipation(practice, appointment, { customerReference: renamed });
+  });
+
+  it('are listed in the order of their creation, completely or in pages, and found by e-mail or a text', async () => {
+    const own = await createPractice(crm);
+    const people = Array.from({ length: 5 }, (_, index) =>
+      newCustomer({ providerReference: own.provider, userName: `Ada ${index}`, email: `ada.${index}@customers.example`, mobile: null, note: null, language: null }),
+    );
+    for (const person of people) await crm.post(`${own.at}/customers`, person);
+    const address = `${own.at}/customers`;
+    const all = await crm.get<object[]>(address);
+    expect(all).toMatchObject({ status: 200, body: [{ customerReference: own.customer }, ...people] });
+    expect(all.body[1]).toStrictEqual(people[0]);
+    expect(all.headers.get('link')).toBeNull();
+
+    const pages: object[][] = [];
+    for (let next: string | undefined = address; next !== undefined; ) {
+      const page: Answer<object[]> = await crm.get<object[]>(next, next === address ? { query: { limit: 2, q: 'ADA' } } : {});
+      pages.push(page.body);
+      next = /^<(?<url>[^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.groups!['url']!.split(crm.crmId)[1];
+    }
+    expect(pages).toStrictEqual([people.slice(0, 2), people.slice(2, 4), people.slice(4)]);
+    expect((await crm.get(address, { query: { email: 'ADA.3@customers.example' } })).body).toStrictEqual([people[3]]);
+    expect((await crm.get(address, { query: { q: people[4]!.customerReference } })).body).toStrictEqual([people[4]]);
+    expect((await crm.get(address, { query: { q: 'nobody' } })).body).toStrictEqual([]);
+    expect(await crm.get('/provider/nothing%40test/customers')).toMatchObject({ status: 404, body: { code: 'provider.not_found' } });
   });
 
   it('must keep a name and a reference', async () => {

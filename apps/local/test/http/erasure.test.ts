@@ -165,6 +165,72 @@ describe('a deleted customer', () => {
   });
 });
 
+describe('a deleted user', () => {
+  /** A user with access to a provider, whose every field contains one unique word, and whose verification mail waits. */
+  async function createCanaryUser(practice: Practice): Promise<{ word: string; email: string; address: string }> {
+    const word = unique('canary').replace('-', '');
+    const email = `${word}@users.example`;
+    const user = { reference: `${word}@test`, email, username: word, lastName: `Last ${word}`, firstName: word, phone: word, mobile: word };
+    expect((await crm.post('/user', user, { headers: { 'idempotency-key': unique(word) } })).status).toBe(201);
+    expect((await crm.post(`${practice.at}/staff`, { reference: user.reference })).status).toBe(201);
+    const address = path`/user/${user.reference}`;
+    smtp.trouble = (recipient) => (recipient === email ? { at: 'rcpt', code: 451 } : undefined);
+    expect((await crm.send('POST', `${address}/verification`)).status).toBe(204);
+    const waiting = () => query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND recipient = $2`, [crm.crmId, email], stack.info);
+    await waitUntil(async () => (await waiting()).length === 1, { what: 'a waiting mail', timeoutMs: 60_000 });
+    return { word, email, address };
+  }
+
+  const waitUntilErased = (word: string) =>
+    waitUntil(async () => (await findWord(stack, word)).length === 0, { what: 'the erasure', timeoutMs: completionMs, intervalMs: 200 });
+
+  it('is no longer found anywhere, and gets no mail that was waiting', async () => {
+    const practice = await createPractice(crm);
+    const { word, email, address } = await createCanaryUser(practice);
+    expect(await findWord(stack, word)).not.toEqual([]);
+    expect((await crm.delete(address)).status).toBe(204);
+    expect((await crm.get(address)).status).toBe(404);
+    expect(await everyRead(practice, practice.customer)).not.toContain(word);
+    await waitUntilErased(word);
+    smtp.trouble = () => undefined;
+    expect(mailsTo(email)).toEqual([]);
+  }, 120_000);
+
+  it.each(['killed', 'hanging'] as const)('is erased although notification is %s at that moment', { timeout: 120_000 }, async (condition) => {
+    const practice = await createPractice(crm);
+    const { word, email, address } = await createCanaryUser(practice);
+    const pid = (await stack.currentInfo()).pids.notification!;
+    if (condition === 'killed') {
+      process.kill(pid, 'SIGKILL');
+      expect((await crm.delete(address)).status).toBe(204);
+    } else {
+      await whilePaused([pid], async () => expect((await crm.delete(address)).status).toBe(204));
+    }
+    await waitUntilErased(word);
+    smtp.trouble = () => undefined;
+    expect(mailsTo(email)).toEqual([]);
+  });
+
+  it('is erased again on request, after all databases were restored from a backup', async () => {
+    await waitForCompletion();
+    const practice = await createPractice(crm);
+    const { word, email, address } = await createCanaryUser(practice);
+    const restore = await backUpDatabases();
+    const backupTime = new Date();
+    await waitForStatus(200, address);
+    expect((await crm.delete(address)).status).toBe(204);
+    await waitUntilErased(word);
+    await restore();
+    await waitForStatus(200, address);
+    const replay = await runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'erasures', 'replay', '--since', backupTime.toISOString());
+    expect(replay).toMatchObject({ code: 0, output: expect.stringContaining('✔ Repeating 1 deletions of users.') });
+    await waitForStatus(404, address);
+    await waitUntilErased(word);
+    smtp.trouble = () => undefined;
+    expect(mailsTo(email)).toEqual([]);
+  }, 120_000);
+});
+
 describe('an erasure', () => {
   const victims: Service[] = ['customer', 'calendar', 'notification'];
   /** What the customer service has recorded at each step. */
@@ -293,7 +359,7 @@ describe('an erasure', () => {
 
 /** Waits until the services can use their databases again. */
 async function waitForStatus(status: number, address: string): Promise<void> {
-  await waitUntil(async () => (await crm.get(address)).status === status, { what: `${status} for the customer`, timeoutMs: 60_000 });
+  await waitUntil(async () => (await crm.get(address)).status === status, { what: `${status} for ${address}`, timeoutMs: 60_000 });
 }
 
 /** Takes a consistent copy of all databases, and returns a function that restores it. */

@@ -109,7 +109,32 @@ const personFields: Field[] = [
   { pointer: '/mobile', kind: line },
 ];
 
+/** On an update, a field that is required for the creation may be absent, but not cleared. */
+const keptOnUpdate = ({ required, ...field }: Field): Field => (required ? { ...field, nullable: false, refuses: [...(field.refuses ?? []), '', ' '] } : field);
+
 const addressFields = (pointer: string, names: string[]): Field[] => names.map((name) => ({ pointer: `${pointer}/${name}`, kind: line }));
+
+const branch: Kind = { ...line, accepts: () => ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'] };
+
+const invoiceFields: Field[] = [
+  { pointer: '/invoiceAddress', kind: object },
+  ...addressFields('/invoiceAddress', ['city', 'countryCode', 'street', 'number', 'zip']).map((field) => ({ ...field, required: true })),
+  { pointer: '/invoiceContactName', kind: line },
+  { pointer: '/invoiceCompanyName', kind: line },
+  { pointer: '/invoiceTaxId', kind: line },
+  { pointer: '/email', kind: emailAddress },
+];
+
+const providerFields: Field[] = [
+  { pointer: '/name', kind: line, required: true },
+  { pointer: '/email', kind: emailAddress },
+  { pointer: '/mobile', kind: line },
+  { pointer: '/phone', kind: line },
+  { pointer: '/impressum', kind: text, maxLength: 10_000 },
+  { pointer: '/branch', kind: branch },
+  { pointer: '/subbranch', kind: line },
+  { pointer: '/timeZone', kind: { ...line, accepts: () => ['Asia/Kathmandu', 'UTC'] } },
+];
 
 const detailFields: Field[] = [
   { pointer: '/capacity', kind: capacity, accepts: [0, 1_000_000] },
@@ -146,6 +171,12 @@ const operations: Record<string, Operation> = {
     send: (body) => crm.post(`${practice.at}/staff`, body),
     fields: personFields,
   },
+  'update user (4.5)': {
+    body: () => ({ lastName: 'Last', firstName: 'First', phone: '1', mobile: '2' }),
+    send: (body) => crm.put(path`/user/${member}`, body),
+    // A new address is accepted once a minute; the others do not change it.
+    fields: personFields.map((field) => keptOnUpdate(field.pointer === '/email' ? { ...field, kind: { ...emailAddress, accepts: () => [] } } : field)),
+  },
   'create account (2.2)': {
     body: () => ({
       ownerReference: practice.owner,
@@ -161,14 +192,14 @@ const operations: Record<string, Operation> = {
     fields: [
       { pointer: '/ownerReference', kind: { ...line, accepts: () => [] }, required: true },
       { pointer: '/accountReference', kind: { ...reference, accepts: (maxLength) => [filled(maxLength, '@test')] }, required: true },
-      { pointer: '/branch', kind: { ...line, accepts: () => ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'] }, required: true },
-      { pointer: '/invoiceAddress', kind: object },
-      ...addressFields('/invoiceAddress', ['city', 'countryCode', 'street', 'number', 'zip']).map((field) => ({ ...field, required: true })),
-      { pointer: '/invoiceContactName', kind: line },
-      { pointer: '/invoiceCompanyName', kind: line },
-      { pointer: '/invoiceTaxId', kind: line },
-      { pointer: '/email', kind: emailAddress },
+      { pointer: '/branch', kind: branch, required: true },
+      ...invoiceFields,
     ],
+  },
+  'update account (4.6)': {
+    body: () => ({ invoiceAddress: { city: 'c', countryCode: 'DE', street: 's', number: '1', zip: 'z' } }),
+    send: (body) => crm.put(path`/account/${practice.account}`, body),
+    fields: [keptOnUpdate({ pointer: '/branch', kind: branch, required: true }), ...invoiceFields],
   },
   'create provider (2.3)': {
     body: () => ({
@@ -189,15 +220,13 @@ const operations: Record<string, Operation> = {
       { pointer: '/reference', kind: reference, required: true },
       { pointer: '/ownerReference', kind: { ...line, accepts: () => [] }, required: true },
       { pointer: '/accountReference', kind: { ...line, accepts: () => [] }, required: true },
-      { pointer: '/name', kind: line, required: true },
-      { pointer: '/email', kind: emailAddress },
-      { pointer: '/mobile', kind: line },
-      { pointer: '/phone', kind: line },
-      { pointer: '/impressum', kind: text, maxLength: 10_000 },
-      { pointer: '/branch', kind: { ...line, accepts: () => ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'] } },
-      { pointer: '/subbranch', kind: line },
-      { pointer: '/timeZone', kind: { ...line, accepts: () => ['Asia/Kathmandu', 'UTC'] } },
+      ...providerFields,
     ],
+  },
+  'update provider (4.7)': {
+    body: () => ({ name: 'n' }),
+    send: (body) => crm.put(practice.at, body),
+    fields: providerFields.map(keptOnUpdate),
   },
   'create timeslots (2.4)': {
     body: () => ({ timeslots: [newTimeslot(practice), newTimeslot(practice, { address: { city: 'c', zip: 'z', country: 'DE', street: 's', number: '1' } })] }),
@@ -383,6 +412,8 @@ describe('bodies', () => {
     ['POST', '/user'],
     ['POST', '/user/u@test/verification'],
     ['PUT', '/provider/p@test/timeslots/t@test'],
+    ['PUT', '/provider/p@test'],
+    ['DELETE', '/user/u@test'],
     ['DELETE', '/provider/p@test/timeslots/t@test'],
     ['DELETE', '/provider/p@test/staff/u@test'],
     ['DELETE', '/provider/p@test/appointments'],
@@ -414,6 +445,10 @@ describe('query parameters', () => {
     expect(await faults(appointments, { limit: '1.5' })).toEqual(['limit']);
     expect(await faults(appointments, { limit: '10', cursor: 'made-up' })).toEqual(['cursor']);
     expect(await faults(appointments, { productRef: 'x'.repeat(256) })).toEqual(['productRef']);
+    const customers = `${practice.at}/customers`;
+    expect(await faults(customers, { email: 'nobody', q: 'x', limit: '0' })).toEqual(['email', 'limit', 'q']);
+    expect(await faults(customers, { email: '', q: '' })).toEqual(['email', 'q']);
+    expect(await faults(customers, { limit: '10', cursor: 'made-up' })).toEqual(['cursor']);
     expect(await faults(practice.at + path`/resource/${practice.resource}/timeslots`, { from: 'x', limit: 'x' })).toEqual(['from', 'limit', 'to']);
   });
 

@@ -29,8 +29,11 @@ const examples: Example[] = places.flatMap(({ operation }) => {
 const order = [
   'createUser',
   'createAccount',
+  'updateAccount',
   'createProvider',
+  'updateProvider',
   'addStaff',
+  'updateUser',
   'createTimeslots',
   'updateTimeslot',
   'createAppointment',
@@ -51,8 +54,10 @@ const parameters: Record<string, string> = {
   customerRef: 'c-1@acme',
   userRef: '4711@acme',
   resourceRef: 'room-1@acme',
-  reference: '4711@acme',
 };
+
+/** What the parameter `reference` means depends on the resource. */
+const references: Record<string, string> = { user: '4711@acme', account: 'main@acme', provider: 'workshop@acme' };
 
 describe('the API document', () => {
   it('passes the recommended rules of Redocly as served', async () => {
@@ -162,5 +167,7 @@ function withoutChance(answer: unknown): unknown {
 }
 
 function addressOf({ path }: Place): string {
-  return path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]!));
+  const [, resource = ''] = /^\/crms\/\{crmId\}\/(\w+)\/\{reference\}/.exec(path) ?? [];
+  const given = { ...parameters, reference: references[resource] };
+  return path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(given[name as keyof typeof given]!));
 }

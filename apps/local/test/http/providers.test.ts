@@ -1,7 +1,9 @@
+import { waitUntil } from '@scheduling/embedded';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { apiInfo } from './answers.ts';
+import { apiInfo, readAppointment } from './answers.ts';
 import { path } from './client.ts';
-import { createCrm, createPractice, newUser, type TestCrm, unique } from './crm.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, newUser, type TestCrm, unique } from './crm.ts';
+import { waitForMails } from './inbox.ts';
 
 let crm: TestCrm;
 beforeAll(async () => {
@@ -69,6 +71,69 @@ describe('accounts (interface 4.6)', () => {
 
   it('are 404 if there is none', async () => {
     expect(await crm.get('/account/nothing%40test')).toMatchObject({ status: 404, body: { code: 'account.not_found' } });
+  });
+});
+
+describe('changed accounts (interface 4.6)', () => {
+  it('have the given fields: null clears, absent keeps', async () => {
+    const { owner, account: reference } = await createPractice(crm);
+    const invoiceAddress = { city: 'Zürich', countryCode: 'CH', street: 'Seestrasse', number: '5a', zip: '8001' };
+    const first = await crm.put(path`/account/${reference}`, { invoiceAddress, invoiceTaxId: 'CHE-1', email: 'invoices@test.example' });
+    const account = { ownerReference: owner, accountReference: reference, branch: 'misc', invoiceAddress, invoiceContactName: null, invoiceCompanyName: null };
+    expect(first.status).toBe(200);
+    expect(first.body).toStrictEqual({ 'api-info': apiInfo, account: { ...account, invoiceTaxId: 'CHE-1', email: 'invoices@test.example' } });
+    const second = await crm.put(path`/account/${reference}`, { branch: 'handyman', invoiceAddress: null, email: '', ownerReference: 'nobody@test' });
+    const changed = { ...account, branch: 'handyman', invoiceAddress: null, invoiceTaxId: 'CHE-1', email: null };
+    expect(second.body).toStrictEqual({ 'api-info': apiInfo, account: changed });
+    expect((await crm.get(path`/account/${reference}`)).body).toStrictEqual(second.body);
+  });
+
+  it('reject an unknown branch like a new account, and are 404 if there is none', async () => {
+    const { account } = await createPractice(crm);
+    const detail = 'Unable to find specified branch. Was butcher';
+    expect(await crm.put(path`/account/${account}`, { branch: 'butcher' })).toMatchObject({ status: 404, body: { code: 'branch.unknown', detail } });
+    expect(await crm.put('/account/nothing%40test', { branch: 'misc' })).toMatchObject({ status: 404, body: { code: 'account.not_found' } });
+  });
+});
+
+describe('changed providers (interface 4.7)', () => {
+  it('have the given fields: null clears, absent keeps', async () => {
+    const { provider } = await createPractice(crm);
+    const address = path`/provider/${provider}`;
+    const { body: before } = await crm.get<{ provider: object }>(address);
+    const first = await crm.put(address, { email: 'contact@test.example', impressum: 'Line 1\nLine 2', branch: 'handyman' });
+    expect(first).toMatchObject({ status: 200, body: { provider: { ...before.provider, email: 'contact@test.example', impressum: 'Line 1\nLine 2', branch: 'handyman' } } });
+    const second = await crm.put(address, { name: 'Söhne', email: null, branch: '', subbranch: 'roofs', accountReference: 'other@test' });
+    const changed = { ...before.provider, name: 'Söhne', impressum: 'Line 1\nLine 2', subbranch: 'roofs' };
+    expect(second.body).toStrictEqual({ 'api-info': apiInfo, provider: changed });
+    expect((await crm.get(address)).body).toStrictEqual(second.body);
+  });
+
+  it('reject an unknown branch and time zone, and are 404 if there is none', async () => {
+    const { provider } = await createPractice(crm);
+    const change = (fields: object) => crm.put(path`/provider/${provider}`, fields);
+    const detail = 'Unable to find specified branch. Was butcher';
+    expect(await change({ branch: 'butcher' })).toMatchObject({ status: 404, body: { code: 'branch.unknown', detail } });
+    expect(await change({ timeZone: 'Mars/Olympus' })).toMatchObject({ status: 400, body: { code: 'provider.time_zone_unknown', errors: [{ pointer: '/timeZone' }] } });
+    expect(await crm.put('/provider/nothing%40test', { name: 'N' })).toMatchObject({ status: 404, body: { code: 'provider.not_found' } });
+  });
+
+  it('have a new time zone for the local times of later requests and for later mails, and keep what is stored', async () => {
+    const practice = await createPractice(crm, { timeZone: 'Europe/Berlin' });
+    const appointment = await createAppointment(practice, { start: '2031-03-03T09:00', end: '2031-03-03T10:00', capacity: 2 });
+    await createParticipation(practice, appointment);
+    const [before] = await waitForMails(practice.customerEmail, 1);
+    expect(before!.text).toMatch(/\b9:00\s–\s10:00\sAM/);
+    expect(await crm.put(practice.at, { timeZone: 'Asia/Kolkata' })).toMatchObject({ status: 200, body: { provider: { timeZone: 'Asia/Kolkata' } } });
+
+    const startOf = async (reference: string) => (await readAppointment(practice, reference)).start;
+    const readInKolkata = async () => (await startOf(await createAppointment(practice, { start: '2031-03-03T09:00', end: '2031-03-03T10:00' }))) === '2031-03-03T03:30:00Z';
+    await waitUntil(readInKolkata, { what: 'local times in the new time zone', timeoutMs: 60_000, intervalMs: 50 });
+    expect(await startOf(appointment)).toBe('2031-03-03T08:00:00Z');
+    await crm.delete(`${practice.at}/appointments`, { appointmentReference: appointment });
+    const [, after] = await waitForMails(practice.customerEmail, 2);
+    expect(after!.text).toMatch(/\b1:30\s–\s2:30\sPM/);
+    expect(await crm.put(practice.at, { timeZone: null })).toMatchObject({ body: { provider: { timeZone: 'Europe/Berlin' } } });
   });
 });
 

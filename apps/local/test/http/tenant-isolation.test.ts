@@ -39,6 +39,15 @@ const cases: Record<string, Case> = {
     made: ['body.reference'],
   },
   getUser: { request: ({ user }) => ({ path: { reference: user }, query: {} }), existing: { 'path.reference': 'user' } },
+  updateUser: {
+    request: ({ user }) => ({ path: { reference: user }, query: {}, body: { lastName: 'Changed' } }),
+    existing: { 'path.reference': 'user' },
+  },
+  deleteUser: {
+    // The owner of an account cannot be deleted.
+    request: ({ staff }) => ({ path: { reference: staff }, query: {} }),
+    existing: { 'path.reference': 'user' },
+  },
   requestVerification: { request: ({ user }) => ({ path: { reference: user }, query: {} }), existing: { 'path.reference': 'user' } },
   createAccount: {
     request: ({ user }) => ({ path: {}, query: {}, body: { ownerReference: user, accountReference: newReference(), branch: 'misc' } }),
@@ -47,12 +56,21 @@ const cases: Record<string, Case> = {
     labels: ['body.invoiceTaxId'],
   },
   getAccount: { request: ({ account }) => ({ path: { reference: account }, query: {} }), existing: { 'path.reference': 'account' } },
+  updateAccount: {
+    request: ({ account }) => ({ path: { reference: account }, query: {}, body: { branch: 'handyman' } }),
+    existing: { 'path.reference': 'account' },
+    labels: ['body.invoiceTaxId'],
+  },
   createProvider: {
     request: ({ user, account }) => ({ path: {}, query: {}, body: { reference: newReference(), ownerReference: user, accountReference: account, name: 'P' } }),
     existing: { 'body.ownerReference': 'user', 'body.accountReference': 'account' },
     made: ['body.reference'],
   },
   getProvider: { request: ({ provider }) => ({ path: { reference: provider }, query: {} }), existing: { 'path.reference': 'provider' } },
+  updateProvider: {
+    request: ({ provider }) => ({ path: { reference: provider }, query: {}, body: { name: 'Changed', timeZone: 'Asia/Kolkata' } }),
+    existing: { 'path.reference': 'provider' },
+  },
   listStaff: { request: (world) => ({ path: ofProvider(world), query: {} }), existing: { 'path.providerRef': 'provider' } },
   addStaff: {
     request: (world) => ({ path: ofProvider(world), query: {}, body: { reference: world.user } }),
@@ -131,6 +149,10 @@ const cases: Record<string, Case> = {
   getCustomer: {
     request: (world) => ({ path: ofProvider(world, { customerRef: world.customer }), query: {} }),
     existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
+  },
+  listCustomers: {
+    request: (world) => ({ path: ofProvider(world), query: { q: world.customer } }),
+    existing: { 'path.providerRef': 'provider' },
   },
   createCustomer: {
     request: (world) => ({ path: ofProvider(world), query: {}, body: { customerReference: newReference(), providerReference: world.provider, userName: 'C' } }),

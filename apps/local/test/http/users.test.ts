@@ -75,6 +75,66 @@ describe('users (interface 4.5)', () => {
   });
 });
 
+describe('changed users (interface 4.5)', () => {
+  it('have the given fields: null clears, absent keeps', async () => {
+    const user = newUser({ firstName: 'Grace', phone: '1', mobile: '2' });
+    await crm.post('/user', user);
+    const changed = { ...user, username: unique('renamed'), lastName: 'Murray', phone: null, emailVerified: false };
+    const answer = await crm.put(path`/user/${user.reference}`, { username: changed.username, lastName: 'Murray', phone: null, reference: 'other@test' });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toStrictEqual({ 'api-info': apiInfo, user: changed });
+    expect((await crm.get(path`/user/${user.reference}`)).body).toStrictEqual(answer.body);
+  });
+
+  it('reject an e-mail or a username that is taken, and are 404 if there is none', async () => {
+    const [user, neighbour] = [newUser(), newUser()];
+    await crm.post('/user', user);
+    await (await createCrm()).post('/user', neighbour);
+    const change = (fields: object) => crm.put(path`/user/${user.reference}`, fields);
+    const emailTaken = { code: 'user.email_taken', detail: 'User with given email already exists.' };
+    expect(await change({ email: neighbour.email })).toMatchObject({ status: 409, body: emailTaken });
+    const usernameTaken = { code: 'user.username_taken', detail: 'User with given username already exists.' };
+    expect(await change({ username: neighbour.username })).toMatchObject({ status: 409, body: usernameTaken });
+    expect(await crm.put('/user/nobody%40test', { lastName: 'L' })).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
+  });
+
+  it('have to confirm a new address, by the link of a mail to it', async () => {
+    const user = newUser();
+    await crm.post('/user', user);
+    const email = `new-${user.email}`;
+    expect(await crm.put(path`/user/${user.reference}`, { email })).toMatchObject({ status: 200, body: { user: { email, emailVerified: false } } });
+    const [mail] = await waitForMails(email, 1);
+    const token = new URL(linkOf(mail!)).searchParams.get('token')!;
+    expect((await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) })).status).toBe(200);
+    expect(await crm.get(path`/user/${user.reference}`)).toMatchObject({ body: { user: { email, emailVerified: true } } });
+    const again = await crm.put(path`/user/${user.reference}`, { email: user.email });
+    expect(again).toMatchObject({ status: 429, body: { code: 'verification.limited' } });
+    expect(await readMails(user.email)).toEqual([]);
+  });
+});
+
+describe('deleted users (interface 4.5)', () => {
+  it('are gone, also from the staff of providers, and their names can be used again', async () => {
+    const practice = await createPractice(crm);
+    const user = newUser();
+    await crm.post('/user', user);
+    await crm.post(`${practice.at}/staff`, { reference: user.reference });
+    expect(await crm.delete(path`/user/${user.reference}`)).toMatchObject({ status: 204, text: '' });
+    for (const gone of [await crm.get(path`/user/${user.reference}`), await crm.delete(path`/user/${user.reference}`)]) {
+      expect(gone).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
+    }
+    expect(await crm.get(`${practice.at}/staff`)).toMatchObject({ body: [{ reference: practice.owner }] });
+    expect(await crm.post('/user', user)).toMatchObject({ status: 201, body: { user } });
+  });
+
+  it('do not own anything', async () => {
+    const { owner, account, provider } = await createPractice(crm);
+    const detail = `The user cannot be deleted, because they own account ${account}, provider ${provider}.`;
+    expect(await crm.delete(path`/user/${owner}`)).toMatchObject({ status: 409, body: { code: 'user.owner', detail } });
+    expect(await crm.get(path`/user/${owner}`)).toMatchObject({ status: 200 });
+  });
+});
+
 describe('a person who is invited and then created (interface 4.5, rule 3)', () => {
   it('gets the reference and a verification mail, whose page changes nothing when opened, confirms once and then says so', async () => {
     const practice = await createPractice(crm);

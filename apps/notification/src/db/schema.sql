@@ -17,6 +17,13 @@ CREATE TABLE erased_customer (
   CONSTRAINT erased_customer_pkey PRIMARY KEY (crm_id, customer_id)
 );
 
+CREATE TABLE erased_user (
+  crm_id text NOT NULL,
+  user_id uuid NOT NULL,
+  erased_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT erased_user_pkey PRIMARY KEY (crm_id, user_id)
+);
+
 CREATE TABLE inbox (
   consumer text NOT NULL,
   event_id uuid NOT NULL,
@@ -48,6 +55,7 @@ CREATE TABLE mail (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
   held boolean NOT NULL DEFAULT false,
+  user_id uuid,
   CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
   CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
@@ -60,6 +68,7 @@ CREATE INDEX mail_finished ON public.mail USING btree (state, finished_at) WHERE
 CREATE INDEX mail_held ON public.mail USING btree (crm_id, recipient, due_at) WHERE ((state = 'pending'::text) AND held);
 CREATE INDEX mail_lease ON public.mail USING btree (lease) WHERE ((state = 'pending'::text) AND (lease IS NOT NULL));
 CREATE INDEX mail_order ON public.mail USING btree (crm_id, about_id, version) WHERE (state = 'pending'::text);
+CREATE INDEX mail_user ON public.mail USING btree (crm_id, user_id) WHERE (user_id IS NOT NULL);
 
 CREATE TABLE outbox (
   id uuid NOT NULL DEFAULT uuidv7(),
@@ -167,11 +176,16 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
     IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
   END IF;
+  IF request ? 'userId' THEN
+    -- As above (erase-user.ts).
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('user %s %s', request ->> 'crmId', request ->> 'userId'), 0));
+    IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
+  END IF;
 
-  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
+  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
-    (request ->> 'customerId')::uuid, (request ->> 'erasureId')::uuid, (request ->> 'expiresAt')::timestamptz,
+    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'erasureId')::uuid, (request ->> 'expiresAt')::timestamptz,
     request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING;
   RETURN NULL;

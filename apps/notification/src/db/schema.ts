@@ -6,6 +6,7 @@ export interface NotificationSchema extends MessagingSchema {
   mail: MailTable;
   recentMail: RecentMailTable;
   erasedCustomer: ErasedCustomerTable;
+  erasedUser: ErasedUserTable;
 }
 
 export interface MailAddress {
@@ -43,6 +44,8 @@ export interface MailTable {
   template: string;
   /** The recipient, if the person is a customer. */
   customerId: string | null;
+  /** The recipient, if the person is a user. Null in a mail that was stored before 2026-11-25. */
+  userId: string | null;
   /** Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished. */
   erasureId: string | null;
   requestId: string;
@@ -77,9 +80,16 @@ export interface RecentMailTable {
   sentAt: Generated<Date>;
 }
 
-/** Persons whose data must no longer be stored. The ids alone reveal nothing about them. */
+/** Customers whose data must no longer be stored. The ids alone reveal nothing about them. */
 export interface ErasedCustomerTable {
   crmId: string;
   customerId: string;
+  erasedAt: Generated<Date>;
+}
+
+/** The same for users. */
+export interface ErasedUserTable {
+  crmId: string;
+  userId: string;
   erasedAt: Generated<Date>;
 }

@@ -1,7 +1,7 @@
--- Stores a mail in one round trip, unless it was stored before, or its customer was erased while it was being written.
+-- Stores a mail in one round trip, unless it was stored before, or its recipient was erased while it was being written.
 --
--- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId if the recipient is a customer, traceparent if it is traced;
---   erasureId and expiresAt if it is the last mail to an erased customer, which the erasure does not prevent.
+-- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId or userId if the recipient is one, expiresAt if it is not to be
+--   sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the erasure does not prevent.
 -- Answer: null.
 CREATE OR REPLACE FUNCTION store_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
@@ -10,11 +10,16 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
     IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
   END IF;
+  IF request ? 'userId' THEN
+    -- As above (erase-user.ts).
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('user %s %s', request ->> 'crmId', request ->> 'userId'), 0));
+    IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
+  END IF;
 
-  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
+  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
-    (request ->> 'customerId')::uuid, (request ->> 'erasureId')::uuid, (request ->> 'expiresAt')::timestamptz,
+    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'erasureId')::uuid, (request ->> 'expiresAt')::timestamptz,
     request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING;
   RETURN NULL;

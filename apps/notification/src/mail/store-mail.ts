@@ -12,6 +12,10 @@ export interface MailIntent {
   template: MailTemplate;
   /** The recipient, if the person is a customer. */
   customerId?: string | undefined;
+  /** The recipient, if the person is a user. */
+  userId?: string | undefined;
+  /** When it is no longer worth sending. */
+  expiresAt?: Date | undefined;
   content: MailContent;
 }
 
@@ -23,12 +27,12 @@ export interface LastMailIntent extends MailIntent {
 }
 
 /**
- * Stores the intent to send; the delivery does the rest. A repeated intent has no effect, nor does a mail to a customer whose data was erased
+ * Stores the intent to send; the delivery does the rest. A repeated intent has no effect, nor does a mail to a person whose data was erased
  * while it was being written.
  */
 export async function storeMail(tx: Transaction<NotificationSchema>, intent: MailIntent | LastMailIntent): Promise<void> {
   const request = { ...intent, requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
-  await callFunction(tx, { name: 'store_mail', request, locks: `${intent.crmId} ${intent.customerId}` });
+  await callFunction(tx, { name: 'store_mail', request, locks: `${intent.crmId} ${intent.customerId ?? intent.userId}` });
 }
 
 /** Whether the mail of an event was stored before. */

@@ -8,7 +8,9 @@ import {
   type ChannelCredentials,
   Client,
   type ClientOptions,
+  type ClientReadableStream,
   type ClientUnaryCall,
+  type handleServerStreamingCall,
   type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
@@ -50,6 +52,28 @@ export interface GetCustomerRequest {
 
 export interface GetCustomerResponse {
   customer?: Customer | undefined;
+}
+
+export interface ListCustomersRequest {
+  crmId: string;
+  providerReference: string;
+  /** Only customers with this address, in any case. */
+  email?:
+    | string
+    | undefined;
+  /** Only customers whose name, e-mail, mobile or reference contains this text, in any case. */
+  text?:
+    | string
+    | undefined;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListCustomersResponse {
+  customers: Customer[];
+  /** In the last message of a page that is followed by another. */
+  nextCursor?: string | undefined;
 }
 
 /** References of customers are unique within their provider. */
@@ -470,6 +494,188 @@ export const GetCustomerResponse: MessageFns<GetCustomerResponse> = {
     message.customer = (object.customer !== undefined && object.customer !== null)
       ? Customer.fromPartial(object.customer)
       : undefined;
+    return message;
+  },
+};
+
+function createBaseListCustomersRequest(): ListCustomersRequest {
+  return { crmId: "", providerReference: "", email: undefined, text: undefined, limit: undefined, cursor: undefined };
+}
+
+export const ListCustomersRequest: MessageFns<ListCustomersRequest> = {
+  encode(message: ListCustomersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(26).string(message.email);
+    }
+    if (message.text !== undefined) {
+      writer.uint32(34).string(message.text);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(40).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(50).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListCustomersRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListCustomersRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListCustomersRequest>): ListCustomersRequest {
+    return ListCustomersRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListCustomersRequest>): ListCustomersRequest {
+    const message = createBaseListCustomersRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.email = object.email ?? undefined;
+    message.text = object.text ?? undefined;
+    message.limit = object.limit ?? undefined;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListCustomersResponse(): ListCustomersResponse {
+  return { customers: [], nextCursor: undefined };
+}
+
+export const ListCustomersResponse: MessageFns<ListCustomersResponse> = {
+  encode(message: ListCustomersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.customers) {
+      Customer.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListCustomersResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListCustomersResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.customers.push(Customer.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListCustomersResponse>): ListCustomersResponse {
+    return ListCustomersResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListCustomersResponse>): ListCustomersResponse {
+    const message = createBaseListCustomersResponse();
+    message.customers = object.customers?.map((e) => Customer.fromPartial(e)) || [];
+    message.nextCursor = object.nextCursor ?? undefined;
     return message;
   },
 };
@@ -1651,6 +1857,20 @@ export const CustomerServiceService = {
     responseDeserialize: (value: Buffer): GetCustomerResponse => GetCustomerResponse.decode(value),
   },
   /**
+   * Streams a provider's customers in the order of their creation, up to 250 a message; a message may be empty. INVALID_ARGUMENT
+   * (customer.invalid) for a cursor that is none, NOT_FOUND (provider.not_found).
+   */
+  listCustomers: {
+    path: "/scheduling.customer.v1.CustomerService/ListCustomers" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: ListCustomersRequest): Buffer => Buffer.from(ListCustomersRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListCustomersRequest => ListCustomersRequest.decode(value),
+    responseSerialize: (value: ListCustomersResponse): Buffer =>
+      Buffer.from(ListCustomersResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListCustomersResponse => ListCustomersResponse.decode(value),
+  },
+  /**
    * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
    * customer.not_found when a repeated request finds it deleted).
    */
@@ -1702,6 +1922,11 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
   /** Finds a customer by reference or id. NOT_FOUND (customer.not_found). */
   getCustomer: handleUnaryCall<GetCustomerRequest, GetCustomerResponse>;
   /**
+   * Streams a provider's customers in the order of their creation, up to 250 a message; a message may be empty. INVALID_ARGUMENT
+   * (customer.invalid) for a cursor that is none, NOT_FOUND (provider.not_found).
+   */
+  listCustomers: handleServerStreamingCall<ListCustomersRequest, ListCustomersResponse>;
+  /**
    * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
    * customer.not_found when a repeated request finds it deleted).
    */
@@ -1736,6 +1961,19 @@ export interface CustomerServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetCustomerResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * Streams a provider's customers in the order of their creation, up to 250 a message; a message may be empty. INVALID_ARGUMENT
+   * (customer.invalid) for a cursor that is none, NOT_FOUND (provider.not_found).
+   */
+  listCustomers(
+    request: ListCustomersRequest,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListCustomersResponse>;
+  listCustomers(
+    request: ListCustomersRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListCustomersResponse>;
   /**
    * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
    * customer.not_found when a repeated request finds it deleted).

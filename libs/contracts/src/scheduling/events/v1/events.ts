@@ -108,6 +108,12 @@ export interface EmailVerificationRequested {
   verificationId: string;
 }
 
+/** identity: a user was deleted, and everything of the person has to go. */
+export interface UserDeleted {
+  crmId: string;
+  userId: string;
+}
+
 /** customer: a customer was created or changed. */
 export interface CustomerChanged {
   crmId: string;
@@ -409,6 +415,73 @@ export const EmailVerificationRequested: MessageFns<EmailVerificationRequested> 
     const message = createBaseEmailVerificationRequested();
     message.crmId = object.crmId ?? "";
     message.verificationId = object.verificationId ?? "";
+    return message;
+  },
+};
+
+function createBaseUserDeleted(): UserDeleted {
+  return { crmId: "", userId: "" };
+}
+
+export const UserDeleted: MessageFns<UserDeleted> = {
+  encode(message: UserDeleted, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.userId !== "") {
+      writer.uint32(18).string(message.userId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UserDeleted {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUserDeleted();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UserDeleted>): UserDeleted {
+    return UserDeleted.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UserDeleted>): UserDeleted {
+    const message = createBaseUserDeleted();
+    message.crmId = object.crmId ?? "";
+    message.userId = object.userId ?? "";
     return message;
   },
 };

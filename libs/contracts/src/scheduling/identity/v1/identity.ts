@@ -204,6 +204,29 @@ export interface GetUserResponse {
   user?: User | undefined;
 }
 
+export interface UpdateUserRequest {
+  crmId: string;
+  reference: string;
+  email?: string | undefined;
+  username?: string | undefined;
+  lastName?: string | undefined;
+  firstName?: string | undefined;
+  phone?: string | undefined;
+  mobile?: string | undefined;
+}
+
+export interface UpdateUserResponse {
+  user?: User | undefined;
+}
+
+export interface DeleteUserRequest {
+  crmId: string;
+  reference: string;
+}
+
+export interface DeleteUserResponse {
+}
+
 export interface RequestVerificationRequest {
   crmId: string;
   reference: string;
@@ -228,6 +251,24 @@ export interface GetAccountRequest {
 }
 
 export interface GetAccountResponse {
+  account?: Account | undefined;
+}
+
+export interface UpdateAccountRequest {
+  crmId: string;
+  reference: string;
+  branch?:
+    | string
+    | undefined;
+  /** Absent: keeps its value. One whose texts are all empty clears it. */
+  invoiceAddress?: InvoiceAddress | undefined;
+  invoiceContactName?: string | undefined;
+  invoiceCompanyName?: string | undefined;
+  invoiceTaxId?: string | undefined;
+  email?: string | undefined;
+}
+
+export interface UpdateAccountResponse {
   account?: Account | undefined;
 }
 
@@ -260,6 +301,23 @@ export interface GetProviderRequest {
 }
 
 export interface GetProviderResponse {
+  provider?: Provider | undefined;
+}
+
+export interface UpdateProviderRequest {
+  crmId: string;
+  reference: string;
+  name?: string | undefined;
+  email?: string | undefined;
+  mobile?: string | undefined;
+  phone?: string | undefined;
+  impressum?: string | undefined;
+  branch?: string | undefined;
+  subbranch?: string | undefined;
+  timeZone?: string | undefined;
+}
+
+export interface UpdateProviderResponse {
   provider?: Provider | undefined;
 }
 
@@ -428,6 +486,18 @@ export interface RevokeKeyRequest {
 
 export interface RevokeKeyResponse {
   apiKey?: ApiKey | undefined;
+}
+
+export interface ReplayUserDeletionsRequest {
+  /** When the backup was made. */
+  since?: Date | undefined;
+}
+
+export interface ReplayUserDeletionsResponse {
+  /** How many deletions are repeated. */
+  replayed: number;
+  /** The oldest event that NATS holds. Absent when NATS holds none. */
+  eventsReachBackTo?: Date | undefined;
 }
 
 function createBaseCrm(): Crm {
@@ -1902,6 +1972,319 @@ export const GetUserResponse: MessageFns<GetUserResponse> = {
   },
 };
 
+function createBaseUpdateUserRequest(): UpdateUserRequest {
+  return {
+    crmId: "",
+    reference: "",
+    email: undefined,
+    username: undefined,
+    lastName: undefined,
+    firstName: undefined,
+    phone: undefined,
+    mobile: undefined,
+  };
+}
+
+export const UpdateUserRequest: MessageFns<UpdateUserRequest> = {
+  encode(message: UpdateUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(26).string(message.email);
+    }
+    if (message.username !== undefined) {
+      writer.uint32(34).string(message.username);
+    }
+    if (message.lastName !== undefined) {
+      writer.uint32(42).string(message.lastName);
+    }
+    if (message.firstName !== undefined) {
+      writer.uint32(50).string(message.firstName);
+    }
+    if (message.phone !== undefined) {
+      writer.uint32(58).string(message.phone);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(66).string(message.mobile);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.username = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.lastName = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.firstName = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.phone = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateUserRequest>): UpdateUserRequest {
+    return UpdateUserRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateUserRequest>): UpdateUserRequest {
+    const message = createBaseUpdateUserRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    message.email = object.email ?? undefined;
+    message.username = object.username ?? undefined;
+    message.lastName = object.lastName ?? undefined;
+    message.firstName = object.firstName ?? undefined;
+    message.phone = object.phone ?? undefined;
+    message.mobile = object.mobile ?? undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateUserResponse(): UpdateUserResponse {
+  return { user: undefined };
+}
+
+export const UpdateUserResponse: MessageFns<UpdateUserResponse> = {
+  encode(message: UpdateUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.user !== undefined) {
+      User.encode(message.user, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.user = User.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateUserResponse>): UpdateUserResponse {
+    return UpdateUserResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateUserResponse>): UpdateUserResponse {
+    const message = createBaseUpdateUserResponse();
+    message.user = (object.user !== undefined && object.user !== null) ? User.fromPartial(object.user) : undefined;
+    return message;
+  },
+};
+
+function createBaseDeleteUserRequest(): DeleteUserRequest {
+  return { crmId: "", reference: "" };
+}
+
+export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
+  encode(message: DeleteUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteUserRequest>): DeleteUserRequest {
+    return DeleteUserRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteUserRequest>): DeleteUserRequest {
+    const message = createBaseDeleteUserRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteUserResponse(): DeleteUserResponse {
+  return {};
+}
+
+export const DeleteUserResponse: MessageFns<DeleteUserResponse> = {
+  encode(_: DeleteUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteUserResponse>): DeleteUserResponse {
+    return DeleteUserResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DeleteUserResponse>): DeleteUserResponse {
+    const message = createBaseDeleteUserResponse();
+    return message;
+  },
+};
+
 function createBaseRequestVerificationRequest(): RequestVerificationRequest {
   return { crmId: "", reference: "" };
 }
@@ -2267,6 +2650,213 @@ export const GetAccountResponse: MessageFns<GetAccountResponse> = {
   },
   fromPartial(object: DeepPartial<GetAccountResponse>): GetAccountResponse {
     const message = createBaseGetAccountResponse();
+    message.account = (object.account !== undefined && object.account !== null)
+      ? Account.fromPartial(object.account)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateAccountRequest(): UpdateAccountRequest {
+  return {
+    crmId: "",
+    reference: "",
+    branch: undefined,
+    invoiceAddress: undefined,
+    invoiceContactName: undefined,
+    invoiceCompanyName: undefined,
+    invoiceTaxId: undefined,
+    email: undefined,
+  };
+}
+
+export const UpdateAccountRequest: MessageFns<UpdateAccountRequest> = {
+  encode(message: UpdateAccountRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    if (message.branch !== undefined) {
+      writer.uint32(26).string(message.branch);
+    }
+    if (message.invoiceAddress !== undefined) {
+      InvoiceAddress.encode(message.invoiceAddress, writer.uint32(34).fork()).join();
+    }
+    if (message.invoiceContactName !== undefined) {
+      writer.uint32(42).string(message.invoiceContactName);
+    }
+    if (message.invoiceCompanyName !== undefined) {
+      writer.uint32(50).string(message.invoiceCompanyName);
+    }
+    if (message.invoiceTaxId !== undefined) {
+      writer.uint32(58).string(message.invoiceTaxId);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(66).string(message.email);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateAccountRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateAccountRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.branch = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.invoiceAddress = InvoiceAddress.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.invoiceContactName = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.invoiceCompanyName = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.invoiceTaxId = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateAccountRequest>): UpdateAccountRequest {
+    return UpdateAccountRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateAccountRequest>): UpdateAccountRequest {
+    const message = createBaseUpdateAccountRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    message.branch = object.branch ?? undefined;
+    message.invoiceAddress = (object.invoiceAddress !== undefined && object.invoiceAddress !== null)
+      ? InvoiceAddress.fromPartial(object.invoiceAddress)
+      : undefined;
+    message.invoiceContactName = object.invoiceContactName ?? undefined;
+    message.invoiceCompanyName = object.invoiceCompanyName ?? undefined;
+    message.invoiceTaxId = object.invoiceTaxId ?? undefined;
+    message.email = object.email ?? undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateAccountResponse(): UpdateAccountResponse {
+  return { account: undefined };
+}
+
+export const UpdateAccountResponse: MessageFns<UpdateAccountResponse> = {
+  encode(message: UpdateAccountResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.account !== undefined) {
+      Account.encode(message.account, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateAccountResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateAccountResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.account = Account.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateAccountResponse>): UpdateAccountResponse {
+    return UpdateAccountResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateAccountResponse>): UpdateAccountResponse {
+    const message = createBaseUpdateAccountResponse();
     message.account = (object.account !== undefined && object.account !== null)
       ? Account.fromPartial(object.account)
       : undefined;
@@ -2686,6 +3276,237 @@ export const GetProviderResponse: MessageFns<GetProviderResponse> = {
   },
   fromPartial(object: DeepPartial<GetProviderResponse>): GetProviderResponse {
     const message = createBaseGetProviderResponse();
+    message.provider = (object.provider !== undefined && object.provider !== null)
+      ? Provider.fromPartial(object.provider)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateProviderRequest(): UpdateProviderRequest {
+  return {
+    crmId: "",
+    reference: "",
+    name: undefined,
+    email: undefined,
+    mobile: undefined,
+    phone: undefined,
+    impressum: undefined,
+    branch: undefined,
+    subbranch: undefined,
+    timeZone: undefined,
+  };
+}
+
+export const UpdateProviderRequest: MessageFns<UpdateProviderRequest> = {
+  encode(message: UpdateProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    if (message.name !== undefined) {
+      writer.uint32(26).string(message.name);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(34).string(message.email);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(42).string(message.mobile);
+    }
+    if (message.phone !== undefined) {
+      writer.uint32(50).string(message.phone);
+    }
+    if (message.impressum !== undefined) {
+      writer.uint32(58).string(message.impressum);
+    }
+    if (message.branch !== undefined) {
+      writer.uint32(66).string(message.branch);
+    }
+    if (message.subbranch !== undefined) {
+      writer.uint32(74).string(message.subbranch);
+    }
+    if (message.timeZone !== undefined) {
+      writer.uint32(82).string(message.timeZone);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateProviderRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateProviderRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.phone = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.impressum = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.branch = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.subbranch = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.timeZone = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateProviderRequest>): UpdateProviderRequest {
+    return UpdateProviderRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateProviderRequest>): UpdateProviderRequest {
+    const message = createBaseUpdateProviderRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    message.name = object.name ?? undefined;
+    message.email = object.email ?? undefined;
+    message.mobile = object.mobile ?? undefined;
+    message.phone = object.phone ?? undefined;
+    message.impressum = object.impressum ?? undefined;
+    message.branch = object.branch ?? undefined;
+    message.subbranch = object.subbranch ?? undefined;
+    message.timeZone = object.timeZone ?? undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateProviderResponse(): UpdateProviderResponse {
+  return { provider: undefined };
+}
+
+export const UpdateProviderResponse: MessageFns<UpdateProviderResponse> = {
+  encode(message: UpdateProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.provider !== undefined) {
+      Provider.encode(message.provider, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateProviderResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateProviderResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.provider = Provider.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateProviderResponse>): UpdateProviderResponse {
+    return UpdateProviderResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateProviderResponse>): UpdateProviderResponse {
+    const message = createBaseUpdateProviderResponse();
     message.provider = (object.provider !== undefined && object.provider !== null)
       ? Provider.fromPartial(object.provider)
       : undefined;
@@ -4568,6 +5389,128 @@ export const RevokeKeyResponse: MessageFns<RevokeKeyResponse> = {
   },
 };
 
+function createBaseReplayUserDeletionsRequest(): ReplayUserDeletionsRequest {
+  return { since: undefined };
+}
+
+export const ReplayUserDeletionsRequest: MessageFns<ReplayUserDeletionsRequest> = {
+  encode(message: ReplayUserDeletionsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplayUserDeletionsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplayUserDeletionsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplayUserDeletionsRequest>): ReplayUserDeletionsRequest {
+    return ReplayUserDeletionsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplayUserDeletionsRequest>): ReplayUserDeletionsRequest {
+    const message = createBaseReplayUserDeletionsRequest();
+    message.since = object.since ?? undefined;
+    return message;
+  },
+};
+
+function createBaseReplayUserDeletionsResponse(): ReplayUserDeletionsResponse {
+  return { replayed: 0, eventsReachBackTo: undefined };
+}
+
+export const ReplayUserDeletionsResponse: MessageFns<ReplayUserDeletionsResponse> = {
+  encode(message: ReplayUserDeletionsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.replayed !== 0) {
+      writer.uint32(8).uint32(message.replayed);
+    }
+    if (message.eventsReachBackTo !== undefined) {
+      Timestamp.encode(toTimestamp(message.eventsReachBackTo), writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplayUserDeletionsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplayUserDeletionsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.replayed = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.eventsReachBackTo = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplayUserDeletionsResponse>): ReplayUserDeletionsResponse {
+    return ReplayUserDeletionsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplayUserDeletionsResponse>): ReplayUserDeletionsResponse {
+    const message = createBaseReplayUserDeletionsResponse();
+    message.replayed = object.replayed ?? 0;
+    message.eventsReachBackTo = object.eventsReachBackTo ?? undefined;
+    return message;
+  },
+};
+
 /**
  * Users, accounts, providers and staff of a CRM, and the check of its API keys.
  *
@@ -4632,6 +5575,33 @@ export const IdentityServiceService = {
     responseDeserialize: (value: Buffer): GetUserResponse => GetUserResponse.decode(value),
   },
   /**
+   * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
+   * is sent. One that differs only in case is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
+   * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
+   */
+  updateUser: {
+    path: "/scheduling.identity.v1.IdentityService/UpdateUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateUserRequest): Buffer => Buffer.from(UpdateUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateUserRequest => UpdateUserRequest.decode(value),
+    responseSerialize: (value: UpdateUserResponse): Buffer => Buffer.from(UpdateUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateUserResponse => UpdateUserResponse.decode(value),
+  },
+  /**
+   * Deletes a user with all personal data, their access to providers included, and has other services erase theirs. NOT_FOUND (user.not_found),
+   * FAILED_PRECONDITION (user.owner) while the user owns an account or a provider.
+   */
+  deleteUser: {
+    path: "/scheduling.identity.v1.IdentityService/DeleteUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteUserRequest): Buffer => Buffer.from(DeleteUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteUserRequest => DeleteUserRequest.decode(value),
+    responseSerialize: (value: DeleteUserResponse): Buffer => Buffer.from(DeleteUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteUserResponse => DeleteUserResponse.decode(value),
+  },
+  /**
    * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
    * (user.email_verified, and user.email_derived for an address to which nothing is ever sent), RESOURCE_EXHAUSTED
    * (verification.limited) within a minute of the previous mail and after 5 mails in 24 hours.
@@ -4671,6 +5641,17 @@ export const IdentityServiceService = {
     responseSerialize: (value: GetAccountResponse): Buffer => Buffer.from(GetAccountResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetAccountResponse => GetAccountResponse.decode(value),
   },
+  /** Changes the fields that are given. NOT_FOUND (branch.unknown, account.not_found). */
+  updateAccount: {
+    path: "/scheduling.identity.v1.IdentityService/UpdateAccount" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateAccountRequest): Buffer => Buffer.from(UpdateAccountRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateAccountRequest => UpdateAccountRequest.decode(value),
+    responseSerialize: (value: UpdateAccountResponse): Buffer =>
+      Buffer.from(UpdateAccountResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateAccountResponse => UpdateAccountResponse.decode(value),
+  },
   /**
    * Creates a provider. A known reference answers the existing provider unchanged. NOT_FOUND (branch.unknown,
    * provider.owner_not_found, provider.account_not_found), INVALID_ARGUMENT (provider.time_zone_unknown).
@@ -4695,6 +5676,21 @@ export const IdentityServiceService = {
     requestDeserialize: (value: Buffer): GetProviderRequest => GetProviderRequest.decode(value),
     responseSerialize: (value: GetProviderResponse): Buffer => Buffer.from(GetProviderResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetProviderResponse => GetProviderResponse.decode(value),
+  },
+  /**
+   * Changes the fields that are given; an empty time zone becomes the CRM's. INVALID_ARGUMENT (provider.time_zone_unknown), NOT_FOUND
+   * (branch.unknown, provider.not_found).
+   */
+  updateProvider: {
+    path: "/scheduling.identity.v1.IdentityService/UpdateProvider" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateProviderRequest): Buffer =>
+      Buffer.from(UpdateProviderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateProviderRequest => UpdateProviderRequest.decode(value),
+    responseSerialize: (value: UpdateProviderResponse): Buffer =>
+      Buffer.from(UpdateProviderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateProviderResponse => UpdateProviderResponse.decode(value),
   },
   /** The users with access to a provider, its owner first. NOT_FOUND (provider.not_found). */
   listStaff: {
@@ -4790,6 +5786,17 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   /** NOT_FOUND (user.not_found). */
   getUser: handleUnaryCall<GetUserRequest, GetUserResponse>;
   /**
+   * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
+   * is sent. One that differs only in case is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
+   * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
+   */
+  updateUser: handleUnaryCall<UpdateUserRequest, UpdateUserResponse>;
+  /**
+   * Deletes a user with all personal data, their access to providers included, and has other services erase theirs. NOT_FOUND (user.not_found),
+   * FAILED_PRECONDITION (user.owner) while the user owns an account or a provider.
+   */
+  deleteUser: handleUnaryCall<DeleteUserRequest, DeleteUserResponse>;
+  /**
    * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
    * (user.email_verified, and user.email_derived for an address to which nothing is ever sent), RESOURCE_EXHAUSTED
    * (verification.limited) within a minute of the previous mail and after 5 mails in 24 hours.
@@ -4802,6 +5809,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   createAccount: handleUnaryCall<CreateAccountRequest, CreateAccountResponse>;
   /** NOT_FOUND (account.not_found). */
   getAccount: handleUnaryCall<GetAccountRequest, GetAccountResponse>;
+  /** Changes the fields that are given. NOT_FOUND (branch.unknown, account.not_found). */
+  updateAccount: handleUnaryCall<UpdateAccountRequest, UpdateAccountResponse>;
   /**
    * Creates a provider. A known reference answers the existing provider unchanged. NOT_FOUND (branch.unknown,
    * provider.owner_not_found, provider.account_not_found), INVALID_ARGUMENT (provider.time_zone_unknown).
@@ -4809,6 +5818,11 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   createProvider: handleUnaryCall<CreateProviderRequest, CreateProviderResponse>;
   /** Finds a provider by its reference or its id. NOT_FOUND (provider.not_found). */
   getProvider: handleUnaryCall<GetProviderRequest, GetProviderResponse>;
+  /**
+   * Changes the fields that are given; an empty time zone becomes the CRM's. INVALID_ARGUMENT (provider.time_zone_unknown), NOT_FOUND
+   * (branch.unknown, provider.not_found).
+   */
+  updateProvider: handleUnaryCall<UpdateProviderRequest, UpdateProviderResponse>;
   /** The users with access to a provider, its owner first. NOT_FOUND (provider.not_found). */
   listStaff: handleUnaryCall<ListStaffRequest, ListStaffResponse>;
   /**
@@ -4904,6 +5918,45 @@ export interface IdentityServiceClient extends Client {
     callback: (error: ServiceError | null, response: GetUserResponse) => void,
   ): ClientUnaryCall;
   /**
+   * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
+   * is sent. One that differs only in case is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
+   * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
+   */
+  updateUser(
+    request: UpdateUserRequest,
+    callback: (error: ServiceError | null, response: UpdateUserResponse) => void,
+  ): ClientUnaryCall;
+  updateUser(
+    request: UpdateUserRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: UpdateUserResponse) => void,
+  ): ClientUnaryCall;
+  updateUser(
+    request: UpdateUserRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: UpdateUserResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Deletes a user with all personal data, their access to providers included, and has other services erase theirs. NOT_FOUND (user.not_found),
+   * FAILED_PRECONDITION (user.owner) while the user owns an account or a provider.
+   */
+  deleteUser(
+    request: DeleteUserRequest,
+    callback: (error: ServiceError | null, response: DeleteUserResponse) => void,
+  ): ClientUnaryCall;
+  deleteUser(
+    request: DeleteUserRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteUserResponse) => void,
+  ): ClientUnaryCall;
+  deleteUser(
+    request: DeleteUserRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteUserResponse) => void,
+  ): ClientUnaryCall;
+  /**
    * Sends a user a new verification mail. The links of earlier mails stop working. NOT_FOUND (user.not_found), FAILED_PRECONDITION
    * (user.email_verified, and user.email_derived for an address to which nothing is ever sent), RESOURCE_EXHAUSTED
    * (verification.limited) within a minute of the previous mail and after 5 mails in 24 hours.
@@ -4958,6 +6011,22 @@ export interface IdentityServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetAccountResponse) => void,
   ): ClientUnaryCall;
+  /** Changes the fields that are given. NOT_FOUND (branch.unknown, account.not_found). */
+  updateAccount(
+    request: UpdateAccountRequest,
+    callback: (error: ServiceError | null, response: UpdateAccountResponse) => void,
+  ): ClientUnaryCall;
+  updateAccount(
+    request: UpdateAccountRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: UpdateAccountResponse) => void,
+  ): ClientUnaryCall;
+  updateAccount(
+    request: UpdateAccountRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: UpdateAccountResponse) => void,
+  ): ClientUnaryCall;
   /**
    * Creates a provider. A known reference answers the existing provider unchanged. NOT_FOUND (branch.unknown,
    * provider.owner_not_found, provider.account_not_found), INVALID_ARGUMENT (provider.time_zone_unknown).
@@ -4992,6 +6061,25 @@ export interface IdentityServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetProviderResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Changes the fields that are given; an empty time zone becomes the CRM's. INVALID_ARGUMENT (provider.time_zone_unknown), NOT_FOUND
+   * (branch.unknown, provider.not_found).
+   */
+  updateProvider(
+    request: UpdateProviderRequest,
+    callback: (error: ServiceError | null, response: UpdateProviderResponse) => void,
+  ): ClientUnaryCall;
+  updateProvider(
+    request: UpdateProviderRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: UpdateProviderResponse) => void,
+  ): ClientUnaryCall;
+  updateProvider(
+    request: UpdateProviderRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: UpdateProviderResponse) => void,
   ): ClientUnaryCall;
   /** The users with access to a provider, its owner first. NOT_FOUND (provider.not_found). */
   listStaff(
@@ -5173,6 +6261,22 @@ export const AdminServiceService = {
     responseSerialize: (value: RevokeKeyResponse): Buffer => Buffer.from(RevokeKeyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RevokeKeyResponse => RevokeKeyResponse.decode(value),
   },
+  /**
+   * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
+   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
+   * then nothing has changed.
+   */
+  replayUserDeletions: {
+    path: "/scheduling.identity.v1.AdminService/ReplayUserDeletions" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReplayUserDeletionsRequest): Buffer =>
+      Buffer.from(ReplayUserDeletionsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReplayUserDeletionsRequest => ReplayUserDeletionsRequest.decode(value),
+    responseSerialize: (value: ReplayUserDeletionsResponse): Buffer =>
+      Buffer.from(ReplayUserDeletionsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReplayUserDeletionsResponse => ReplayUserDeletionsResponse.decode(value),
+  },
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
@@ -5191,6 +6295,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listKeys: handleUnaryCall<ListKeysRequest, ListKeysResponse>;
   /** Revokes a key by its prefix; every gateway stops accepting it within 5 seconds. Again: no change. NOT_FOUND (key.not_found). */
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
+  /**
+   * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
+   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
+   * then nothing has changed.
+   */
+  replayUserDeletions: handleUnaryCall<ReplayUserDeletionsRequest, ReplayUserDeletionsResponse>;
 }
 
 export interface AdminServiceClient extends Client {
@@ -5292,6 +6402,26 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RevokeKeyResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
+   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
+   * then nothing has changed.
+   */
+  replayUserDeletions(
+    request: ReplayUserDeletionsRequest,
+    callback: (error: ServiceError | null, response: ReplayUserDeletionsResponse) => void,
+  ): ClientUnaryCall;
+  replayUserDeletions(
+    request: ReplayUserDeletionsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReplayUserDeletionsResponse) => void,
+  ): ClientUnaryCall;
+  replayUserDeletions(
+    request: ReplayUserDeletionsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReplayUserDeletionsResponse) => void,
   ): ClientUnaryCall;
 }
 

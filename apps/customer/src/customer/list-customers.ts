@@ -1,0 +1,111 @@
+import { DomainError } from '@scheduling/errors';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { CustomerSchema } from '../db/schema.ts';
+import type { CustomerDependencies, CustomerRow } from './customer.ts';
+import { decodeCursor, encodeCursor } from './page-cursor.ts';
+import { requireProviderId } from './provider-ids.ts';
+
+export interface CustomersQuery {
+  crmId: string;
+  providerReference: string;
+  /** Only customers with this address, in any case. */
+  email?: string | undefined;
+  /** Only customers whose name, e-mail, mobile or reference contains this text, in any case. */
+  text?: string | undefined;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface CustomersPart {
+  customers: CustomerRow[];
+  /** Set in the last part of a page if there is another page. */
+  nextCursor?: string | undefined;
+}
+
+/** The most customers that a statement reads, so also the most in a part. */
+const maxCustomers = 250;
+/** Before every id. */
+const lowestId = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * A provider's customers in the order of their ids, which is that of their creation, in parts of bounded size, each read once the previous one has
+ * been consumed. No index helps with the filters: all customers of the provider are read, a bounded number at a time, so a part may be empty. Rejects
+ * with `customer.invalid` or `provider.not_found`.
+ */
+export async function* listCustomers(dependencies: CustomerDependencies, query: CustomersQuery, signal: AbortSignal): AsyncGenerator<CustomersPart> {
+  const filter = await readQuery(dependencies, query);
+  let left = query.limit ?? Number.POSITIVE_INFINITY;
+  let { after } = filter;
+  let sent = after;
+  while (!signal.aborted) {
+    // One more than what is left shows whether another page follows.
+    const count = filter.matches === undefined ? Math.min(maxCustomers, left + 1) : maxCustomers;
+    const { found, next } = await readCustomers(dependencies.database.kysely, { ...filter, after, count });
+    const customers = found.slice(0, left);
+    left -= customers.length;
+    sent = customers.at(-1)?.id ?? sent;
+    const isPageFull = found.length > customers.length;
+    yield { customers, nextCursor: isPageFull ? encodeCursor(sent) : undefined };
+    if (isPageFull || next === undefined) return;
+    after = next;
+  }
+}
+
+interface CustomersFilter {
+  crmId: string;
+  providerId: string;
+  /** Undefined if all do. */
+  matches: RawBuilder<boolean> | undefined;
+  after: string;
+}
+
+async function readQuery(dependencies: CustomerDependencies, query: CustomersQuery): Promise<CustomersFilter> {
+  const after = query.cursor === undefined ? lowestId : decodeCursor(query.cursor);
+  if (after === undefined) throw new DomainError('customer.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
+  return { crmId: query.crmId, providerId: await requireProviderId(dependencies, query), matches: conditionOf(query), after };
+}
+
+function conditionOf({ email, text }: CustomersQuery): RawBuilder<boolean> | undefined {
+  const conditions = [
+    ...(email === undefined ? [] : [sql<boolean>`${folded(sql`email`)} = ${folded(sql`${email}::text`)}`]),
+    // A text that is searched for has no line breaks, so it is found within one field only.
+    ...(text === undefined ? [] : [sql<boolean>`strpos(${folded(sql`concat_ws(chr(10), user_name, email, mobile, reference)`)}, ${folded(sql`${text}::text`)}) > 0`]),
+  ];
+  return conditions.length === 0 ? undefined : sql<boolean>`(${sql.join(conditions, sql` AND `)})`;
+}
+
+/** The same for texts that differ only in case, in any script; this collation does not depend on the server's locale. */
+function folded(text: RawBuilder<unknown>): RawBuilder<string> {
+  return sql`lower(normalize(${text}) COLLATE pg_c_utf8)`;
+}
+
+interface ReadCustomer extends CustomerRow {
+  /** Null if there is no address to compare. */
+  matches: boolean | null;
+  place: number;
+}
+
+/** Reads `count` customers. Answers those that match, and where to continue; undefined if there are no more. */
+async function readCustomers(db: Kysely<CustomerSchema>, part: CustomersFilter & { count: number }): Promise<{ found: CustomerRow[]; next: string | undefined }> {
+  const { rows } = await selectCustomers(part).execute(db);
+  const found = rows.filter((row) => row.matches === true).map(({ matches: _matches, place: _place, ...customer }) => customer);
+  return { found, next: rows.find(({ place }) => place === part.count)?.id };
+}
+
+/** Of the next `count` customers those that match, and the last one. */
+export function selectCustomers({ crmId, providerId, matches = sql<boolean>`true`, after, count }: CustomersFilter & { count: number }): RawBuilder<ReadCustomer> {
+  return sql<ReadCustomer>`
+    SELECT * FROM (
+      SELECT part.*, row_number() OVER (ORDER BY id)::integer AS place
+        FROM (
+          SELECT crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language, version, ${matches} AS matches
+            FROM customer
+           WHERE crm_id = ${crmId} AND provider_id = ${providerId} AND id > ${after}
+           ORDER BY id
+           LIMIT ${count}
+        ) AS part
+    ) AS numbered
+     WHERE matches OR place = ${count}
+     ORDER BY id`;
+}

@@ -1,0 +1,66 @@
+import { DomainError } from '@scheduling/errors';
+import { emptyToNull } from '@scheduling/postgres';
+import { sql, type Transaction } from 'kysely';
+import type { IdentitySchema } from '../db/schema.ts';
+import type { IdentityDependencies } from '../dependencies.ts';
+import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
+import { verifyNewAddress } from '../verification/start-verification.ts';
+import { findUserByEmail, findUserByReference, findUserByUsername } from './get-user.ts';
+import { lockLoginNames } from './lock-login-names.ts';
+import type { UserRow } from './user.ts';
+
+/** Absent keeps the value; empty clears an optional one. */
+export interface UserUpdate {
+  crmId: string;
+  reference: string;
+  email?: string | undefined;
+  username?: string | undefined;
+  lastName?: string | undefined;
+  firstName?: string | undefined;
+  phone?: string | undefined;
+  mobile?: string | undefined;
+}
+
+/**
+ * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; one that differs only in case is the same
+ * address, and stays verified. A derived address that is replaced becomes the user's own. Rejects with `user.not_found`, `user.email_taken`,
+ * `user.username_taken`, or with `verification.limited` for a new address, because the mail about it counts.
+ */
+export async function updateUser({ database }: IdentityDependencies, request: UserUpdate): Promise<UserRow> {
+  return database.transaction(async (tx) => {
+    await lockLoginNames(tx, request);
+    const user = await findUserByReference(tx, request);
+    if (user === undefined) throw new DomainError('user.not_found');
+    await checkLoginNames(tx, user, request);
+    const isNewAddress = request.email !== undefined && caseInsensitiveKey(request.email) !== user.emailKey;
+    if (isNewAddress) await verifyNewAddress(tx, user);
+    return writeChanges(tx, user, request, isNewAddress);
+  });
+}
+
+async function checkLoginNames(tx: Transaction<IdentitySchema>, user: UserRow, { email, username }: UserUpdate): Promise<void> {
+  const ofAddress = email === undefined ? undefined : await findUserByEmail(tx, email);
+  if (ofAddress !== undefined && ofAddress.id !== user.id) throw new DomainError('user.email_taken');
+  const ofUsername = username === undefined ? undefined : await findUserByUsername(tx, username);
+  if (ofUsername !== undefined && ofUsername.id !== user.id) throw new DomainError('user.username_taken');
+}
+
+function writeChanges(tx: Transaction<IdentitySchema>, user: UserRow, request: UserUpdate, isNewAddress: boolean): Promise<UserRow> {
+  const { email, username, lastName, firstName, phone, mobile } = request;
+  return tx
+    .updateTable('appUser')
+    .set({
+      email,
+      emailKey: email && caseInsensitiveKey(email),
+      ...(isNewAddress && { emailGenerated: false, emailDerivedFrom: null }),
+      username,
+      usernameKey: username && caseInsensitiveKey(username),
+      lastName,
+      ...emptyToNull({ firstName, phone, mobile }),
+      updatedAt: sql<Date>`now()`,
+    })
+    .where('crmId', '=', user.crmId)
+    .where('id', '=', user.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
