@@ -159,7 +159,7 @@ export const createAppointmentSchema = {
         reference: 'a-1@acme',
         start: '2030-05-06T09:00',
         end: '2030-05-06T09:30',
-        capacity: 2,
+        capacity: 1,
         acceptBookings: true,
         resourceReference: 'room-1@acme',
         productReference: 'haircut@acme',
@@ -186,7 +186,7 @@ export const createAppointmentSchema = {
       else: wrapped('appointment', appointment, 'A single appointment'),
       description: 'Created',
       examples: [
-        { 'api-info': apiInfoValue, appointment: { ...appointmentExample, participations: [] } },
+        { 'api-info': apiInfoValue, appointment: { ...appointmentExample, capacity: 1, participations: [] } },
         [
           {
             ...appointmentExample,
@@ -240,12 +240,12 @@ export const updateAppointmentSchema = {
       notes: Type.Optional(optionalText()),
       address: Type.Optional(addressInput),
     },
-    { title: 'AppointmentChange', examples: [{ start: '2030-05-06T09:30', end: '2030-05-06T10:00' }] },
+    { title: 'AppointmentChange', examples: [{ capacity: 2, notes: null }] },
   ),
   response: {
     // Not compiled, because the calendar sends JSON.
     200: Type.Unsafe<unknown>(
-      wrapped('appointment', appointment, 'The updated appointment', { ...appointmentExample, start: '2030-05-06T07:30:00Z', end: '2030-05-06T08:00:00Z' }),
+      wrapped('appointment', appointment, 'The updated appointment', { ...appointmentExample, participations: [] }),
     ),
     ...problems(['appointment.invalid', 'provider.not_found', 'appointment.not_found', 'appointment.cancelled'], { body: true }),
   },

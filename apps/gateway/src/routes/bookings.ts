@@ -136,9 +136,10 @@ const changeBody = Type.Object(
 );
 
 const booking = Type.Object({ participation, slot }, { title: 'Booking' });
+const generatedReference = '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e@scheduling';
 const bookingExample = {
-  participation: participationExample,
-  slot: { ...slotExample, appointmentReference: 'a-1@acme', productReference: 'haircut@acme', description: 'Haircut', seats: 0 },
+  participation: { ...participationExample, reference: 'b-2@acme', appointmentReference: generatedReference, customerReference: 'c-2@acme' },
+  slot: { ...slotExample, appointmentReference: generatedReference, productReference: 'haircut@acme', description: 'Haircut', seats: 0 },
 };
 
 const createBookingSchema = {
@@ -154,12 +155,12 @@ const createBookingSchema = {
   body: alternative('appointmentReference', inAppointment, inTimeslot, {
     examples: [
       {
-        reference: 'b-1@acme',
+        reference: 'b-2@acme',
         timeslotReference: 't-1@acme',
         start: '2030-05-06T09:00',
         productReference: 'haircut@acme',
         productName: 'Haircut',
-        customer: { customerReference: customerExample.customerReference, userName: customerExample.userName, email: customerExample.email, mobile: customerExample.mobile },
+        customer: { customerReference: 'c-2@acme', userName: customerExample.userName, email: customerExample.email, mobile: customerExample.mobile },
         state: 'BOOKED',
         message: 'See you then!',
       },
@@ -197,7 +198,7 @@ const changeBookingSchema = {
   body: changeBody,
   response: {
     200: wrapped('booking', booking, 'The booking', {
-      participation: participationExample,
+      ...bookingExample,
       slot: { ...bookingExample.slot, start: '2030-05-06T08:30:00Z', end: '2030-05-06T09:00:00Z' },
     }),
     ...problems(

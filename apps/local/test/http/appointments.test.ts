@@ -35,6 +35,7 @@ describe('single appointments (interface 4.2)', () => {
   it('are created with all fields, and repeating the request returns the existing one', async () => {
     const request = full();
     const { productName: _name, participations: sent, address: _address, ...same } = request as { participations: object[] } & Record<string, unknown>;
+    const named = { appointmentReference: same['reference'], customerReference: null };
     const created = await crm.post<{ appointment: Appointment }>(appointments(), request);
     expect(created.status).toBe(201);
     expect(created.body).toStrictEqual({
@@ -48,8 +49,8 @@ describe('single appointments (interface 4.2)', () => {
         seriesId: null,
         state: 'ACTIVE',
         participations: [
-          { ...sent[0], messages: null },
-          { ...sent[1], mobile: null, note: null, messages: null },
+          { ...sent[0], ...named, messages: null },
+          { ...sent[1], ...named, mobile: null, note: null, messages: null },
         ],
       },
     });

@@ -130,7 +130,7 @@ describe('a deleted customer', () => {
     const { body: appointments } = await crm.get<{ reference: string; participations: unknown[] }[]>(`${practice.at}/appointments`, { query: { includeArchived: true } });
     const participationsOf = (appointment: string) => appointments.find((each) => each.reference === appointment)!.participations;
     expect(participationsOf(bygone)).toEqual([
-      { reference: expect.stringMatching(/^anonymous-/), name: '', email: null, mobile: null, note: null, state: 'BOOKED', messages: null },
+      { reference: expect.stringMatching(/^anonymous-/), appointmentReference: bygone, customerReference: null, name: '', email: null, mobile: null, note: null, state: 'BOOKED', messages: null },
     ]);
     expect(participationsOf(coming)).toEqual([]);
     expect(participationsOf(requested)).toEqual([]);

@@ -1,7 +1,7 @@
 import { eventually, type MetricSample, readSamples } from '@scheduling/testing';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { services } from '../../src/service-table.ts';
-import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm } from './crm.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, newTimeslot, type Practice, type TestCrm } from './crm.ts';
 import { waitForMails } from './inbox.ts';
 import { readUsedExpressions } from './observability-files.ts';
 import { readExpression } from './promql.ts';
@@ -24,6 +24,7 @@ beforeAll(async () => {
   practice = await createPractice(crm);
   participation = await createParticipation(practice, await createAppointment(practice));
   await waitForMails(practice.customerEmail, 1);
+  await crm.get(`${practice.at}/slots`);
 });
 
 async function scrape(): Promise<string> {
@@ -74,12 +75,12 @@ describe('the metrics', () => {
     }
   });
 
-  it('contain no personal data, and name a CRM only where bookings are counted', async () => {
+  it('contain no personal data, and name a CRM only where bookings and slots are counted', async () => {
     const samples = readSamples(await scrape());
     const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
     expect([...labels].filter((label) => !allowedLabels.has(label))).toEqual([]);
     const withCrm = new Set(samples.filter((sample) => 'crm' in sample.labels).map(({ name }) => name));
-    expect([...withCrm]).toEqual(['scheduling_bookings_total']);
+    expect([...withCrm].toSorted()).toEqual(['scheduling_bookings_total', 'scheduling_slots_listed_total']);
     const values = samples.flatMap((sample) => Object.values(sample.labels)).join(' ');
     for (const personal of [practice.customer, practice.customerEmail, practice.owner, practice.provider, participation]) expect(values).not.toContain(personal);
   });
@@ -91,7 +92,18 @@ describe('the metrics', () => {
     await createParticipation(own, appointment);
     const { status } = await crm.post(`${own.at}/participations`, { reference: 'refused@test', appointmentReference: appointment, customerReference: own.customer, state: 'BOOKED' });
     expect(status).toBe(409);
-    expect(await countBookings()).toEqual({ booked: before.booked + 1, capacity_exhausted: before.capacity_exhausted + 1 });
+    expect(await countBookings()).toEqual({ ...before, booked: before.booked + 1, capacity_exhausted: before.capacity_exhausted + 1 });
+  });
+
+  it('count the slots that were listed, and the rejections of slots by reason', async () => {
+    const own = await createPractice(crm);
+    const timeslot = newTimeslot(own);
+    await crm.post(`${own.at}/timeslots`, { timeslots: [timeslot] });
+    const [listed, closed] = [await countListed(), (await countBookings()).slot_closed];
+    await crm.get(`${own.at}/slots`, { query: { from: '2031-03-01T00:00', to: '2031-03-31T00:00' } });
+    const booking = { reference: 'closed@test', timeslotReference: timeslot['reference'], start: '2031-03-03T08:10', productReference: own.product, customerReference: own.customer, state: 'BOOKED' };
+    expect(await crm.post(`${own.at}/bookings`, booking)).toMatchObject({ status: 409, body: { reason: 'closed' } });
+    expect([await countListed(), (await countBookings()).slot_closed]).toEqual([listed + 8, closed + 1]);
   });
 
   it('use one name for all requests that match no route', async () => {
@@ -105,10 +117,14 @@ describe('the metrics', () => {
     });
   });
 
-  async function countBookings(): Promise<{ booked: number; capacity_exhausted: number }> {
+  async function countBookings(): Promise<Record<'booked' | 'capacity_exhausted' | 'slot_closed', number>> {
     const own = readSamples(await scrape()).filter(({ name, labels }) => name === 'scheduling_bookings_total' && labels['crm'] === crm.crmId);
     const count = (outcome: string): number => own.find(({ labels }) => labels['outcome'] === outcome)?.value ?? 0;
-    return { booked: count('booked'), capacity_exhausted: count('capacity_exhausted') };
+    return { booked: count('booked'), capacity_exhausted: count('capacity_exhausted'), slot_closed: count('slot_closed') };
+  }
+
+  async function countListed(): Promise<number> {
+    return readSamples(await scrape()).find(({ name, labels }) => name === 'scheduling_slots_listed_total' && labels['crm'] === crm.crmId)?.value ?? 0;
   }
 });
 

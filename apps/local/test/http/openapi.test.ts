@@ -37,10 +37,14 @@ const order = [
   'createTimeslots',
   'updateTimeslot',
   'createAppointment',
+  'updateAppointment',
   'createCustomer',
   'createParticipation',
   'updateParticipation',
   'cancelAppointment',
+  'createBooking',
+  'changeBooking',
+  'updateBookingRules',
   'updateCustomer',
   'deleteAppointmentsWithoutNotification',
   'deleteCustomer',
@@ -50,6 +54,7 @@ const order = [
 const parameters: Record<string, string> = {
   providerRef: 'workshop@acme',
   timeslotRef: 't-1@acme',
+  appointmentRef: 'a-1@acme',
   participationRef: 'b-1@acme',
   customerRef: 'c-1@acme',
   userRef: '4711@acme',
@@ -168,6 +173,7 @@ function withoutChance(answer: unknown): unknown {
 
 function addressOf({ path }: Place): string {
   const [, resource = ''] = /^\/crms\/\{crmId\}\/(\w+)\/\{reference\}/.exec(path) ?? [];
-  const given = { ...parameters, reference: references[resource] };
+  // Another participation than that of the appointment, which is cancelled by then.
+  const given = { ...parameters, reference: references[resource], ...(path.includes('/bookings/') && { participationRef: 'b-2@acme' }) };
   return path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(given[name as keyof typeof given]!));
 }

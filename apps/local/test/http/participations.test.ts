@@ -27,7 +27,7 @@ describe('participations (interface 4.3)', () => {
     const appointment = await createAppointment(practice);
     const request = body(appointment, { message: 'See you' });
     const created = await crm.post<{ participation: Participation }>(participations(), request);
-    const shown = { reference: request.reference, email: practice.customerEmail, mobile: null, name: 'Grace Hopper', note: null, state: 'BOOKED', messages: ['See you'] };
+    const shown = { reference: request.reference, appointmentReference: appointment, customerReference: practice.customer, email: practice.customerEmail, mobile: null, name: 'Grace Hopper', note: null, state: 'BOOKED', messages: ['See you'] };
     expect(created.status).toBe(201);
     expect(created.body).toStrictEqual({ 'api-info': apiInfo, participation: shown });
     const again = await crm.post(participations(), request);

@@ -7,7 +7,7 @@ import { createAppointment, createCrm, createParticipation, createPractice, newA
 import { query } from './databases.ts';
 
 /** The kind of resource that a reference in a request refers to. */
-type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'customer' | 'resource' | 'product';
+type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'hold' | 'customer' | 'resource' | 'product';
 
 /** All resources of one provider, by kind. */
 type World = Record<Kind, string>;
@@ -21,6 +21,8 @@ interface Request {
 /** An operation with every reference that it takes. */
 interface Case {
   request: (world: World, practice: Practice) => Request;
+  /** Other requests, for places that cannot be used together with those of `request`. */
+  alternatives?: Record<string, (world: World) => Request>;
   /** The places of references to existing resources: `path.providerRef`, `body.appointmentReference`. */
   existing: Record<string, Kind>;
   /** The places of references that the request creates. */
@@ -115,6 +117,15 @@ const cases: Record<string, Case> = {
     request: (world) => ({ path: ofProvider(world), query: { productRef: world.product, resourceRef: world.resource } }),
     existing: { 'path.providerRef': 'provider', 'query.productRef': 'product', 'query.resourceRef': 'resource' },
   },
+  getAppointment: {
+    request: (world) => ({ path: ofProvider(world, { appointmentRef: world.appointment }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.appointmentRef': 'appointment' },
+  },
+  updateAppointment: {
+    request: (world) => ({ path: ofProvider(world, { appointmentRef: world.appointment }), query: {}, body: { capacity: 99, contactReference: world.user } }),
+    existing: { 'path.providerRef': 'provider', 'path.appointmentRef': 'appointment' },
+    labels: ['body.contactReference'],
+  },
   cancelAppointment: {
     request: (world) => ({
       path: ofProvider(world),
@@ -141,6 +152,60 @@ const cases: Record<string, Case> = {
     }),
     existing: { 'path.providerRef': 'provider', 'body.appointmentReference': 'appointment', 'body.customerReference': 'customer' },
     made: ['body.reference'],
+  },
+  getParticipation: {
+    request: (world) => ({ path: ofProvider(world, { participationRef: world.participation }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.participationRef': 'participation' },
+  },
+  listSlots: {
+    request: (world) => ({ path: ofProvider(world), query: { resourceRef: world.resource, from: '2031-05-01T00:00', to: '2031-05-02T00:00' } }),
+    existing: { 'path.providerRef': 'provider', 'query.resourceRef': 'resource' },
+    // Free places are listed for every product.
+    labels: ['query.productRef'],
+  },
+  createBooking: {
+    request: (world) => ({ path: ofProvider(world), query: {}, body: { ...newBooking(world), customer: { customerReference: newReference(), userName: 'C' } } }),
+    alternatives: {
+      'body.customerReference': (world) => ({ path: ofProvider(world), query: {}, body: { ...newBooking(world), customerReference: world.customer } }),
+    },
+    existing: {
+      'path.providerRef': 'provider',
+      'body.timeslotReference': 'timeslot',
+      'body.appointmentReference': 'appointment',
+      'body.customerReference': 'customer',
+    },
+    made: ['body.reference', 'body.customer.customerReference'],
+    labels: ['body.productReference', 'body.contactReference'],
+  },
+  changeBooking: {
+    request: (world) => ({
+      path: ofProvider(world, { participationRef: world.participation }),
+      query: {},
+      body: { timeslotReference: world.timeslot, start: '2031-05-01T09:00' },
+    }),
+    alternatives: {
+      'body.appointmentReference': (world) => ({ path: ofProvider(world, { participationRef: world.participation }), query: {}, body: {} }),
+      'body.customerReference': (world) => ({
+        path: ofProvider(world, { participationRef: world.hold }),
+        query: {},
+        body: { state: 'BOOKED', customerReference: world.customer },
+      }),
+    },
+    existing: {
+      'path.providerRef': 'provider',
+      'path.participationRef': 'participation',
+      'body.timeslotReference': 'timeslot',
+      'body.appointmentReference': 'appointment',
+      'body.customerReference': 'customer',
+    },
+    // A customer is created as createBooking creates one.
+    labels: ['body.productReference', 'body.contactReference', 'body.customer.customerReference'],
+  },
+  getBookingRules: { request: (world) => ({ path: ofProvider(world), query: {} }), existing: { 'path.providerRef': 'provider' } },
+  updateBookingRules: {
+    request: (world) => ({ path: ofProvider(world), query: {}, body: { maxPerPerson: 9 } }),
+    existing: { 'path.providerRef': 'provider' },
+    labels: ['body.offers.0.productReference', 'body.offers.0.resources.0.resourceReference'],
   },
   updateParticipation: {
     request: (world) => ({ path: ofProvider(world, { participationRef: world.participation }), query: {}, body: { state: 'CANCELED' } }),
@@ -170,6 +235,10 @@ const cases: Record<string, Case> = {
   },
 };
 
+function newBooking(world: World): Record<string, unknown> {
+  return { reference: newReference(), timeslotReference: world.timeslot, start: '2031-05-01T09:00', productReference: world.product, state: 'BOOKED' };
+}
+
 /** Customers are identified per provider, everything else per CRM; so only for these may the same reference exist twice in a CRM. */
 const namedByProvider = new Set(['createCustomer', 'updateCustomer']);
 /** Kinds that belong to the CRM and not to a provider, so that no other provider has its own. */
@@ -184,7 +253,7 @@ let own: { practice: Practice; world: World };
 let sibling: World;
 let foreign: World;
 const absent = Object.fromEntries(
-  ['provider', 'user', 'staff', 'account', 'timeslot', 'appointment', 'series', 'participation', 'customer', 'resource', 'product'].map((kind) => [kind, newReference()]),
+  ['provider', 'user', 'staff', 'account', 'timeslot', 'appointment', 'series', 'participation', 'hold', 'customer', 'resource', 'product'].map((kind) => [kind, newReference()]),
 ) as World;
 
 beforeAll(async () => {
@@ -211,9 +280,14 @@ async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world:
     ...series,
     series_data: { from: '2031-04-01T09:00', to: '2031-04-01T10:00', raster: 30 },
   });
-  const timeslot = newTimeslot(practice, { start: '2031-05-01T09:00', end: '2031-05-01T10:00' });
+  const timeslot = newTimeslot(practice, { start: '2031-05-01T09:00', end: '2031-05-01T10:00', defaultCapacity: 100 });
   await owner.post(`${practice.at}/timeslots`, { timeslots: [timeslot] });
   const participation = await createParticipation(practice, appointment);
+  const hold = newReference();
+  const other = newTimeslot(practice, { start: '2031-05-02T09:00', end: '2031-05-02T10:00' });
+  await owner.post(`${practice.at}/timeslots`, { timeslots: [other] });
+  const place = { timeslotReference: other['reference'], start: '2031-05-02T09:30', productReference: practice.product };
+  await owner.post(`${practice.at}/bookings`, { ...place, reference: hold, state: 'RESERVED' });
   const world = {
     provider: practice.provider,
     user: practice.owner,
@@ -223,6 +297,7 @@ async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world:
     appointment,
     series: body[0]!.seriesId,
     participation,
+    hold,
     customer: practice.customer,
     resource: practice.resource,
     product: practice.product,
@@ -313,7 +388,8 @@ describe('the caller’s own resources', () => {
 /** Sends the request of a case with some of its references replaced. */
 function sendWith(operationId: string, world: World, replaced: Record<string, string>, practice: Practice = own.practice): Promise<Answer> {
   const { path, method } = document.places.find(({ operation }) => operation.operationId === operationId)!;
-  const request = cases[operationId]!.request(world, practice);
+  const { request: usual, alternatives = {} } = cases[operationId]!;
+  const request = (Object.keys(replaced).flatMap((where) => alternatives[where] ?? [])[0] ?? usual)(world, practice);
   dropAlternative(request, Object.keys(replaced));
   for (const [where, reference] of Object.entries(replaced)) replace(request, where, reference);
   const address = path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(request.path[name]!));
