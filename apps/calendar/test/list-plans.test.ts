@@ -36,6 +36,9 @@ async function fill(): Promise<void> {
       SELECT 'crm-' || n % 2, ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 'provider-' || n, 'UTC', 1
         FROM generate_series(0, 999) AS n`.execute(tx);
     await sql`
+      INSERT INTO booking_rules (crm_id, provider_id, minimum_notice, change_notice, confirmation, page, reminders, notify_provider, max_per_person, offers)
+      SELECT crm_id, id, 0, 0, 'BOOKED', false, '{}', false, 3, '[]' FROM provider`.execute(tx);
+    await sql`
       INSERT INTO appointment (crm_id, provider_id, reference, series_id, resource_reference, product_reference,
                                starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
       SELECT 'crm-' || n % 2, ('00000000-0000-0000-0000-' || lpad((n % 10)::text, 12, '0'))::uuid, 'appointment-' || n,
@@ -94,12 +97,13 @@ interface Reading {
 }
 
 /** What a reading function reads, with plans for any request, to which a connection changes after a few calls. */
-async function read(name: string, request: object): Promise<Reading> {
+async function read(name: string, request: object, { now = new Date() }: { now?: Date } = {}): Promise<Reading> {
   const client = await database.pool.connect();
   try {
     // Otherwise the counters contain what the connection has just done before.
     await client.query('SELECT pg_stat_force_next_flush()');
     await client.query('BEGIN; SET LOCAL plan_cache_mode = force_generic_plan');
+    await client.query(`SET LOCAL scheduling.clock_offset = '${Math.floor((now.getTime() - Date.now()) / 1_000)} seconds'`);
     const { rows } = await client.query<Record<string, unknown>>(`SELECT * FROM ${name}($1)`, [JSON.stringify(request)]);
     const { rows: scanned } = await client.query<{ relname: string }>('SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0');
     const { rows: indexes } = await client.query<{ entries: number }>('SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid))::integer AS entries FROM pg_stat_user_indexes');
@@ -173,6 +177,31 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
       expect(rows).toHaveLength(501);
       expect(entries).toBeLessThan(6 * 501);
     }
+  });
+
+  it.each([
+    ['of a resource', { resourceReference: 'resource-5' }],
+    ['of a provider', {}],
+    ['of a provider and product', { productReference: 'product-1' }],
+  ])('for the slots %s, of which a part reads no more than its period and a day before it', async (_, filter) => {
+    const { rows, scanned, entries } = await read('read_slots', { ...scope, ...filter, from, to, ignoreNotice: true, rows: 2_000 }, { now: from });
+    expect(scanned).toEqual([]);
+    expect(rows).toMatchObject([{ from: from.getTime(), to: to.getTime(), isLimited: false, timeslots: expect.arrayContaining([expect.anything()]) }]);
+    // In these eight days there are about 220 appointments of the provider, of which each is read up to three times, with its participations.
+    expect(entries).toBeLessThan(2_000);
+  });
+
+  it('for a booking, which reads no more than the day before it', async () => {
+    const [timeslot] = await database.kysely.selectFrom('timeslot').selectAll().where('crmId', '=', crmId).where('providerId', '=', providerId).where('startsAt', '>', from).orderBy('startsAt').limit(1).execute();
+    const { reference: timeslotReference, startsAt } = timeslot!;
+    const booking = { crmId, providerId, providerVersion: 1, timeslotReference, startsAt, minutes: null, productReference: 'new', newReference: 'new', contentDigest: '', ignoreNotice: true };
+    const participation = { id: '0199d6a5-7c1e-7abc-8def-0123456789ab', reference: 'new', customerReference: null, state: 'RESERVED', takesSeat: true, reservationSeconds: 180, message: null };
+    const event = { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null };
+    const { rows, scanned, entries } = await read('book_slot', { ...booking, ...participation, event }, { now: from });
+    expect(scanned).toEqual([]);
+    // An hour of the same resource, on another step of the same timeslot, is occupied by the appointment that the timeslot was made for.
+    expect(rows).toMatchObject([{ book_slot: { outcome: 'unavailable', reason: 'taken' } }]);
+    expect(entries).toBeLessThan(100);
   });
 
   it('for the appointments of a series, without reading others of the provider', async () => {

@@ -28,6 +28,8 @@ export interface DemoMail {
   from: { address: string; name: string }[];
 }
 
+export type DemoStack = Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey'>;
+
 /** Called with every request and its response. */
 export type DemoListener = (request: DemoRequest, answer: DemoAnswer) => void;
 
@@ -41,32 +43,42 @@ const mailTimeoutMs = 20_000;
 const patienceMs = 10_000;
 
 /**
- * Plays setup and booking on a running stack over plain HTTP, as a CRM would: user, account, provider, timeslots, appointment, customer,
- * participation, list. Every run uses new references. Returns the confirmation mail, or undefined if the stack has no inbox.
+ * Plays setup and booking on a running stack over plain HTTP, as a CRM would: user, account, provider, timeslots, slots, booking, list. Every run
+ * uses new references. Returns the confirmation mail, or undefined if the stack has no inbox.
  * Throws a DemoFailure if a response is not 2xx, or if no mail arrives.
  */
-export async function playDemo(stack: Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey'>, run: string, listener: DemoListener): Promise<DemoMail | undefined> {
-  const customerEmail = `grace-${run}@example.com`;
-  for (const request of script(run, customerEmail, dayAfterTomorrow())) {
+export async function playDemo(stack: DemoStack, run: string, listener: DemoListener): Promise<DemoMail | undefined> {
+  return playScript(stack, [...setupScript(run), ...bookingScript(run, dayAfterTomorrow())], run, listener);
+}
+
+/** Sends requests one after the other, and waits for the confirmation mail to the customer of this run. */
+export async function playScript(stack: DemoStack, script: DemoRequest[], run: string, listener: DemoListener): Promise<DemoMail | undefined> {
+  for (const request of script) {
     const answer = await sendPatiently(stack, request);
     listener(request, answer);
     if (answer.status < 200 || answer.status > 299) throw new DemoFailure(`"${request.title}" failed with status ${answer.status}.`);
   }
   if (stack.inbox === null) return undefined;
+  const customerEmail = customerEmailOf(run);
   const mails = `${stack.inbox}/api/email?to.address=${encodeURIComponent(customerEmail)}`;
   return waitUntil(async () => (await fetchJson<DemoMail[]>(mails))[0], { what: 'the mail', timeoutMs: mailTimeoutMs, intervalMs: 200 }).catch((error: unknown) => {
     throw new DemoFailure(`No mail to ${customerEmail} arrived within ${mailTimeoutMs / 1_000} s.`, { cause: error });
   });
 }
 
-function script(run: string, customerEmail: string, day: string): DemoRequest[] {
+export function customerEmailOf(run: string): string {
+  return `grace-${run}@example.com`;
+}
+
+/** The reference of the provider that the setup creates. */
+export function providerOf(run: string): string {
+  return `salon-${run}@demo`;
+}
+
+/** User, account and provider. */
+export function setupScript(run: string): DemoRequest[] {
   const owner = `ada-${run}@demo`;
   const account = `studio-${run}@demo`;
-  const provider = `salon-${run}@demo`;
-  const chair = `chair-${run}@demo`;
-  const appointment = `haircut-${run}@demo`;
-  const customer = `grace-${run}@demo`;
-  const ofProvider = `/provider/${encodeURIComponent(provider)}`;
   return [
     {
       title: 'A user: the owner of everything below',
@@ -84,45 +96,50 @@ function script(run: string, customerEmail: string, day: string): DemoRequest[] 
       title: 'A provider: the calendar that customers book',
       method: 'POST',
       path: '/provider',
-      body: { reference: provider, ownerReference: owner, accountReference: account, name: 'Salon Lovelace', email: `salon-${run}@example.com` },
+      body: { reference: providerOf(run), ownerReference: owner, accountReference: account, name: 'Salon Lovelace', email: `salon-${run}@example.com` },
     },
+  ];
+}
+
+function bookingScript(run: string, day: string): DemoRequest[] {
+  const timeslot = `morning-${run}@demo`;
+  const ofProvider = `/provider/${encodeURIComponent(providerOf(run))}`;
+  return [
     {
-      title: 'Timeslots: when the chair is free',
+      title: 'A timeslot: when the chair is free',
       method: 'POST',
       path: `${ofProvider}/timeslots`,
       body: {
         timeslots: [
-          { resourceReference: chair, start: `${day}T09:00`, end: `${day}T12:00`, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' },
+          {
+            reference: timeslot,
+            resourceReference: `chair-${run}@demo`,
+            start: `${day}T09:00`,
+            end: `${day}T12:00`,
+            raster: 30,
+            defaultCapacity: 1,
+            defaultAcceptBookings: true,
+            address: { street: 'Marienplatz', number: '1', zip: '80331', city: 'München', country: 'DE' },
+            state: 'BOOKABLE',
+          },
         ],
       },
     },
+    { title: 'Slots: what can be booked', method: 'GET', path: `${ofProvider}/slots?limit=3` },
     {
-      title: 'An appointment with one seat',
+      title: 'The booking: makes the appointment and the customer, and sends the confirmation',
       method: 'POST',
-      path: `${ofProvider}/appointments`,
+      path: `${ofProvider}/bookings`,
       body: {
-        reference: appointment,
+        reference: `booking-${run}@demo`,
+        timeslotReference: timeslot,
         start: `${day}T10:00`,
-        end: `${day}T10:30`,
-        capacity: 1,
-        acceptBookings: true,
-        resourceReference: chair,
         productReference: `cut-${run}@demo`,
         productName: 'Haircut',
-        address: { street: 'Marienplatz', number: '1', zip: '80331', city: 'München', country: 'DE' },
+        customer: { customerReference: `grace-${run}@demo`, userName: 'Grace Hopper', email: customerEmailOf(run), language: 'en' },
+        state: 'BOOKED',
+        message: 'See you soon!',
       },
-    },
-    {
-      title: 'A customer: the person who books',
-      method: 'POST',
-      path: `${ofProvider}/customers`,
-      body: { customerReference: customer, providerReference: provider, userName: 'Grace Hopper', email: customerEmail, language: 'en' },
-    },
-    {
-      title: 'The booking: takes the seat and sends the confirmation',
-      method: 'POST',
-      path: `${ofProvider}/participations`,
-      body: { reference: `booking-${run}@demo`, appointmentReference: appointment, customerReference: customer, state: 'BOOKED', message: 'See you soon!' },
     },
     { title: 'The calendar now', method: 'GET', path: `${ofProvider}/appointments` },
   ];

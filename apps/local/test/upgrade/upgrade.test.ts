@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { repositoryRoot } from '../../src/config.ts';
-import { playDemo } from '../../src/play-demo.ts';
 import { databaseServices, type Service, services } from '../../src/service-table.ts';
 import { query } from '../http/databases.ts';
 import { checkOutVersion, type LandedVersion } from './landed-version.ts';
 import { type MixedStack, startMixedStack, type Versions } from './mixed-stack.ts';
+import { playLandedDemo } from './play-landed-demo.ts';
 import { useServices } from './use-services.ts';
 
 /** Each test leaves its processes to the next one, which replaces only those that differ. So the order matters. */
@@ -18,7 +18,7 @@ const lasting = { run: 'lasting' };
 beforeAll(async () => {
   landed = await checkOutVersion(process.env['UPGRADE_FROM']!);
   stack = await startMixedStack(landed.root);
-  await playDemo(stack.info, lasting.run, () => {});
+  await playLandedDemo(stack.info, lasting.run);
   await useServices(stack.info, 'before', lasting);
   // While everything landed is running, as in a rollout.
   await stack.migrate(repositoryRoot);

@@ -2,9 +2,10 @@ import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { createClient } from '@scheduling/rpc';
 import { eventually } from '@scheduling/testing';
 import { expect } from 'vitest';
-import { playDemo } from '../../src/play-demo.ts';
+import { providerOf } from '../../src/play-demo.ts';
 import type { MixedStack } from './mixed-stack.ts';
 import { operatorAddress } from './operator-address.ts';
+import { playLandedDemo } from './play-landed-demo.ts';
 
 type Info = MixedStack['info'];
 
@@ -23,7 +24,7 @@ interface ListedAppointment {
  * from an earlier run, whose rows another version wrote.
  */
 export async function useServices(info: Info, run: string, lasting: LastingCustomer): Promise<void> {
-  const mail = await playDemo(info, run, () => {});
+  const mail = await playLandedDemo(info, run);
   expect(mail?.text).toContain('See you soon!');
   await rename(info, run, `Grace of ${run}`);
   await rename(info, lasting.run, `Grace at ${run}`);
@@ -80,10 +81,6 @@ async function send(info: Info, method: string, path: string, body: unknown, exp
     expect(expected, `${method} ${path} was answered with ${response.status} ${text}`).toContain(response.status);
     return text === '' ? undefined : (JSON.parse(text) as unknown);
   });
-}
-
-function providerOf(run: string): string {
-  return `salon-${run}@demo`;
 }
 
 function pathOf(run: string): string {
