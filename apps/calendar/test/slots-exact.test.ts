@@ -117,8 +117,10 @@ async function compare(stored: Stored, plan: Plan): Promise<Comparison> {
   const { booked, refused } = await tryAll(stored, plan);
   const after = await readBounds(stored.provider.id, plan);
   // The first and the last bookable moment move with the clock: what they passed in the meantime is not compared.
-  const isCompared = ({ start }: Entry): boolean => {
+  const isCompared = ({ start, timeslotReference, appointmentReference }: Entry): boolean => {
     const time = Date.parse(start);
+    const timeslot = stored.timeslots.find(({ reference }) => reference === timeslotReference);
+    if (appointmentReference === null && isSkipped(timeslot!, time)) return false;
     return !(time >= before.earliest && time < after.earliest) && !(time > before.latest && time <= after.latest);
   };
   const texts = (entries: Entry[]): string[] => entries.filter(isCompared).map((entry) => JSON.stringify(entry)).toSorted();
@@ -274,13 +276,20 @@ async function tryBookings({ provider }: Stored, { ignoreNotice }: Plan, places:
   return answers;
 }
 
-/** From before the timeslot begins until after it ends, on its raster and off it. */
-function startsToTry({ startsAt, endsAt, raster }: StoredTimeslot): Date[] {
-  const stepMs = (raster % 15 === 0 ? 15 : 5) * minuteMs;
-  const starts: Date[] = [];
-  for (let time = startsAt.getTime() - stepMs; time <= endsAt.getTime(); time += stepMs) starts.push(new Date(time));
-  return starts;
+/** From before the timeslot begins until after it ends: every step of its raster but the skipped ones, and some starts that are off the raster. */
+function startsToTry(timeslot: StoredTimeslot): Date[] {
+  const [first, last, stepMs] = [timeslot.startsAt.getTime(), timeslot.endsAt.getTime(), timeslot.raster * minuteMs];
+  const starts = [first - 5 * minuteMs, first + 5 * minuteMs, last - 5 * minuteMs];
+  for (let time = first - stepMs; time <= last; time += stepMs) if (!isSkipped(timeslot, time)) starts.push(time);
+  return starts.map((time) => new Date(time));
 }
+
+/** In the middle of a timeslot that is longer than a day. */
+function isSkipped({ startsAt, endsAt }: StoredTimeslot, time: number): boolean {
+  return endsAt.getTime() - startsAt.getTime() > dayMs && time > startsAt.getTime() + triedMs && time < endsAt.getTime() - triedMs;
+}
+
+const triedMs = 3 * 60 * minuteMs;
 
 function attemptAt({ reference }: StoredTimeslot, start: Date, productReference: string, duration: number | undefined) {
   return { place: { timeslotReference: reference, start: start.toISOString().slice(0, 19) + 'Z', productReference, duration } };

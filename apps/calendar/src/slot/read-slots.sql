@@ -37,31 +37,36 @@ BEGIN
     FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
   "isLimited" := false;
 
-  -- Planned for these values: which indexes are best depends on them.
-  EXECUTE concat(
-    'SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= $6), max(starts_at) FILTER (WHERE place > $6)
-       FROM (
-         SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS place FROM ',
-    CASE WHEN the_resource IS NULL THEN 'provider_timeslots($1, $2, $4, $5)' ELSE 'overlapping_timeslots($1, $2, $3, $4, $5)' END,
-    '   WHERE default_capacity >= 1
-         ORDER BY starts_at, id
-         LIMIT $6 + 1) AS listed')
+  -- One of the two halves of each union has nothing to read: which index is best depends on whether a resource is given.
+  SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows), max(starts_at) FILTER (WHERE place > max_rows)
     INTO opening_ids, limited_end
-    USING the_crm, the_provider, the_resource, period_start, period_end, max_rows;
+    FROM (
+      SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS place
+        FROM (
+          SELECT * FROM provider_timeslots(the_crm, the_provider, period_start, period_end) WHERE the_resource IS NULL
+           UNION ALL
+          SELECT * FROM overlapping_timeslots(the_crm, the_provider, the_resource, period_start, period_end)) AS timeslot
+       WHERE default_capacity >= 1
+       ORDER BY starts_at, id
+       LIMIT max_rows + 1) AS listed;
   IF limited_end IS NOT NULL THEN "isLimited" := true; period_end := limited_end; END IF;
 
-  EXECUTE concat(
-    'SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= $7 AND accept_bookings), max(starts_at) FILTER (WHERE place > $7)
-       FROM (
-         SELECT id, starts_at, accept_bookings, row_number() OVER (ORDER BY starts_at, id) AS place
-           FROM appointment
-          WHERE crm_id = $1 AND provider_id = $2 AND starts_at >= $4 AND starts_at < $5 AND state = ''ACTIVE''',
-    CASE WHEN the_resource IS NOT NULL THEN ' AND resource_reference = $3' END,
-    CASE WHEN the_product IS NOT NULL THEN ' AND product_reference = $6' END,
-    '    ORDER BY starts_at, id
-         LIMIT $7 + 1) AS listed')
+  -- The product is compared after the rows were counted, so that no more of them are read.
+  SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows AND accept_bookings AND product_reference = coalesce(the_product, product_reference)),
+         max(starts_at) FILTER (WHERE place > max_rows)
     INTO open_ids, limited_end
-    USING the_crm, the_provider, the_resource, period_start, period_end, the_product, max_rows;
+    FROM (
+      SELECT id, starts_at, accept_bookings, product_reference, row_number() OVER (ORDER BY starts_at, id) AS place
+        FROM (
+          (SELECT * FROM appointment
+            WHERE the_resource IS NULL
+              AND crm_id = the_crm AND provider_id = the_provider AND starts_at >= period_start AND starts_at < period_end AND state = 'ACTIVE'
+            ORDER BY starts_at, id LIMIT max_rows + 1)
+           UNION ALL
+          (SELECT * FROM appointment
+            WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource AND starts_at >= period_start AND starts_at < period_end
+              AND state = 'ACTIVE'
+            ORDER BY starts_at, id LIMIT max_rows + 1)) AS appointment) AS listed;
   IF limited_end IS NOT NULL THEN "isLimited" := true; period_end := limited_end; END IF;
 
   "from" := epoch_ms(period_start);

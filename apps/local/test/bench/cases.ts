@@ -54,6 +54,7 @@ export interface RestCase {
 export type Case = LoadCase | ListCase | FreshCase | RestCase;
 
 const tenants = 4;
+const slotResources = 10;
 const booked = 'book, 20,000 appointments';
 
 export const cases: Case[] = [
@@ -68,6 +69,9 @@ export const cases: Case[] = [
     request: (requests) => requests.book(200 / tenants),
   },
   ...[100, 10_000, 100_000].map((count) => list(count)),
+  slots('slots of a week of a resource', 7, 1),
+  slots('slots of 30 days of 10 resources', 30, slotResources),
+  bookingOfSlots(),
   booking({ name: 'book, 10 appointments', tenants: 2, appointments: 10 }),
   booking({ name: 'book, 1 appointment', tenants: 1, appointments: 1 }),
   writing('create an appointment with 2 participations', (requests) => requests.createAppointment(), (transactions) => transactions.createAppointment()),
@@ -95,6 +99,37 @@ function list(count: number): ListCase {
     request: (requests) => requests.allAppointments(count, 2),
     limit: (transactions) => transactions.allAppointments(),
     repetitions: count > 10_000 ? 3 : 10,
+  };
+}
+
+/** 12 free places a day for each resource, and 8 open appointments. */
+function slots(name: string, days: number, resources: number): ListCase {
+  const [appointments, appointmentsADay] = [1_000_000, 8];
+  const ofOne = resources === 1;
+  return {
+    kind: 'list',
+    name,
+    note: 'among 1,000,000 appointments',
+    tenants: 1,
+    seed: { appointments, resources: slotResources, appointmentsADay, timeslots: appointments / appointmentsADay },
+    request: (requests) => requests.slots(days, resources, ofOne ? '&resourceRef=room-1' : ''),
+    limit: (transactions) => transactions.slots(days, ofOne ? { resourceReference: 'room-1' } : {}),
+    repetitions: 20,
+  };
+}
+
+function bookingOfSlots(): LoadCase {
+  const seed = { timeslots: 25_000, resources: 50 };
+  const limitSeed = { timeslots: seed.timeslots * tenants, resources: seed.resources * tenants };
+  return {
+    kind: 'load',
+    name: 'book a new slot',
+    note: 'each makes an appointment',
+    tenants,
+    seed,
+    request: (requests, number) => requests.bookSlot(number, seed),
+    limit: (transactions) => whole(transactions.bookSlot(limitSeed)),
+    limitSeed,
   };
 }
 

@@ -1,6 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
+import type { SlotsOf } from './requests.ts';
 import { customers } from './seed.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -36,6 +37,21 @@ export function transactionsOf(tenant: Tenant) {
            || '${json({ crmId, providerReference, state: 'BOOKED', takesSeat: true, needsActive: true, exempt: false, reservationSeconds: 180, message: null, event: changeEvent(tenant, mails) })}')`,
       ],
       adds: { table: 'participation', rows: 1 },
+    }),
+
+    /** As `bookSlot` in requests.ts: no two transactions book the same place. */
+    bookSlot: ({ timeslots, resources }: SlotsOf): Transaction => ({
+      database: 'calendar',
+      variables: { customer: customers },
+      statements: [
+        `SELECT book_slot(jsonb_build_object(
+           'id', uuidv7(), 'reference', gen_random_uuid(), 'newReference', gen_random_uuid(), 'timeslotReference', 't-' || number % ${timeslots},
+           'startsAt', timestamptz '2031-01-01 08:00Z' + number % ${timeslots} / ${resources} * interval '1 day' + number / ${timeslots} * interval '30 minutes',
+           'customerReference', 'c-' || :customer::text)
+           || '${json({ ...slotContent, crmId, providerId, event: changeEvent(tenant, false) })}')
+           FROM (SELECT :n::int * ${limitClients} + :client_id::int) AS given (number)`,
+      ],
+      adds: { table: 'appointment', rows: 1 },
     }),
 
     /** Each participation makes three moves, and no two clients move the same one: their number is a multiple of that of the clients. */
@@ -94,6 +110,11 @@ export function transactionsOf(tenant: Tenant) {
       ],
     }),
 
+    slots: (days: number, filter = {}): string => {
+      const request = { crmId, providerId, ...filter, from: '2031-01-01T00:00Z', to: new Date(Date.UTC(2031, 0, 1 + days)), ignoreNotice: false, rows: 2_000 };
+      return `SELECT * FROM read_slots('${json(request)}')`;
+    },
+
     allAppointments: (): string => appointmentsJson(scope),
 
     getCustomer: (): Transaction => ({
@@ -133,6 +154,22 @@ function changeEvent({ crmId, providerId }: Tenant, notify: boolean) {
 function eventRow<Data>({ subject, type, encode }: { subject: string; type: string; encode: (data: Data) => Uint8Array }, data: Data) {
   return { subject, type, payload: Buffer.from(encode(data)).toString('base64'), request_id: '00000000-0000-7000-8000-000000000000', traceparent: null };
 }
+
+const slotContent = {
+  providerVersion: 1,
+  minutes: null,
+  productReference: 'cut',
+  contentDigest: '00',
+  description: 'Haircut',
+  contactReference: null,
+  priceValue: null,
+  priceCurrency: null,
+  ignoreNotice: false,
+  state: 'BOOKED',
+  takesSeat: true,
+  reservationSeconds: 180,
+  message: null,
+};
 
 const appointmentContent = {
   resourceReference: 'room-0',

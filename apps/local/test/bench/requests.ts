@@ -24,6 +24,14 @@ export class WrongAnswer extends Error {
   override readonly name = 'WrongAnswer';
 }
 
+/** Where slots are booked: each number is another step of one of the timeslots, of which each resource has one a day. */
+export interface SlotsOf {
+  timeslots: number;
+  resources: number;
+}
+
+const slotMs = 30 * 60_000;
+
 /** The requests of a tenant that the cases are made of. */
 export function requestsOf({ crmId, key, providerReference }: Tenant) {
   const base = `/crms/${crmId}/provider/${encodeURIComponent(providerReference)}`;
@@ -54,6 +62,17 @@ export function requestsOf({ crmId, key, providerReference }: Tenant) {
       if (withKey) request.headers['idempotency-key'] = reference;
       return request;
     },
+    /** A place that no request with another number books; see {@link SlotsOf}. */
+    bookSlot: (number: number, { timeslots, resources }: SlotsOf): BenchRequest => {
+      const reference = randomUUID();
+      const [timeslot, step] = [number % timeslots, Math.floor(number / timeslots)];
+      const start = new Date(Date.parse(`${dayOf(Math.floor(timeslot / resources))}T08:00Z`) + step * slotMs).toISOString();
+      const place = { timeslotReference: `t-${timeslot}`, start: `${start.slice(0, 16)}Z`, productReference: 'cut', productName: 'Haircut' };
+      const content = { ...place, reference, customerReference: `c-${random(customers)}`, state: 'BOOKED' };
+      return post('/bookings?sendMails=false', content, 201, { seats: 1, appointments: 1 }, ({ booking }: { booking: Booking }) =>
+        booking.participation.reference === reference && booking.slot.start === `${start.slice(0, 19)}Z` && booking.slot.seats === 0,
+      );
+    },
     move: (number: number, state: string, seats: number): BenchRequest =>
       post(`/participations/p-${number}?sendMails=false`, { state }, 200, { seats }, ({ participation }: { participation: Participation }) =>
         participation.reference === `p-${number}` && participation.state === state,
@@ -78,6 +97,11 @@ export function requestsOf({ crmId, key, providerReference }: Tenant) {
       ),
     appointmentsOfDay: (day: number, count: number): BenchRequest =>
       get(`/appointments?from=${dayOf(day)}T00:00&to=${dayOf(day + 1)}T00:00`, (appointments: Appointment[]) => appointments.length === count),
+    /** Of the first days, in seeds with 8 appointments a day and a timeslot of 20 steps for each resource. */
+    slots: (days: number, resources: number, filter = ''): BenchRequest =>
+      get(`/slots?from=${dayOf(0)}T00:00Z&to=${dayOf(days)}T00:00Z${filter}`, (slots: Slot[]) =>
+        slots.length === 20 * days * resources && slots.filter((slot) => slot.appointmentReference !== null).length === 8 * days * resources,
+      ),
     allAppointments: (count: number, participations: number): BenchRequest =>
       get('/appointments', (appointments: Appointment[]) =>
         appointments.length === count && appointments.every((each) => each.participations.length === participations),
@@ -97,6 +121,17 @@ export function requestsOf({ crmId, key, providerReference }: Tenant) {
 interface Participation {
   reference: string;
   state: string;
+}
+
+interface Booking {
+  participation: Participation;
+  slot: Slot;
+}
+
+interface Slot {
+  start: string;
+  seats: number;
+  appointmentReference: string | null;
 }
 
 interface Appointment {
