@@ -22,8 +22,10 @@ export function collectRoutes(app: FastifyInstance): Route[] {
 export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void {
   // Methods that Fastify does not route by default; a CONNECT never becomes a request.
   for (const method of METHODS) if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
-  for (const url of new Set(routes.map((route) => route.url))) {
-    const [allowed, refused] = partition(app.supportedMethods.toSorted(), (method) => app.hasRoute({ method, url }));
+  const urls = [...new Set(routes.map((route) => route.url))];
+  const isServed = (method: string, url: string) => urls.some((pattern) => covers(pattern, url) && app.hasRoute({ method, url: pattern }));
+  const tables = urls.map((url) => ({ url, ...divide(app.supportedMethods.toSorted(), (method) => isServed(method, url)) }));
+  for (const { url, allowed, refused } of tables) {
     app.route({
       method: refused,
       url,
@@ -39,8 +41,14 @@ export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void 
   }
 }
 
-function partition<T>(values: T[], belongs: (value: T) => boolean): [T[], T[]] {
-  return [values.filter(belongs), values.filter((value) => !belongs(value))];
+/** Whether every address of `url` is also one of the pattern: `/appointments/:reference` includes `/appointments/withoutNotification`. */
+function covers(pattern: string, url: string): boolean {
+  const [parts, segments] = [pattern.split('/'), url.split('/')];
+  return parts.length === segments.length && parts.every((part, index) => part === segments[index] || part.startsWith(':'));
+}
+
+function divide(methods: string[], isAllowed: (method: string) => boolean): { allowed: string[]; refused: string[] } {
+  return { allowed: methods.filter(isAllowed), refused: methods.filter((method) => !isAllowed(method)) };
 }
 
 export function refuseUnknownRoutes(app: FastifyInstance, sendBrowserPage: SendBrowserPage): void {

@@ -66,7 +66,8 @@ describe('addresses and methods', () => {
     { method: 'PATCH', path: '/crms/one/user', allow: 'POST' },
     { method: 'OPTIONS', path: '/crms/one/provider/p/timeslots/t', allow: 'DELETE, PUT' },
     { method: 'PROPFIND', path: '/crms/one/provider/p/appointments', allow: 'DELETE, GET, HEAD, POST' },
-    { method: 'GET', path: '/crms/one/provider/p/appointments/withoutNotification', allow: 'DELETE' },
+    { method: 'POST', path: '/crms/one/provider/p/appointments/withoutNotification', allow: 'DELETE, GET, HEAD, PUT' },
+    { method: 'DELETE', path: '/crms/one/provider/p/appointments/a', allow: 'GET, HEAD, PUT' },
     { method: 'POST', path: '/livez', allow: 'GET, HEAD' },
     { method: 'DELETE', path: '/openapi.json', allow: 'GET, HEAD' },
   ])('answers $method $path with 405 and the allowed methods', async ({ method, path, allow }) => {

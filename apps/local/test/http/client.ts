@@ -9,6 +9,8 @@ export interface Problem {
   detail: string;
   instance: string;
   code: string;
+  /** Of `slot.unavailable`. */
+  reason?: string;
   errors?: { pointer?: string; parameter?: string; detail: string }[];
 }
 
@@ -112,4 +114,25 @@ function checkProblem({ status, headers, body }: Answer<Problem>, described: str
   expect(body, described).toMatchObject({ type: 'about:blank', status, instance: headers.get('x-request-id') });
   expect(JSON.stringify(body), described).not.toMatch(/\bat .*\.ts:\d|SELECT |INSERT |127\.0\.0\.1|localhost/);
   if (status === 429 || status === 503) expect(headers.get('retry-after'), described).toMatch(/^[1-9]\d*$/);
+}
+
+/** The pages of a list, following the `Link` header. */
+export async function readPages<Item>(client: Client, address: string, firstQuery: Record<string, string>): Promise<Item[][]> {
+  const pages: Item[][] = [];
+  for (let query: Record<string, string> | undefined = firstQuery; query !== undefined; ) {
+    const answer: Answer<Item[]> = await client.get<Item[]>(address, { query });
+    expect(answer.status, answer.text).toBe(200);
+    pages.push(answer.body);
+    query = nextQuery(answer);
+  }
+  return pages;
+}
+
+/** The query of the next page, from the `Link` header. */
+function nextQuery({ headers }: Answer): Record<string, string> | undefined {
+  const link = headers.get('link');
+  if (link === null) return undefined;
+  const [, address, relation] = /^<([^>]+)>; rel="(\w+)"$/.exec(link)!;
+  expect(relation).toBe('next');
+  return Object.fromEntries(new URL(address!).searchParams);
 }

@@ -100,6 +100,13 @@ export function newTimeslot({ resource }: Practice, fields: Record<string, unkno
   };
 }
 
+/** Creates a timeslot of four hours with a raster of half an hour on a day far in the future and returns its reference. */
+export async function createTimeslot(practice: Practice, fields: Record<string, unknown> = {}): Promise<string> {
+  const reference = `${unique('timeslot')}@test`;
+  await expectCreated(practice.crm.post(`${practice.at}/timeslots`, { timeslots: [newTimeslot(practice, { reference, ...fields })] }));
+  return reference;
+}
+
 /** Books, unless the fields give another state, and returns the reference of the participation. */
 export async function createParticipation(practice: Practice, appointmentReference: string, fields: Record<string, unknown> = {}): Promise<string> {
   const reference = `${unique('participation')}@test`;

@@ -81,6 +81,10 @@ let practice: Practice;
 let appointment: string;
 let participation: string;
 let timeslot: string;
+/** Its first slot has seats for all bookings of this file. */
+let roomyTimeslot: string;
+let openAppointment: string;
+let ruled: Practice;
 let member: string;
 
 beforeAll(async () => {
@@ -89,8 +93,12 @@ beforeAll(async () => {
   appointment = await createAppointment(practice, { capacity: 1_000_000 });
   participation = await createParticipation(practice, appointment);
   const slot = newTimeslot(practice, { start: '2031-08-01T09:00', end: '2031-08-01T18:00' });
-  await crm.post(`${practice.at}/timeslots`, { timeslots: [slot] });
+  const roomySlot = newTimeslot(practice, { resourceReference: unique('room'), defaultCapacity: 1_000_000 });
+  await crm.post(`${practice.at}/timeslots`, { timeslots: [slot, roomySlot] });
   timeslot = slot['reference'] as string;
+  roomyTimeslot = roomySlot['reference'] as string;
+  openAppointment = await createAppointment(practice, { acceptBookings: true, capacity: 1_000_000 });
+  ruled = await createPractice(crm);
   member = `${unique('member')}@test`;
   await crm.post('/user', { reference: member, ...newPerson() });
 });
@@ -136,6 +144,24 @@ const providerFields: Field[] = [
   { pointer: '/timeZone', kind: { ...line, accepts: () => ['Asia/Kathmandu', 'UTC'] } },
 ];
 
+const priceFields = (pointer: string): Field[] => [
+  { pointer: `${pointer}/price`, kind: object },
+  {
+    pointer: `${pointer}/price/value`,
+    kind: { ...integerOf(-1_000_000_000, 1_000_000_000), refuses: () => ['5', true, [], 1e10, -1e10] },
+    required: true,
+    accepts: [0, -1, 49.95],
+  },
+  { pointer: `${pointer}/price/currency`, kind: oneOf('EUR', 'CHF'), required: true, refuses: ['USD'] },
+];
+
+const optionalCustomerFields = (pointer: string): Field[] => [
+  { pointer: `${pointer}/email`, kind: emailAddress },
+  { pointer: `${pointer}/mobile`, kind: line },
+  { pointer: `${pointer}/note`, kind: text, maxLength: 1_023 },
+  { pointer: `${pointer}/language`, kind: { ...line, accepts: () => ['de', 'en-GB', 'zh-Hant'] }, refuses: ['not a tag', '1', 'x'] },
+];
+
 const detailFields: Field[] = [
   { pointer: '/capacity', kind: capacity, accepts: [0, 1_000_000] },
   { pointer: '/acceptBookings', kind: flag },
@@ -147,9 +173,7 @@ const detailFields: Field[] = [
   { pointer: '/notes', kind: text },
   { pointer: '/address', kind: { ...text, refuses: (maxLength) => text.refuses(maxLength).filter((value) => typeof value !== 'object' || Array.isArray(value)) } },
   ...addressFields('/address', ['city', 'zip', 'country', 'street', 'number']),
-  { pointer: '/price', kind: object },
-  { pointer: '/price/value', kind: { ...integerOf(-1_000_000_000, 1_000_000_000), refuses: () => ['5', true, [], 1e10, -1e10] }, required: true, accepts: [0, -1, 49.95] },
-  { pointer: '/price/currency', kind: oneOf('EUR', 'CHF'), required: true, refuses: ['USD'] },
+  ...priceFields(''),
 ];
 const details = (): Record<string, unknown> => ({
   acceptBookings: true,
@@ -311,6 +335,76 @@ const operations: Record<string, Operation> = {
       { pointer: '/message', kind: text },
     ],
   },
+  'book a slot (10.2)': {
+    body: () => ({
+      reference: `${unique('b')}@test`,
+      timeslotReference: roomyTimeslot,
+      start: '2031-03-03T08:00',
+      duration: 30,
+      productReference: 'roomy@test',
+      productName: 'n',
+      price: { value: 1, currency: 'EUR' },
+      contactReference: member,
+      customer: { customerReference: `${unique('c')}@test`, userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de' },
+      state: 'RESERVED',
+      message: 'm',
+    }),
+    send: (body) => crm.post(`${practice.at}/bookings`, body, { query: { sendMails: false } }),
+    fields: [
+      { pointer: '/reference', kind: reference, required: true },
+      { pointer: '/timeslotReference', kind: { ...line, accepts: () => [] }, required: true },
+      { pointer: '/start', kind: dateTime, required: true },
+      { pointer: '/duration', kind: raster },
+      { pointer: '/productReference', kind: { ...line, accepts: () => [] }, required: true },
+      { pointer: '/productName', kind: line },
+      { pointer: '/contactReference', kind: reference },
+      ...priceFields(''),
+      { pointer: '/customer', kind: object },
+      { pointer: '/customer/customerReference', kind: reference, required: true },
+      { pointer: '/customer/userName', kind: line, required: true },
+      ...optionalCustomerFields('/customer'),
+      { pointer: '/state', kind: oneOf('RESERVED', 'REQUESTED', 'BOOKED'), required: true, refuses: ['CANCELED'] },
+      { pointer: '/message', kind: text },
+    ],
+  },
+  'book an open appointment (10.2)': {
+    body: () => ({ reference: `${unique('b')}@test`, appointmentReference: openAppointment, state: 'RESERVED' }),
+    send: (body) => crm.post(`${practice.at}/bookings`, body, { query: { sendMails: false } }),
+    fields: [
+      { pointer: '/reference', kind: reference, required: true },
+      { pointer: '/customerReference', kind: { ...line, accepts: () => [practice.customer] } },
+      { pointer: '/state', kind: { ...oneOf('RESERVED', 'REQUESTED', 'BOOKED'), accepts: () => ['RESERVED'] }, required: true },
+      { pointer: '/message', kind: text },
+    ],
+  },
+  'set booking rules (10.4)': {
+    body: () => ({
+      offers: [
+        { productReference: 'p@test', name: 'n', duration: 30, price: { value: 1, currency: 'EUR' }, resources: [{ resourceReference: 'r@test', name: 'n' }] },
+      ],
+      reminders: [60],
+    }),
+    send: (body) => crm.put(`${ruled.at}/booking-rules`, body),
+    fields: [
+      { pointer: '/minimumNotice', kind: integerOf(0, 525_600), accepts: [0, 525_600], nullable: false },
+      { pointer: '/horizon', kind: integerOf(1, 3_650), accepts: [1, 3_650, null] },
+      { pointer: '/changeNotice', kind: integerOf(0, 525_600), accepts: [0, 525_600], nullable: false },
+      { pointer: '/confirmation', kind: oneOf('BOOKED', 'REQUESTED'), nullable: false },
+      { pointer: '/page', kind: flag, nullable: false },
+      { pointer: '/reminders', kind: list, accepts: [[], [1, 2, 3, 4, 525_600]], refuses: [[1, 2, 3, 4, 5, 6]], nullable: false },
+      { pointer: '/reminders/0', kind: integerOf(1, 525_600), nullable: false },
+      { pointer: '/notifyProvider', kind: flag, nullable: false },
+      { pointer: '/maxPerPerson', kind: integerOf(1, 1_000), accepts: [1, 1_000], nullable: false },
+      { pointer: '/offers', kind: list, accepts: [[]], refuses: [Array.from({ length: 51 }, () => ({}))], nullable: false },
+      { pointer: '/offers/0/productReference', kind: reference, required: true },
+      { pointer: '/offers/0/name', kind: line, required: true },
+      { pointer: '/offers/0/duration', kind: raster, required: true, accepts: [1, 525_600] },
+      ...priceFields('/offers/0'),
+      { pointer: '/offers/0/resources', kind: list, required: true, refuses: [[]] },
+      { pointer: '/offers/0/resources/0/resourceReference', kind: reference, required: true },
+      { pointer: '/offers/0/resources/0/name', kind: line, required: true },
+    ],
+  },
   'update participation (4.3)': {
     body: () => ({ state: 'BOOKED', message: 'm' }),
     send: (body) => crm.post(`${practice.at}/participations/${encodeURIComponent(participation)}`, body),
@@ -326,10 +420,7 @@ const operations: Record<string, Operation> = {
       { pointer: '/customerReference', kind: reference, required: true },
       { pointer: '/providerReference', kind: { ...line, accepts: () => [] }, required: true, refuses: ['other@test'] },
       { pointer: '/userName', kind: line, required: true },
-      { pointer: '/email', kind: emailAddress },
-      { pointer: '/mobile', kind: line },
-      { pointer: '/note', kind: text, maxLength: 1_023 },
-      { pointer: '/language', kind: { ...line, accepts: () => ['de', 'en-GB', 'zh-Hant'] }, refuses: ['not a tag', '1', 'x'] },
+      ...optionalCustomerFields(''),
     ],
   },
   'update customer (4.4)': {
@@ -338,10 +429,7 @@ const operations: Record<string, Operation> = {
     fields: [
       { pointer: '/customerReference', kind: { ...line, accepts: () => [] }, nullable: false, refuses: ['', ' '] },
       { pointer: '/userName', kind: line, nullable: false, refuses: ['', ' '] },
-      { pointer: '/email', kind: emailAddress },
-      { pointer: '/mobile', kind: line },
-      { pointer: '/note', kind: text, maxLength: 1_023 },
-      { pointer: '/language', kind: { ...line, accepts: () => ['de', 'en-GB'] }, refuses: ['not a tag'] },
+      ...optionalCustomerFields(''),
     ],
   },
 };
@@ -449,6 +537,7 @@ describe('query parameters', () => {
     expect(await faults(customers, { email: 'nobody', q: 'x', limit: '0' })).toEqual(['email', 'limit', 'q']);
     expect(await faults(customers, { email: '', q: '' })).toEqual(['email', 'q']);
     expect(await faults(customers, { limit: '10', cursor: 'made-up' })).toEqual(['cursor']);
+    expect(await faults(`${practice.at}/slots`, { from: 'x', to: 'x', duration: '0', ignoreNotice: '2', limit: '0' })).toEqual(['duration', 'from', 'ignoreNotice', 'limit', 'to']);
     expect(await faults(practice.at + path`/resource/${practice.resource}/timeslots`, { from: 'x', limit: 'x' })).toEqual(['from', 'limit', 'to']);
   });
 

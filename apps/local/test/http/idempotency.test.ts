@@ -1,13 +1,12 @@
-import { waitUntil } from '@scheduling/embedded';
 import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
-import { Client as PostgresClient } from 'pg';
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, path, type SendOptions } from './client.ts';
 import { createAppointment, createCrm, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 import { query } from './databases.ts';
 import { waitForMails } from './inbox.ts';
+import { loseAnswer, withLockedRow } from './lost-answers.ts';
 
 let crm: TestCrm;
 let practice: Practice;
@@ -83,6 +82,17 @@ const operations: Operation[] = [
     change: { message: 'Other' },
   },
   {
+    name: 'a booking',
+    path: () => `${practice.at}/bookings`,
+    body: async () => {
+      const timeslot = newTimeslot(practice, { resourceReference: unique('room') });
+      expect((await crm.post(`${practice.at}/timeslots`, { timeslots: [timeslot] })).status).toBe(201);
+      const slot = { timeslotReference: timeslot['reference'], start: timeslot['start'], productReference: practice.product };
+      return { ...slot, reference: `${unique('booking')}@test`, customer: { customerReference: `${unique('customer')}@test`, userName: 'Name' }, state: 'BOOKED' };
+    },
+    change: { message: 'Other' },
+  },
+  {
     name: 'a move of a participation',
     path: () => `${practice.at}/participations/${encodeURIComponent(moved)}`,
     body: async () => {
@@ -149,7 +159,7 @@ describe('with an Idempotency-Key (interface 1)', () => {
     const booking = newBooking(appointmentReference);
     const key = randomUUID();
     const book = () => crm.post(`${practice.at}/participations`, booking, { ...withKey(key), query: { onDuplicateRaise: true } });
-    await withLockedAppointment(appointmentReference, async () => {
+    await withLockedRow('appointment', appointmentReference, async () => {
       // One of the two waits for the lock, and times out after two seconds; the other is told immediately that it is in progress.
       await eventually(async () => {
         const answers = (await Promise.all([book(), book()])).toSorted((a, b) => a.status - b.status);
@@ -167,21 +177,8 @@ describe('with an Idempotency-Key (interface 1)', () => {
     const booking = { ...newBooking(appointmentReference), customerReference: own.customer };
     const key = randomUUID();
     const book = (options: SendOptions) => own.crm.post(`${own.at}/participations`, booking, { ...options, query: { onDuplicateRaise: true } });
-    await withLockedAppointment(appointmentReference, async (isWaitedFor) => {
-      // It waits for two seconds. On a slow machine these may be over before the wait was detected; then it is sent again.
-      await eventually(async () => {
-        const givingUp = new AbortController();
-        const lost = fetch(`${inject('stack').gateway}/crms/${own.crm.crmId}${own.at}/participations?onDuplicateRaise=true`, {
-          method: 'POST',
-          headers: { 'x-service-client-id': own.crm.key, 'content-type': 'application/json', 'idempotency-key': key },
-          body: JSON.stringify(booking),
-          signal: givingUp.signal,
-        });
-        lost.catch(() => undefined);
-        await waitUntil(isWaitedFor, { what: 'the request to wait', timeoutMs: 1_500 });
-        givingUp.abort();
-        await expect(lost).rejects.toThrow('aborted');
-      });
+    await withLockedRow('appointment', appointmentReference, async (isWaitedFor) => {
+      await loseAnswer(own.crm, `${own.at}/participations?onDuplicateRaise=true`, booking, { isWaitedFor, ...withKey(key) });
     });
     await eventually(async () => expectStatus(201, await book(withKey(key))));
     expect((await book({})).status).toBe(409);
@@ -216,18 +213,4 @@ function expectInFlight(answer: Answer): void {
 function expectStatus(status: number, answer: Answer): Answer {
   expect(answer.status, answer.text).toBe(status);
   return answer;
-}
-
-/** Blocks every booking of an appointment during the work. */
-async function withLockedAppointment(reference: string, work: (isWaitedFor: () => Promise<boolean>) => Promise<void>): Promise<void> {
-  const holder = new PostgresClient({ connectionString: inject('stack').databases.calendar });
-  await holder.connect();
-  try {
-    await holder.query('BEGIN');
-    const { rows } = await holder.query<{ holder: number }>('SELECT pg_backend_pid() AS holder FROM appointment WHERE reference = $1 FOR UPDATE', [reference]);
-    await work(async () => (await query('calendar', 'SELECT 1 FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))', [rows[0]!.holder])).length > 0);
-    await holder.query('COMMIT');
-  } finally {
-    await holder.end();
-  }
 }

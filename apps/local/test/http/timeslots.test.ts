@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { apiInfo, type Timeslot } from './answers.ts';
-import { type Answer, path, type Problem } from './client.ts';
+import { path, type Problem, readPages } from './client.ts';
 import { createAppointment, createCrm, createPractice, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 
 let crm: TestCrm;
@@ -96,13 +96,9 @@ describe('timeslots (interface 4.1)', () => {
     const resource = `${unique('paged')}@test`;
     const slots = Array.from({ length: 7 }, (_, hour) => newTimeslot(practice, { resourceReference: resource, start: `2031-03-03T0${hour}:00`, end: `2031-03-03T0${hour}:30` }));
     await crm.post(timeslots(), { timeslots: slots });
-    const seen: string[] = [];
-    for (let query: Record<string, string> | undefined = { ...day, limit: '3' }; query !== undefined; ) {
-      const answer: Answer<Timeslot[]> = await crm.get<Timeslot[]>(ofResource(resource), { query });
-      seen.push(...answer.body.map(({ reference }) => reference));
-      query = nextQuery(answer);
-    }
-    expect(seen).toEqual(slots.map(({ reference }) => reference));
+    const pages = await readPages<Timeslot>(crm, ofResource(resource), { ...day, limit: '3' });
+    expect(pages.map(({ length }) => length)).toEqual([3, 3, 1]);
+    expect(pages.flat().map(({ reference }) => reference)).toEqual(slots.map(({ reference }) => reference));
   });
 
   it('change only the given fields, and must still contain their appointments', async () => {
@@ -139,12 +135,3 @@ describe('timeslots (interface 4.1)', () => {
     expect(await crm.get('/provider/nothing%40test/resource/r/timeslots', { query: day })).toMatchObject(missing);
   });
 });
-
-/** The query of the next page, from the `Link` header. */
-function nextQuery({ headers }: Answer): Record<string, string> | undefined {
-  const link = headers.get('link');
-  if (link === null) return undefined;
-  const [, address, relation] = /^<([^>]+)>; rel="(\w+)"$/.exec(link)!;
-  expect(relation).toBe('next');
-  return Object.fromEntries(new URL(address!).searchParams);
-}
