@@ -290,6 +290,22 @@ describe('a hold', () => {
     expect(await eventsOf(calendar, hold.reference)).toMatchObject([{ notify: false }, { notify: true, fromState: ParticipationState.RESERVED, toState: ParticipationState.BOOKED }]);
   });
 
+  it('is confirmed for one of two customers who confirm it at once', async () => {
+    const customers = await Promise.all([createCustomer(calendar), createCustomer(calendar)]);
+    const timeslot = await createTimeslot(calendar, { start: '2099-06-01T06:00' });
+    for (const time of ['06:00', '06:30', '07:00', '07:30', '08:00', '08:30', '09:00', '09:30']) {
+      const hold = newBooking(placeIn(timeslot, time));
+      await book(hold);
+      const outcomes = await Promise.all(
+        customers.map((value) => {
+          const confirmed = change(hold.reference, { customer: { $case: 'customerReference', value } });
+          return confirmed.then(({ participation }) => participation!.customerReference === value, async () => reasonOf(confirmed));
+        }),
+      );
+      expect(outcomes.map(String).toSorted()).toEqual(['participation.move_not_allowed', 'true']);
+    }
+  });
+
   it('that has expired is not found', async () => {
     const timeslot = await createTimeslot(calendar);
     const hold = newBooking(placeIn(timeslot, '10:00'));

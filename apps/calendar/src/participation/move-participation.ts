@@ -120,9 +120,10 @@ function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, mo
   return callFunction(db, { name: 'move_participation', request, locks: current.appointmentReference });
 }
 
-function movedRecord(current: MovableParticipation, { state, message }: RequestedMove): ParticipationRecord {
+function movedRecord(current: MovableParticipation, { state, message, customer }: RequestedMove): ParticipationRecord {
   return {
     ...current,
+    customerReference: customer?.customerReference ?? current.customerReference,
     state,
     reservedUntil: null,
     messages: message === undefined ? current.messages : [...current.messages, message],

@@ -78,10 +78,12 @@ async function confirmHold(
   const { state, customerReference } = present;
   if (state !== 'RESERVED' && state !== 'BOOKED') throw notAllowed(`A participation that is ${state} is not a hold.`);
   const isNew = state === 'RESERVED' && customerReference === null;
-  if (customer !== undefined && customer.customerReference !== customerReference && !isNew) throw notAllowed('The booking is that of somebody else.');
+  if (customer !== undefined && customer.customerReference !== customerReference && !isNew) throw notSameCustomer();
   const owner = isNew && customer !== undefined ? { providerReference, customerReference: customer.customerReference } : undefined;
   try {
-    await moveParticipation(db, bookings, present, { state: 'BOOKED', message, sendMails, ignoreCapacity: false, customer: owner });
+    const confirmed = await moveParticipation(db, bookings, present, { state: 'BOOKED', message, sendMails, ignoreCapacity: false, customer: owner });
+    // Confirmed for somebody else in the meantime.
+    if (owner !== undefined && confirmed.customerReference !== owner.customerReference) throw notSameCustomer();
     return undefined;
   } catch (error) {
     if (error instanceof DomainError && error.code === 'customer.not_found') return 'customer_unknown';
@@ -151,6 +153,10 @@ function moveCall({ provider, present, place, request }: Relocation): FunctionCa
     event,
   };
   return { name: 'move_booking', request: move, locks: lockOf(place) };
+}
+
+function notSameCustomer(): DomainError {
+  return notAllowed('The booking is that of somebody else.');
 }
 
 function notAllowed(text: string): DomainError {
