@@ -17,6 +17,7 @@ export const callers = {
   },
   ParticipationService: {
     getParticipation: ['gateway'],
+    listParticipations: ['gateway'],
     createParticipation: ['gateway'],
     updateParticipation: ['gateway'],
     getParticipationNotice: ['notification'],

@@ -1,4 +1,5 @@
 import {
+  AppointmentState,
   AppointmentServiceService,
   BookingServiceService,
   type BookSlotRequest,
@@ -37,6 +38,7 @@ import {
 import { createParticipation } from './participation/create-participation.ts';
 import { getParticipation } from './participation/get-participation.ts';
 import { getParticipationNotice } from './participation/get-participation-notice.ts';
+import { listParticipations } from './participation/list-participations.ts';
 import { updateParticipation } from './participation/update-participation.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
 import { getBookingRules, updateBookingRules } from './slot/booking-rules.ts';
@@ -109,9 +111,10 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
       return { seriesId, appointments: appointments.map(toAppointmentMessage) };
     },
     listAppointments: async function* (request, signal) {
-      for await (const { appointments, nextCursor } of listAppointments(dependencies, request, signal)) {
-        if (request.asJson) yield { appointments: [], json: Buffer.from(appointments.join(',')), nextCursor };
-        else yield { appointments: appointments.map(parseAppointment), nextCursor };
+      const state = request.state && fromEnumMessage(AppointmentState, request.state, { code: 'appointment.invalid', pointer: '/state' });
+      for await (const { elements, nextCursor } of listAppointments(dependencies, { ...request, state }, signal)) {
+        if (request.asJson) yield { appointments: [], json: Buffer.from(elements.join(',')), nextCursor };
+        else yield { appointments: elements.map(parseAppointment), nextCursor };
       }
     },
     updateAppointment: async ({ noAddress, ...request }) => {
@@ -129,6 +132,12 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
 function hostParticipationService(dependencies: CalendarDependencies): HostedService {
   return hostService(ParticipationServiceService, callers.ParticipationService, {
     getParticipation: async (request) => ({ participation: toParticipationMessage(await getParticipation(dependencies, request)) }),
+    listParticipations: async function* (request, signal) {
+      const state = request.state && fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
+      for await (const { elements, nextCursor } of listParticipations(dependencies, { ...request, state }, signal)) {
+        yield { json: Buffer.from(elements.join(',')), nextCursor };
+      }
+    },
     createParticipation: async (request) => {
       const state = fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
       const work = createParticipation(dependencies, { ...request, state });

@@ -8,10 +8,10 @@ import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
 import { type CalendarUnderTest, createAppointment, createCustomer, freshReference, newParticipation, startCalendar } from './calendar-under-test.ts';
 
-/** Called by other functions only, and replaced together with them. */
+/** Called by other functions and triggers only, and replaced together with them. */
 const internal = new Set([
   'appointment_json', 'booking_bounds', 'claim_place', 'end_if_empty', 'ends_without', 'epoch_ms', 'free_expired_seats', 'is_place', 'is_step', 'occupancy', 'overlapping_appointments', 'overlapping_timeslots',
-  'participation_record', 'provider_timeslots', 'scheduling_now', 'slot_record', 'take_place',
+  'participation_json', 'participation_record', 'provider_timeslots', 'scheduling_now', 'set_changed_at', 'slot_record', 'take_place',
 ]);
 
 describe('the functions that the service calls', () => {
@@ -78,6 +78,7 @@ describe('the signature of every function', () => {
     expect(called.filter(({ reads }) => reads).map(({ name, signature }) => `${name}: ${signature}`)).toEqual([
       'read_appointment: request jsonb -> TABLE(appointment text)',
       'read_appointments: request jsonb -> TABLE(id uuid, "startsAt" timestamp with time zone, appointment text)',
+      'read_participations: request jsonb -> TABLE(participation text, "startsAt" timestamp with time zone, "appointmentId" uuid, "participationId" uuid)',
       'read_slots: request jsonb -> TABLE("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)',
       'read_timeslots: request jsonb -> TABLE("timeslotId" uuid, "timeslotStartsAt" timestamp with time zone, "appointmentId" uuid, ' +
         '"appointmentStartsAt" timestamp with time zone, "rowCount" bigint, timeslot text, appointment text)',

@@ -40,11 +40,11 @@ async function fill(): Promise<void> {
       SELECT crm_id, id, 0, 0, 'BOOKED', false, '{}', false, 3, '[]' FROM provider`.execute(tx);
     await sql`
       INSERT INTO appointment (crm_id, provider_id, reference, series_id, resource_reference, product_reference,
-                               starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
+                               starts_at, ends_at, capacity, taken, accept_bookings, state, content_digest)
       SELECT 'crm-' || n % 2, ('00000000-0000-0000-0000-' || lpad((n % 10)::text, 12, '0'))::uuid, 'appointment-' || n,
              CASE WHEN n % 5 = 0 THEN 'series-' || n / 500 END, 'resource-' || n / 10 % 20, 'product-' || n / 10 % 50,
              timestamptz '2024-01-01Z' + n * interval '316 seconds', timestamptz '2024-01-01Z' + n * interval '316 seconds' + interval '1 hour',
-             5, 0, true, ''
+             5, 0, true, CASE WHEN n % 1000 IN (1, 2) THEN 'CANCELLED' ELSE 'ACTIVE' END, ''
         FROM generate_series(1, ${appointmentCount}::integer) AS n`.execute(tx);
     await sql`
       INSERT INTO customer (crm_id, id, provider_id, reference, user_name, version)
@@ -94,6 +94,8 @@ interface Reading {
   scanned: string[];
   /** How many entries of indexes were read. */
   entries: number;
+  /** The indexes that were searched. */
+  indexes: string[];
 }
 
 /** What a reading function reads, with plans for any request, to which a connection changes after a few calls. */
@@ -106,8 +108,15 @@ async function read(name: string, request: object, { now = new Date() }: { now?:
     await client.query(`SET LOCAL scheduling.clock_offset = '${Math.floor((now.getTime() - Date.now()) / 1_000)} seconds'`);
     const { rows } = await client.query<Record<string, unknown>>(`SELECT * FROM ${name}($1)`, [JSON.stringify(request)]);
     const { rows: scanned } = await client.query<{ relname: string }>('SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0');
-    const { rows: indexes } = await client.query<{ entries: number }>('SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid))::integer AS entries FROM pg_stat_user_indexes');
-    return { rows, scanned: scanned.map(({ relname }) => relname), entries: indexes[0]!.entries };
+    const { rows: indexes } = await client.query<{ indexrelname: string; entries: number }>(
+      'SELECT indexrelname, pg_stat_get_xact_tuples_returned(indexrelid)::integer AS entries FROM pg_stat_user_indexes WHERE pg_stat_get_xact_numscans(indexrelid) > 0',
+    );
+    return {
+      rows,
+      scanned: scanned.map(({ relname }) => relname),
+      entries: indexes.reduce((sum, { entries }) => sum + entries, 0),
+      indexes: indexes.map(({ indexrelname }) => indexrelname),
+    };
   } finally {
     await client.query('ROLLBACK');
     client.release();
@@ -123,6 +132,8 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     ['all of a provider', {}],
     ['by product', { productReference: 'product-1' }],
     ['by resource', { resourceReference: 'resource-1' }],
+    ['by state', { state: 'CANCELLED' }],
+    ['that are not cancelled', { state: 'ACTIVE' }],
     ['by period', { from, to }],
     ['by product and period', { productReference: 'product-1', from, to }],
     ['by resource and period', { resourceReference: 'resource-1', from, to }],
@@ -142,6 +153,34 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     for (const [changes, includeArchived] of [[{}, false], [both, false], [both, true]] as const) {
       const { scanned } = await read('read_appointments', { ...scope, ...changes, includeArchived, size: 50, participations: 500 });
       expect(scanned).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['all of a provider', {}],
+    ['by period', { from, to }],
+    ['by customer', { customerReference: 'customer-11' }],
+    ['by customer and period', { customerReference: 'customer-11', from, to }],
+  ])('for the list of participations %s, of which a part reads hardly more than it returns', async (_, changes) => {
+    // The middle of both periods.
+    for (const after of [undefined, { startsAt: new Date('2025-01-04T00:00:00Z'), appointmentId: position.id, participationId: position.id }]) {
+      const { rows, scanned, entries, indexes } = await read('read_participations', { ...scope, ...changes, after, size: 50, rows: 500 });
+      expect(scanned).toEqual([]);
+      expect(indexes).toContain('customerReference' in changes ? 'participation_by_customer' : 'appointment_by_start');
+      expect(indexes).not.toContain('customerReference' in changes ? 'appointment_by_start' : 'participation_by_customer');
+      // Of each: the entry in the list, the appointment, the row, its customer and messages; and those of the customer, 20 of which the part may list few.
+      expect(entries).toBeLessThan(10 * rows.length + 100);
+    }
+  });
+
+  it('for participations that no filter matches, which end a part after a limited number of rows', async () => {
+    const withoutAny = { providerId: '00000000-0000-0000-0000-000000000003' };
+    for (const changes of [withoutAny, { state: 'CANCELED' }, { changedSince: new Date('2099-01-01T00:00:00Z') }]) {
+      const { rows, scanned, entries } = await read('read_participations', { ...scope, ...changes, size: 50, rows: 500 });
+      expect(scanned).toEqual([]);
+      expect(rows).toMatchObject([{ participation: null, appointmentId: expect.any(String) }]);
+      // The appointments, which may have one participation each.
+      expect(entries).toBeLessThan(2 * 510);
     }
   });
 

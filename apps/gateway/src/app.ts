@@ -131,7 +131,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       staffRoutes(clients),
       timeslotRoutes(clients, dependencies.publicUrl, admission),
       appointmentRoutes(clients, dependencies.publicUrl, admission),
-      participationRoutes(clients),
+      participationRoutes(clients, dependencies.publicUrl, admission),
       slotRoutes(clients, dependencies.publicUrl, admission),
       bookingRoutes(clients),
       bookingRulesRoutes(clients),

@@ -61,8 +61,10 @@ export function optionalEmail(options: Options = {}): TUnsafe<string | null> {
 const dateTimeDescription =
   'Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.';
 
-export function dateTime(): TString {
-  return Type.String({ minLength: 1, format: 'date-time-local', description: dateTimeDescription });
+/** `meaning` is a sentence. */
+export function dateTime(meaning?: string): TString {
+  const description = meaning === undefined ? dateTimeDescription : `${meaning} ${dateTimeDescription}`;
+  return Type.String({ minLength: 1, format: 'date-time-local', description });
 }
 
 export function optionalDateTime(): TUnsafe<string | null> {

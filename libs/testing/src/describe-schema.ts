@@ -1,8 +1,8 @@
 import { Client } from 'pg';
 
 /**
- * The schema of a database as SQL, in an order that depends only on its names: shows a reviewer the tables, indexes and
- * functions after all migrations. Without the migration history tables.
+ * The schema of a database as SQL, in an order that depends only on its names: shows a reviewer the tables, indexes,
+ * triggers and functions after all migrations. Without the migration history tables.
  */
 export async function describeSchema(url: string): Promise<string> {
   const client = new Client({ connectionString: url });
@@ -19,7 +19,7 @@ export async function describeSchema(url: string): Promise<string> {
 const tablesQuery = `
   SELECT format(E'CREATE TABLE %I (\\n%s\\n)%s;', relname, array_to_string(columns || coalesce(constraints, '{}'), E',\\n'),
            ' WITH (' || array_to_string(reloptions, ', ') || ')')
-         || coalesce(E'\\n' || array_to_string(indexes, E'\\n'), '') AS definition
+         || coalesce(E'\\n' || array_to_string(indexes, E'\\n'), '') || coalesce(E'\\n' || array_to_string(triggers, E'\\n'), '') AS definition
     FROM pg_class AS relation
     CROSS JOIN LATERAL (
       SELECT array_agg(format('  %I %s%s%s', attname, format_type(atttypid, atttypmod),
@@ -34,6 +34,9 @@ const tablesQuery = `
       SELECT array_agg(pg_get_indexdef(indexrelid) || ';' ORDER BY indexrelid::regclass::text) AS indexes
         FROM pg_index
        WHERE indrelid = relation.oid AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x')))
+    CROSS JOIN LATERAL (
+      SELECT array_agg(pg_get_triggerdef(oid) || ';' ORDER BY tgname) AS triggers
+        FROM pg_trigger WHERE tgrelid = relation.oid AND NOT tgisinternal)
    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname !~ '_migration(_lock)?$'
    ORDER BY relname`;
 

@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { archivedUntil } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
-import { listParticipations, type ParticipationRecord } from '../participation/participation.ts';
+import { listParticipationsOfAppointments, type ParticipationRecord } from '../participation/participation.ts';
 
 export type AppointmentRow = Selectable<AppointmentTable> & { archived: boolean };
 
@@ -38,7 +38,7 @@ export function selectAppointments(db: Kysely<CalendarSchema>, archiveAfterDays:
 export async function withParticipations(db: Kysely<CalendarSchema>, rows: AppointmentRow[]): Promise<AppointmentRecord[]> {
   if (rows.length === 0) return [];
   const ids = rows.map((row) => row.id);
-  const participations = await listParticipations(db, rows[0]!.crmId, ids);
+  const participations = await listParticipationsOfAppointments(db, rows[0]!.crmId, ids);
   return rows.map((row) => ({ row, participations: participations.get(row.id)! }));
 }
 

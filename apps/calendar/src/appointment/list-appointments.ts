@@ -2,10 +2,10 @@ import { DomainError } from '@scheduling/errors';
 import { readFunction } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { parseDateTime } from '../date-time.ts';
-import type { CalendarSchema } from '../db/schema.ts';
+import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
-import { maxCharacters } from '../message-length.ts';
+import { type ListPart, splitForMessages } from '../list-part.ts';
 import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
@@ -15,6 +15,7 @@ export interface AppointmentsQuery {
   providerReference: string;
   productReference?: string | undefined;
   resourceReference?: string | undefined;
+  state?: AppointmentState | undefined;
   includeArchived: boolean;
   /** Date-times as in the interface: those that end after `from` and start before `to`. */
   from?: string | undefined;
@@ -24,18 +25,12 @@ export interface AppointmentsQuery {
   cursor?: string | undefined;
 }
 
-export interface AppointmentsPart {
-  /** Each an object of the REST interface (2.5). */
-  appointments: string[];
-  /** Set in the last part of a page if there is another page. */
-  nextCursor?: string | undefined;
-}
-
 interface AppointmentsFilter {
   crmId: string;
   providerId: string;
   productReference?: string | undefined;
   resourceReference?: string | undefined;
+  state?: AppointmentState | undefined;
   from?: Date | undefined;
   to?: Date | undefined;
   archiveAfterDays: number;
@@ -56,7 +51,7 @@ export async function* listAppointments(
   dependencies: CalendarDependencies,
   query: AppointmentsQuery,
   signal: AbortSignal,
-): AsyncGenerator<AppointmentsPart> {
+): AsyncGenerator<ListPart> {
   const db = dependencies.database.kysely;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   let size = Math.min(firstAppointments, left);
@@ -79,22 +74,6 @@ export async function* listAppointments(
     if (next === 'provider_changed') throw new DomainError('provider.not_found');
     rows = next;
   }
-}
-
-/** Each part fits into one message, unless it is a single appointment; an empty list is one part. */
-function* splitForMessages(appointments: string[], nextCursor: string | undefined): Generator<AppointmentsPart> {
-  let part: string[] = [];
-  let characters = 0;
-  for (const appointment of appointments) {
-    if (part.length > 0 && characters + appointment.length > maxCharacters) {
-      yield { appointments: part };
-      part = [];
-      characters = 0;
-    }
-    part.push(appointment);
-    characters += appointment.length;
-  }
-  yield { appointments: part, nextCursor };
 }
 
 /** See read-appointments.sql. */
@@ -128,6 +107,6 @@ function readQuery(
   const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
   if (query.cursor !== undefined && start === undefined) errors.add('/cursor', 'is not a valid cursor');
   errors.throwIfAny('appointment.invalid');
-  const { crmId, productReference, resourceReference, includeArchived } = query;
-  return { filter: { crmId, providerId, productReference, resourceReference, from, to, archiveAfterDays, includeArchived }, start };
+  const { crmId, productReference, resourceReference, state, includeArchived } = query;
+  return { filter: { crmId, providerId, productReference, resourceReference, state, from, to, archiveAfterDays, includeArchived }, start };
 }

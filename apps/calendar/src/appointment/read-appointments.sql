@@ -1,7 +1,7 @@
 -- A part of a provider's appointments, active and cancelled, by start and id.
 --
 -- Request: crmId, providerId, providerVersion (absent: any), archiveAfterDays, includeArchived, size and participations (how many of both the part may have), and if
---   given productReference, resourceReference, from, to, and after (startsAt and id of the appointment after which the part begins).
+--   given productReference, resourceReference, state, from, to, and after (startsAt and id of the appointment after which the part begins).
 -- Answer: up to one row more than `size`. No row: the provider's row has another version. A row without anything: there are no appointments.
 --   id, startsAt
 --   appointment  as an object of the REST interface (2.5); null if it is only known to follow: those whose participations would be too many, unless it
@@ -30,15 +30,16 @@ BEGIN
         WHERE crm_id = $1 AND provider_id = $2 AND starts_at < $3 AND ends_at > $4 AND (starts_at, id) > ($5, $6)',
     CASE WHEN request ? 'productReference' THEN ' AND product_reference = $7' END,
     CASE WHEN request ? 'resourceReference' THEN ' AND resource_reference = $8' END,
+    CASE WHEN request ? 'state' THEN ' AND state = $9' END,
     ' ORDER BY starts_at, id
-        LIMIT $9)')
+        LIMIT $10)')
     INTO appointment_ids
     USING the_crm, the_provider,
       coalesce((request ->> 'to')::timestamptz, 'infinity'),
       greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until END),
       coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
       coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
-      request ->> 'productReference', request ->> 'resourceReference', max_size + 1;
+      request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1;
 
   RETURN QUERY
   SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END

@@ -4,8 +4,16 @@ import type { Logger } from '@scheduling/runtime';
 import * as tables from './migrations/2026-11-21-tables.ts';
 import * as roomForUpdates from './migrations/2026-11-23-room-for-updates.ts';
 import * as slots from './migrations/2026-11-24-slots.ts';
+import * as cancelledAppointments from './migrations/2026-11-25-cancelled-appointments.ts';
+import * as participationChanges from './migrations/2026-11-25-participation-changes.ts';
 
-const migrations = { '2026-11-21-tables': tables, '2026-11-23-room-for-updates': roomForUpdates, '2026-11-24-slots': slots };
+const migrations = {
+  '2026-11-21-tables': tables,
+  '2026-11-23-room-for-updates': roomForUpdates,
+  '2026-11-24-slots': slots,
+  '2026-11-25-cancelled-appointments': cancelledAppointments,
+  '2026-11-25-participation-changes': participationChanges,
+};
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {
@@ -40,6 +48,9 @@ const functions = {
   '2026-11-26-17-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
   '2026-11-26-18-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
   '2026-11-26-19-read-appointment': sqlFile(new URL('../appointment/read-appointment.sql', import.meta.url)),
+  '2026-11-27-1-appointment-json': sqlFile(new URL('../appointment/appointment-json.sql', import.meta.url)),
+  '2026-11-27-2-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
+  '2026-11-27-3-read-participations': sqlFile(new URL('../participation/read-participations.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -33,6 +33,7 @@ CREATE INDEX appointment_by_product ON public.appointment USING btree (crm_id, p
 CREATE INDEX appointment_by_resource ON public.appointment USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
 CREATE INDEX appointment_by_series ON public.appointment USING btree (crm_id, provider_id, series_id) WHERE (series_id IS NOT NULL);
 CREATE INDEX appointment_by_start ON public.appointment USING btree (crm_id, provider_id, starts_at, id, ends_at);
+CREATE INDEX appointment_cancelled ON public.appointment USING btree (crm_id, provider_id, starts_at, id, ends_at) WHERE (state = 'CANCELLED'::text);
 CREATE INDEX appointment_long ON public.appointment USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 
 CREATE TABLE booking_rules (
@@ -141,6 +142,7 @@ CREATE TABLE participation (
   exempt boolean NOT NULL,
   reserved_until timestamp with time zone,
   version integer NOT NULL DEFAULT 1,
+  changed_at timestamp with time zone NOT NULL DEFAULT scheduling_now(),
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
   CONSTRAINT participation_state_check CHECK ((state = ANY (ARRAY['RESERVED'::text, 'REQUESTED'::text, 'BOOKED'::text, 'CANCELED'::text, 'DELETED'::text]))),
@@ -152,6 +154,7 @@ CREATE INDEX participation_by_appointment ON public.participation USING btree (c
 CREATE INDEX participation_by_customer ON public.participation USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (reserved_until IS NOT NULL);
+CREATE TRIGGER participation_changed BEFORE UPDATE ON public.participation FOR EACH ROW EXECUTE FUNCTION set_changed_at();
 
 CREATE TABLE participation_message (
   crm_id text NOT NULL,
@@ -229,22 +232,13 @@ AS $function$
       to_char(appointment.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "end",
       appointment.notes,
       array_to_json(ARRAY(
-        SELECT CASE WHEN participation.reserved_until IS NULL
-            THEN (SELECT row_to_json(fields) FROM (
-              SELECT participation.reference, appointment.reference AS "appointmentReference", customer.reference AS "customerReference", contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages) AS fields)
-            -- Only a reservation has a time at which it expires.
-            ELSE (SELECT row_to_json(fields) FROM (
-              SELECT participation.reference, appointment.reference AS "appointmentReference", customer.reference AS "customerReference", contact.email, contact.mobile, contact.name, participation.note, participation.state, texts.messages,
-                to_char(participation.reserved_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "expiresAt") AS fields)
-          END
+        SELECT participation_json.content
           FROM participation
-          LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id,
-          LATERAL (SELECT coalesce(customer.email, participation.email) AS email, coalesce(customer.mobile, participation.mobile) AS mobile,
-                          coalesce(customer.user_name, participation.name, '') AS name) AS contact,
-          LATERAL (SELECT nullif(ARRAY(
-                     SELECT text FROM participation_message AS message
-                      WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-                      ORDER BY message.version), '{}') AS messages) AS texts
+          LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
+         CROSS JOIN participation_json(
+           participation.crm_id, participation.id, participation.reference, appointment.reference, customer.reference,
+           coalesce(customer.email, participation.email), coalesce(customer.mobile, participation.mobile),
+           coalesce(customer.user_name, participation.name, ''), participation.note, participation.state, participation.reserved_until)
          WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
            AND (participation.reserved_until IS NULL OR participation.reserved_until > present)
          ORDER BY participation.id)) AS participations,
@@ -813,6 +807,27 @@ AS $function$
      AND ends_at - starts_at > interval '24 hours'
 $function$;
 
+CREATE OR REPLACE FUNCTION public.participation_json(crm_id text, id uuid, reference text, appointment_reference text, customer_reference text, email text, mobile text, name text, note text, state text, reserved_until timestamp with time zone)
+ RETURNS TABLE(content json)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE WHEN reserved_until IS NULL
+      THEN (SELECT row_to_json(fields) FROM (
+        SELECT reference, appointment_reference AS "appointmentReference", customer_reference AS "customerReference",
+               email, mobile, name, note, state, messages) AS fields)
+      -- Only a reservation has a time at which it expires.
+      ELSE (SELECT row_to_json(fields) FROM (
+        SELECT reference, appointment_reference AS "appointmentReference", customer_reference AS "customerReference",
+               email, mobile, name, note, state, messages,
+               to_char(reserved_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "expiresAt") AS fields)
+    END
+    FROM (SELECT nullif(ARRAY(
+            SELECT text FROM participation_message AS message
+             WHERE message.crm_id = participation_json.crm_id AND message.participation_id = participation_json.id
+             ORDER BY message.version), '{}') AS messages) AS texts
+$function$;
+
 CREATE OR REPLACE FUNCTION public.participation_record(participation participation, customer customer)
  RETURNS TABLE(content jsonb)
  LANGUAGE sql
@@ -892,15 +907,16 @@ BEGIN
         WHERE crm_id = $1 AND provider_id = $2 AND starts_at < $3 AND ends_at > $4 AND (starts_at, id) > ($5, $6)',
     CASE WHEN request ? 'productReference' THEN ' AND product_reference = $7' END,
     CASE WHEN request ? 'resourceReference' THEN ' AND resource_reference = $8' END,
+    CASE WHEN request ? 'state' THEN ' AND state = $9' END,
     ' ORDER BY starts_at, id
-        LIMIT $9)')
+        LIMIT $10)')
     INTO appointment_ids
     USING the_crm, the_provider,
       coalesce((request ->> 'to')::timestamptz, 'infinity'),
       greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until END),
       coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
       coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
-      request ->> 'productReference', request ->> 'resourceReference', max_size + 1;
+      request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1;
 
   RETURN QUERY
   SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END
@@ -968,6 +984,91 @@ BEGIN
      CROSS JOIN participation_record(participation, customer) AS record
      WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
        AND (participation.reserved_until IS NULL OR participation.reserved_until > scheduling_now()));
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_participations(request jsonb)
+ RETURNS TABLE(participation text, "startsAt" timestamp with time zone, "appointmentId" uuid, "participationId" uuid)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_version integer := request ->> 'providerVersion';
+  max_size integer := request ->> 'size';
+  max_rows integer := request ->> 'rows';
+  present timestamptz := scheduling_now();
+  lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
+  customer_ids uuid[];
+  by_customer boolean := false;
+  row_count integer := 0;
+  next record;
+  last record;
+  participation_ids uuid[] := '{}';
+  has_more boolean := false;
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
+  IF NOT FOUND THEN RETURN; END IF;
+
+  IF request ? 'customerReference' THEN
+    customer_ids := ARRAY(SELECT id FROM customer WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference');
+    -- Those of a customer are in no order, so each part reads all of them, unless they are more than it may read.
+    PERFORM FROM participation WHERE crm_id = the_crm AND customer_id = ANY (customer_ids) OFFSET max_rows LIMIT 1;
+    by_customer := NOT FOUND;
+  END IF;
+
+  -- Planned for these values: which index is best depends on them.
+  FOR next IN EXECUTE concat(
+    'SELECT appointment.starts_at, appointment.id AS appointment_id, participation.id,
+            participation.id IS NOT NULL AND ($9 IS NULL OR participation.state = $9)
+              AND ($10 IS NULL OR participation.changed_at >= $10) AND (participation.reserved_until IS NULL OR participation.reserved_until > $11) AS is_listed
+       FROM appointment',
+    CASE WHEN by_customer THEN
+      ' JOIN participation ON participation.crm_id = $1 AND participation.customer_id = ANY ($8) AND participation.appointment_id = appointment.id
+         AND (appointment.starts_at, appointment.id, participation.id) > ($5, $6, $7)'
+    ELSE
+      -- An appointment without any is a row, too, so that the rows limit how many appointments are read.
+      ' LEFT JOIN LATERAL (
+          SELECT * FROM participation
+           WHERE crm_id = $1 AND appointment_id = appointment.id AND id > CASE WHEN appointment.id = $6 THEN $7 ELSE $12 END
+           ORDER BY id
+           LIMIT $13) AS participation ON true'
+    END,
+    ' WHERE appointment.crm_id = $1 AND appointment.provider_id = $2 AND appointment.starts_at < $3 AND appointment.ends_at > $4
+        AND (appointment.starts_at, appointment.id) >= ($5, $6)
+      ORDER BY appointment.starts_at, appointment.id, participation.id
+      LIMIT $13')
+    USING the_crm, the_provider,
+      coalesce((request ->> 'to')::timestamptz, 'infinity'), coalesce((request ->> 'from')::timestamptz, '-infinity'),
+      coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
+      coalesce((request #>> '{after,appointmentId}')::uuid, lowest_id), coalesce((request #>> '{after,participationId}')::uuid, lowest_id),
+      customer_ids, request ->> 'state', (request ->> 'changedSince')::timestamptz, present, lowest_id, max_rows + 1
+  LOOP
+    has_more := row_count = max_rows OR next.is_listed AND cardinality(participation_ids) = max_size;
+    EXIT WHEN has_more;
+    row_count := row_count + 1;
+    last := next;
+    IF next.is_listed THEN participation_ids := participation_ids || next.id; END IF;
+  END LOOP;
+
+  RETURN QUERY
+  SELECT content::text, appointment.starts_at, appointment.id, participation.id
+    FROM unnest(participation_ids) WITH ORDINALITY AS listed (id, number)
+    JOIN participation ON participation.crm_id = the_crm AND participation.id = listed.id
+    JOIN appointment ON appointment.crm_id = the_crm AND appointment.id = participation.appointment_id
+    LEFT JOIN customer ON customer.crm_id = the_crm AND customer.id = participation.customer_id
+   CROSS JOIN participation_json(
+     participation.crm_id, participation.id, participation.reference, appointment.reference, customer.reference,
+     coalesce(customer.email, participation.email), coalesce(customer.mobile, participation.mobile),
+     coalesce(customer.user_name, participation.name, ''), participation.note, participation.state, participation.reserved_until)
+   ORDER BY number;
+  IF has_more THEN
+    RETURN QUERY SELECT NULL, last.starts_at, last.appointment_id, coalesce(last.id, lowest_id);
+  ELSIF cardinality(participation_ids) = 0 THEN
+    RETURN NEXT;
+  END IF;
 END
 $function$;
 
@@ -1191,6 +1292,16 @@ CREATE OR REPLACE FUNCTION public.scheduling_now()
  PARALLEL SAFE
 AS $function$
       SELECT clock_timestamp() + coalesce(nullif(current_setting('scheduling.clock_offset', true), ''), '0')::interval
+    $function$;
+
+CREATE OR REPLACE FUNCTION public.set_changed_at()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      NEW.changed_at := scheduling_now();
+      RETURN NEW;
+    END
     $function$;
 
 CREATE OR REPLACE FUNCTION public.slot_record(appointment appointment, taken bigint)

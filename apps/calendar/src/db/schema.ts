@@ -116,6 +116,8 @@ export interface ParticipationTable {
   /** Set if and only if RESERVED; from this time on the row counts as deleted. */
   reservedUntil: Date | null;
   version: Generated<number>;
+  /** When it was created or last changed, by the database's clock: set by Postgres, whoever writes. */
+  changedAt: Generated<Date>;
 }
 
 /** The text that a caller sent with one version of a participation. */

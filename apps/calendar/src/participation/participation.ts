@@ -83,7 +83,7 @@ export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: 
 }
 
 /** The participations of the given appointments, by appointment, in order of creation, without expired reservations. */
-export async function listParticipations(
+export async function listParticipationsOfAppointments(
   db: Kysely<CalendarSchema>,
   crmId: string,
   appointmentIds: string[],

@@ -24,6 +24,8 @@ export const price = nullable<Price>({
   properties: { value: { type: 'number' }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
 });
 
+export const appointmentStates = enumNames(AppointmentState);
+
 export const appointmentExample = {
   reference: 'a-1@acme',
   acceptBookings: true,
@@ -60,7 +62,7 @@ export const appointment = Type.Object(
     productReference: Type.String(),
     resourceReference: Type.String(),
     seriesId: nullableString({ description: 'Set for appointments of a series.' }),
-    state: oneOf(enumNames(AppointmentState)),
+    state: oneOf(appointmentStates),
   },
   { title: 'Appointment', examples: [appointmentExample] },
 );

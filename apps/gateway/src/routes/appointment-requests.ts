@@ -4,11 +4,12 @@ import {
   type DeleteAppointmentsRequest,
   type EmbeddedParticipation,
   ParticipationState,
+  type UpdateAppointmentRequest,
 } from '@scheduling/contracts/calendar/v1';
 import type { Static } from 'typebox';
-import { given, givenFields } from '../fields.ts';
+import { clearing, given, givenFields } from '../fields.ts';
 import { invalidRequest } from '../problem.ts';
-import { commonFields, embeddedParticipation, type newAppointment, type newSeries } from './appointment-schemas.ts';
+import { type appointmentChange, commonFields, embeddedParticipation, type newAppointment, type newSeries } from './appointment-schemas.ts';
 import { singleArgument } from './delete-arguments.ts';
 import { toLocation } from './locations.ts';
 
@@ -43,6 +44,17 @@ export function toCreateAppointment(body: NewAppointment): Omit<CreateAppointmen
     start: body.start,
     end: body.end,
     participations: (body.participations ?? []).map(toEmbeddedParticipation),
+  };
+}
+
+export function toAppointmentChange(body: Static<typeof appointmentChange>): Omit<UpdateAppointmentRequest, ProviderKey | 'appointmentReference' | 'sendMails'> {
+  return {
+    ...body,
+    description: clearing(body.description),
+    contactReference: clearing(body.contactReference),
+    notes: clearing(body.notes),
+    address: toLocation(body.address),
+    noAddress: body.address === null || body.address === '',
   };
 }
 

@@ -23,7 +23,7 @@ import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
-import { appointment, appointmentExample } from './appointment-presentation.ts';
+import { appointment, appointmentExample, appointmentStates } from './appointment-presentation.ts';
 import { addressInput } from './locations.ts';
 import { canceledParticipationExample, participationStates, sendMails } from './participations.ts';
 import { providerParams } from './path-parameters.ts';
@@ -112,15 +112,16 @@ export const newSeries = Type.Object(
 export const listAppointmentsSchema = {
   operationId: 'listAppointments',
   summary: 'List the appointments of a provider',
-  description: 'Active and cancelled appointments, ordered by start. Returns all of them unless `limit` is given.',
+  description: 'Active and cancelled appointments unless `state` is given, ordered by start. Returns all of them unless `limit` is given.',
   tags: ['Appointments'],
   params: providerParams,
   querystring: Type.Object({
     productRef: queryLine('Only appointments of this product.'),
     resourceRef: queryLine('Only appointments of this resource.'),
+    state: Type.Optional(oneOf(appointmentStates, { description: 'Only appointments in this state.' })),
     includeArchived: flag(false, 'Include archived appointments.'),
-    from: Type.Optional(dateTime()),
-    to: Type.Optional(dateTime()),
+    from: Type.Optional(dateTime('Only appointments that end after it.')),
+    to: Type.Optional(dateTime('Only appointments that start before it.')),
     ...pageFields,
   }),
   response: {
@@ -220,6 +221,20 @@ export const createAppointmentSchema = {
   },
 } as const;
 
+export const appointmentChange = Type.Object(
+  {
+    start: Type.Optional(dateTime()),
+    end: Type.Optional(dateTime()),
+    capacity: Type.Optional(integer({ ...capacityRange, description: 'Maximum number of participants. Nobody loses a seat.' })),
+    acceptBookings: Type.Optional(Type.Boolean({ description: 'Whether it is publicly bookable.' })),
+    description: Type.Optional(optionalText()),
+    contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
+    notes: Type.Optional(optionalText()),
+    address: Type.Optional(addressInput),
+  },
+  { title: 'AppointmentChange', examples: [{ capacity: 2, notes: null }] },
+);
+
 export const updateAppointmentSchema = {
   operationId: 'updateAppointment',
   summary: 'Update an appointment',
@@ -229,19 +244,7 @@ export const updateAppointmentSchema = {
   tags: ['Appointments'],
   params: appointmentParams,
   querystring: Type.Object({ sendMails }),
-  body: Type.Object(
-    {
-      start: Type.Optional(dateTime()),
-      end: Type.Optional(dateTime()),
-      capacity: Type.Optional(integer({ ...capacityRange, description: 'Maximum number of participants. Nobody loses a seat.' })),
-      acceptBookings: Type.Optional(Type.Boolean({ description: 'Whether it is publicly bookable.' })),
-      description: Type.Optional(optionalText()),
-      contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
-      notes: Type.Optional(optionalText()),
-      address: Type.Optional(addressInput),
-    },
-    { title: 'AppointmentChange', examples: [{ capacity: 2, notes: null }] },
-  ),
+  body: appointmentChange,
   response: {
     // Not compiled, because the calendar sends JSON.
     200: Type.Unsafe<unknown>(

@@ -1,18 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1';
+import { AppointmentState, type ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1';
 import type { FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { type Admission, weightOfMany } from '../admission.ts';
-import { clearing, given } from '../fields.ts';
+import { given } from '../fields.ts';
 import { apiInfoValue } from '../schemas.ts';
 import { openAppointments } from './appointment-list.ts';
 import { presentAppointment } from './appointment-presentation.ts';
-import { countSlots, deletionTarget, isSeries, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
+import { countSlots, deletionTarget, isSeries, toAppointmentChange, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
 import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, getAppointmentSchema, listAppointmentsSchema, updateAppointmentSchema } from './appointment-schemas.ts';
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
 import { listConfig, sendList } from './json-list.ts';
 import { jsonType } from './json-stream.ts';
-import { toLocation } from './locations.ts';
 
 /** interface 4.2. */
 export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
@@ -24,6 +23,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         providerReference: params.providerRef,
         productReference: given(query.productRef),
         resourceReference: given(query.resourceRef),
+        state: query.state && AppointmentState[query.state],
         includeArchived: query.includeArchived,
         from: given(query.from),
         to: given(query.to),
@@ -62,12 +62,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         crmId: params.crmId,
         providerReference: params.providerRef,
         appointmentReference: params.appointmentRef,
-        ...body,
-        description: clearing(body.description),
-        contactReference: clearing(body.contactReference),
-        notes: clearing(body.notes),
-        address: toLocation(body.address),
-        noAddress: body.address === null || body.address === '',
+        ...toAppointmentChange(body),
         sendMails: query.sendMails,
       });
       return reply.type(jsonType).send(wrappedAppointment(json));

@@ -2,15 +2,34 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Participation, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
+import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { flag, givenFields, line, oneOf, optionalText, pathReference } from '../fields.ts';
+import { dateTime, flag, given, givenFields, line, oneOf, optionalText, pathReference, queryLine } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, instant, nullable, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
+import { linkHeader, pageFields } from '../paging.ts';
+import { apiInfoValue, instant, list, nullable, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
+import { listConfig, sendList } from './json-list.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.3. */
-export function participationRoutes({ participations }: Clients): FastifyPluginAsyncTypebox {
+export function participationRoutes({ participations }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
+    app.get('/provider/:providerRef/participations', { schema: listParticipationsSchema, config: listConfig }, async (request, reply) => {
+      const { params, query } = request;
+      const listed = {
+        crmId: params.crmId,
+        providerReference: params.providerRef,
+        customerReference: given(query.customerRef),
+        state: query.state && ParticipationState[query.state],
+        from: given(query.from),
+        to: given(query.to),
+        changedSince: given(query.changedSince),
+        limit: query.limit,
+        cursor: query.cursor,
+      };
+      return sendList({ request, reply, admission }, publicUrl, (signal) => participations.listParticipations(listed, signal));
+    });
+
     app.get('/provider/:providerRef/participations/:participationRef', { schema: getParticipationSchema }, async ({ params }) => {
       const { participation } = await participations.getParticipation({
         crmId: params.crmId,
@@ -99,6 +118,28 @@ export const sendMails = flag(true, 'Send the e-mail for this change of state.')
 const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
 
 const participationParams = Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') });
+
+const listParticipationsSchema = {
+  operationId: 'listParticipations',
+  summary: 'List the participations of a provider',
+  description:
+    'Participations in any state, ordered by the start of the appointment, without expired reservations. Returns all of them unless `limit` is given.',
+  tags: ['Participations'],
+  params: providerParams,
+  querystring: Type.Object({
+    customerRef: queryLine('Only participations of this customer.'),
+    state: Type.Optional(oneOf(participationStates, { description: 'Only participations in this state.' })),
+    from: Type.Optional(dateTime('Only participations whose appointment ends after it.')),
+    to: Type.Optional(dateTime('Only participations whose appointment starts before it.')),
+    changedSince: Type.Optional(dateTime('Only participations that were created or changed at or after it.')),
+    ...pageFields,
+  }),
+  response: {
+    // Not compiled, because it is sent as a stream.
+    200: Type.Unsafe<unknown>(list(participation, { description: 'The participations', headers: linkHeader })),
+    ...problems(['participation.invalid', 'provider.not_found']),
+  },
+} as const;
 
 const getParticipationSchema = {
   operationId: 'getParticipation',

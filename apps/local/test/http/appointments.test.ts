@@ -119,7 +119,7 @@ describe('single appointments (interface 4.2)', () => {
     }
   });
 
-  it('are listed by start, filtered by product, resource and period, active and cancelled', async () => {
+  it('are listed by start, filtered by product, resource, state and period, active and cancelled', async () => {
     practice = await createPractice(crm);
     const late = await createAppointment(practice, { start: '2031-03-05T09:00', end: '2031-03-05T10:00', productReference: 'other@test' });
     const early = await createAppointment(practice, { resourceReference: 'other@test' });
@@ -138,6 +138,10 @@ describe('single appointments (interface 4.2)', () => {
     expect(await list({ from: '2031-03-03T09:59', to: '2031-03-05T09:01' })).toEqual([early, middle, late]);
     expect(await list({ includeArchived: true })).toEqual([early, middle, late]);
     expect(await list({ productRef: 'nothing@test' })).toEqual([]);
+    expect(await list({ state: 'CANCELLED' })).toEqual([middle]);
+    expect(await list({ state: 'ACTIVE' })).toEqual([early, late]);
+    expect(await list({ state: 'ACTIVE', productRef: 'other@test', from: '2031-03-03T10:00' })).toEqual([late]);
+    expect(await crm.get(appointments(), { query: { state: 'CANCELED' } })).toMatchObject({ status: 400, body: { errors: [{ parameter: 'state' }] } });
     expect(await crm.get(appointments(), { query: { includeArchived: 'yes' } })).toMatchObject({ status: 400, body: { errors: [{ parameter: 'includeArchived' }] } });
     expect(await crm.get('/provider/nothing%40test/appointments')).toMatchObject({ status: 404, body: { code: 'provider.not_found' } });
   });

@@ -129,7 +129,7 @@ export async function readPages<Item>(client: Client, address: string, firstQuer
 }
 
 /** The query of the next page, from the `Link` header. */
-function nextQuery({ headers }: Answer): Record<string, string> | undefined {
+export function nextQuery({ headers }: Answer): Record<string, string> | undefined {
   const link = headers.get('link');
   if (link === null) return undefined;
   const [, address, relation] = /^<([^>]+)>; rel="(\w+)"$/.exec(link)!;

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, path, type Problem } from './client.ts';
+import { path, type Problem, readPages } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
 import { waitForMails } from './inbox.ts';
 
@@ -98,12 +98,7 @@ describe('customers (interface 4.4)', () => {
     expect(all.body[1]).toStrictEqual(people[0]);
     expect(all.headers.get('link')).toBeNull();
 
-    const pages: object[][] = [];
-    for (let next: string | undefined = address; next !== undefined; ) {
-      const page: Answer<object[]> = await crm.get<object[]>(next, next === address ? { query: { limit: 2, q: 'ADA' } } : {});
-      pages.push(page.body);
-      next = /^<(?<url>[^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.groups!['url']!.split(crm.crmId)[1];
-    }
+    const pages = await readPages<object>(crm, address, { limit: '2', q: 'ADA' });
     expect(pages).toStrictEqual([people.slice(0, 2), people.slice(2, 4), people.slice(4)]);
     expect((await crm.get(address, { query: { email: 'ADA.3@customers.example' } })).body).toStrictEqual([people[3]]);
     expect((await crm.get(address, { query: { q: people[4]!.customerReference } })).body).toStrictEqual([people[4]]);

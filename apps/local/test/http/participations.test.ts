@@ -1,7 +1,7 @@
 import { waitUntil } from '@scheduling/embedded';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { apiInfo, type Appointment, type Participation, readAppointment } from './answers.ts';
-import { path, type Problem } from './client.ts';
+import { path, type Problem, readPages } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
 import { waitForMails } from './inbox.ts';
 
@@ -127,6 +127,31 @@ describe('participations (interface 4.3)', () => {
       expect(mails.map((mail) => mail.subject).sort()).toEqual(expected.sort());
     },
   );
+
+  it('are listed by the start of the appointment, filtered, and page by page', async () => {
+    practice = await createPractice(crm);
+    const [late, early] = [await createAppointment(practice, { start: '2031-03-04T09:00', end: '2031-03-04T10:00', capacity: 9 }), await createAppointment(practice, { capacity: 9 })];
+    const other = `${unique('customer')}@test`;
+    await crm.post(`${practice.at}/customers`, { customerReference: other, providerReference: practice.provider, userName: 'B' });
+    const [second, third] = [await createParticipation(practice, late), await createParticipation(practice, late, { customerReference: other })];
+    const first = await createParticipation(practice, early, { state: 'RESERVED' });
+    const list = async (query: Record<string, string> = {}): Promise<string[]> => {
+      const { status, body } = await crm.get<Participation[]>(participations(), { query });
+      expect(status).toBe(200);
+      return body.map(({ reference }) => reference);
+    };
+    const complete = await crm.get<Participation[]>(participations());
+    expect(complete.body).toStrictEqual([...(await readAppointment(practice, early)).participations, ...(await readAppointment(practice, late)).participations]);
+    expect(complete.body.map(({ reference }) => reference)).toEqual([first, second, third]);
+    expect(await list({ customerRef: other })).toEqual([third]);
+    expect(await list({ state: 'BOOKED' })).toEqual([second, third]);
+    expect(await list({ from: '2031-03-03T10:00' })).toEqual([second, third]);
+    expect(await list({ to: '2031-03-04T09:00', customerRef: practice.customer })).toEqual([first]);
+    expect(await list({ changedSince: '2020-01-01T00:00' })).toEqual([first, second, third]);
+    expect(await list({ changedSince: '2031-01-01T00:00' })).toEqual([]);
+    const pages = await readPages<Participation>(crm, participations(), { limit: '1' });
+    expect(pages).toStrictEqual(complete.body.map((each) => [each]));
+  });
 
   it('send no mail with sendMails=false', async () => {
     const own = await createPractice(crm);

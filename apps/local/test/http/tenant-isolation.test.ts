@@ -144,6 +144,10 @@ const cases: Record<string, Case> = {
       'body.appointmentReference': 'appointment',
     },
   },
+  listParticipations: {
+    request: (world) => ({ path: ofProvider(world), query: { customerRef: world.customer } }),
+    existing: { 'path.providerRef': 'provider', 'query.customerRef': 'customer' },
+  },
   createParticipation: {
     request: (world) => ({
       path: ofProvider(world),

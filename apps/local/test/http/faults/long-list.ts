@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
 import { waitUntil } from '@scheduling/embedded';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Answer } from '../client.ts';
+import { type Answer, nextQuery } from '../client.ts';
 import { createAppointment, createCrm, createPractice, type Practice, type TestCrm } from '../crm.ts';
 import { query } from '../databases.ts';
 import type { TestStack } from '../start-test-stack.ts';
@@ -91,14 +91,14 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 
       for (let next: Record<string, string> | undefined = { limit: String(limit) }; next !== undefined; ) {
         const answer: Answer<{ reference: string }[]> = await crm.get(`${small.at}/appointments`, { query: next });
         pages.push(answer.body.map(({ reference }) => reference));
-        next = queryOfNext(answer);
+        next = nextQuery(answer);
       }
       expect(pages.map(({ length }) => length)).toEqual(limit === 333 ? [333, 333, 333, 1] : [1_000]);
       expect(pages.flat()).toEqual(whole);
     }
     const filter = { limit: '10', resourceRef: small.resource, from: '2031-01-01T01:00', to: '2031-01-01T02:00' };
     const first = await crm.get<unknown[]>(`${small.at}/appointments`, { query: filter });
-    expect(queryOfNext(first)).toMatchObject(filter);
+    expect(nextQuery(first)).toMatchObject(filter);
   });
 
   it('returns its first and its last page equally fast', async () => {
@@ -142,9 +142,4 @@ async function calendarConnections(): Promise<number> {
   const port = Number(stack.info.services.calendar.split(':').at(-1)).toString(16).toUpperCase().padStart(4, '0');
   const lines = (await Promise.all(['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8')))).join('').split('\n');
   return lines.filter((line) => new RegExp(`^\\s*\\d+: [\\dA-F]+:${port} [\\dA-F]+:[\\dA-F]{4} 01 `).test(line)).length;
-}
-
-function queryOfNext({ headers }: Answer): Record<string, string> | undefined {
-  const address = /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
-  return address === undefined ? undefined : Object.fromEntries(new URL(address).searchParams);
 }

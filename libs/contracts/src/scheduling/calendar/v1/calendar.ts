@@ -528,7 +528,11 @@ export interface ListAppointmentsRequest {
     | string
     | undefined;
   /** Answer with json instead of appointments. */
-  asJson?: boolean | undefined;
+  asJson?:
+    | boolean
+    | undefined;
+  /** Absent: both. */
+  state?: AppointmentState | undefined;
 }
 
 export interface ListAppointmentsResponse {
@@ -596,6 +600,38 @@ export interface GetParticipationRequest {
 
 export interface GetParticipationResponse {
   participation?: Participation | undefined;
+}
+
+export interface ListParticipationsRequest {
+  crmId: string;
+  providerReference: string;
+  /** One that is unknown has none. */
+  customerReference?:
+    | string
+    | undefined;
+  /** Absent: all. */
+  state?:
+    | ParticipationState
+    | undefined;
+  /** Those whose appointment ends after from and starts before to. */
+  from?: string | undefined;
+  to?:
+    | string
+    | undefined;
+  /** Those that were created or changed at or after it. */
+  changedSince?:
+    | string
+    | undefined;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListParticipationsResponse {
+  /** The participations as objects of the REST interface, separated by commas; empty if there are none. */
+  json: Buffer;
+  /** In the last message of a page that is followed by another. */
+  nextCursor?: string | undefined;
 }
 
 export interface CreateParticipationRequest {
@@ -3675,6 +3711,7 @@ function createBaseListAppointmentsRequest(): ListAppointmentsRequest {
     limit: undefined,
     cursor: undefined,
     asJson: undefined,
+    state: undefined,
   };
 }
 
@@ -3709,6 +3746,9 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
     }
     if (message.asJson !== undefined) {
       writer.uint32(80).bool(message.asJson);
+    }
+    if (message.state !== undefined) {
+      writer.uint32(88).int32(appointmentStateToNumber(message.state));
     }
     return writer;
   },
@@ -3806,6 +3846,14 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
             message.asJson = reader.bool();
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.state = appointmentStateFromJSON(reader.int32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3833,6 +3881,7 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
     message.asJson = object.asJson ?? undefined;
+    message.state = object.state ?? undefined;
     return message;
   },
 };
@@ -4614,6 +4663,234 @@ export const GetParticipationResponse: MessageFns<GetParticipationResponse> = {
     message.participation = (object.participation !== undefined && object.participation !== null)
       ? Participation.fromPartial(object.participation)
       : undefined;
+    return message;
+  },
+};
+
+function createBaseListParticipationsRequest(): ListParticipationsRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    customerReference: undefined,
+    state: undefined,
+    from: undefined,
+    to: undefined,
+    changedSince: undefined,
+    limit: undefined,
+    cursor: undefined,
+  };
+}
+
+export const ListParticipationsRequest: MessageFns<ListParticipationsRequest> = {
+  encode(message: ListParticipationsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.customerReference !== undefined) {
+      writer.uint32(26).string(message.customerReference);
+    }
+    if (message.state !== undefined) {
+      writer.uint32(32).int32(participationStateToNumber(message.state));
+    }
+    if (message.from !== undefined) {
+      writer.uint32(42).string(message.from);
+    }
+    if (message.to !== undefined) {
+      writer.uint32(50).string(message.to);
+    }
+    if (message.changedSince !== undefined) {
+      writer.uint32(58).string(message.changedSince);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(64).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(74).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListParticipationsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListParticipationsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.customerReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.state = participationStateFromJSON(reader.int32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.changedSince = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListParticipationsRequest>): ListParticipationsRequest {
+    return ListParticipationsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListParticipationsRequest>): ListParticipationsRequest {
+    const message = createBaseListParticipationsRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.customerReference = object.customerReference ?? undefined;
+    message.state = object.state ?? undefined;
+    message.from = object.from ?? undefined;
+    message.to = object.to ?? undefined;
+    message.changedSince = object.changedSince ?? undefined;
+    message.limit = object.limit ?? undefined;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListParticipationsResponse(): ListParticipationsResponse {
+  return { json: Buffer.alloc(0), nextCursor: undefined };
+}
+
+export const ListParticipationsResponse: MessageFns<ListParticipationsResponse> = {
+  encode(message: ListParticipationsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListParticipationsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListParticipationsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListParticipationsResponse>): ListParticipationsResponse {
+    return ListParticipationsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListParticipationsResponse>): ListParticipationsResponse {
+    const message = createBaseListParticipationsResponse();
+    message.json = object.json ?? Buffer.alloc(0);
+    message.nextCursor = object.nextCursor ?? undefined;
     return message;
   },
 };
@@ -7925,6 +8202,21 @@ export const ParticipationServiceService = {
     responseDeserialize: (value: Buffer): GetParticipationResponse => GetParticipationResponse.decode(value),
   },
   /**
+   * Streams a provider's participations by the start of the appointment, then by appointment, in order of creation, up to 500 a message, without
+   * expired reservations. INVALID_ARGUMENT (participation.invalid), NOT_FOUND (provider.not_found).
+   */
+  listParticipations: {
+    path: "/scheduling.calendar.v1.ParticipationService/ListParticipations" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: ListParticipationsRequest): Buffer =>
+      Buffer.from(ListParticipationsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListParticipationsRequest => ListParticipationsRequest.decode(value),
+    responseSerialize: (value: ListParticipationsResponse): Buffer =>
+      Buffer.from(ListParticipationsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListParticipationsResponse => ListParticipationsResponse.decode(value),
+  },
+  /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
    * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED
    * or REQUESTED), NOT_FOUND (provider.not_found, appointment.not_found, customer.not_found, participation.not_found when it is gone
@@ -7977,6 +8269,11 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
   /** Finds a participation by reference. NOT_FOUND (provider.not_found, participation.not_found, also for an expired reservation). */
   getParticipation: handleUnaryCall<GetParticipationRequest, GetParticipationResponse>;
   /**
+   * Streams a provider's participations by the start of the appointment, then by appointment, in order of creation, up to 500 a message, without
+   * expired reservations. INVALID_ARGUMENT (participation.invalid), NOT_FOUND (provider.not_found).
+   */
+  listParticipations: handleServerStreamingCall<ListParticipationsRequest, ListParticipationsResponse>;
+  /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
    * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED
    * or REQUESTED), NOT_FOUND (provider.not_found, appointment.not_found, customer.not_found, participation.not_found when it is gone
@@ -8011,6 +8308,19 @@ export interface ParticipationServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetParticipationResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * Streams a provider's participations by the start of the appointment, then by appointment, in order of creation, up to 500 a message, without
+   * expired reservations. INVALID_ARGUMENT (participation.invalid), NOT_FOUND (provider.not_found).
+   */
+  listParticipations(
+    request: ListParticipationsRequest,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListParticipationsResponse>;
+  listParticipations(
+    request: ListParticipationsRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListParticipationsResponse>;
   /**
    * Creates a participation, or moves the existing one with this reference to the state. BOOKED and RESERVED take a seat; the check is
    * part of the write. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported for a move to RESERVED

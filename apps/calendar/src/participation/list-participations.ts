@@ -1,0 +1,138 @@
+import { DomainError } from '@scheduling/errors';
+import { readFunction } from '@scheduling/postgres';
+import { isUuid } from '@scheduling/runtime';
+import type { Kysely } from 'kysely';
+import { parseDateTime } from '../date-time.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { collectFieldErrors } from '../field-errors.ts';
+import { type ListPart, splitForMessages } from '../list-part.ts';
+import { decodeCursor, encodeCursor } from '../page-cursor.ts';
+import type { ProviderRow } from '../provider/provider-copy.ts';
+import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
+import type { ParticipationState } from './moves.ts';
+
+export interface ParticipationsQuery {
+  crmId: string;
+  providerReference: string;
+  customerReference?: string | undefined;
+  state?: ParticipationState | undefined;
+  /** Date-times as in the interface: those whose appointment ends after `from` and starts before `to`. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** A date-time as in the interface: those that were created or changed at or after it. */
+  changedSince?: string | undefined;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+/** The most participations in a part; the first one has fewer, so that it is there sooner. */
+const partSize = 500;
+const firstSize = 100;
+/** How many participations, and appointments without any, are read for a part, whether or not they are listed. */
+const partRows = 2_000;
+
+/**
+ * A provider's participations by the start of the appointment, then by appointment, in order of creation, in parts of bounded size, each read once the
+ * previous one has been consumed: memory and work are bounded by the reader. A part may be empty. Each has its own snapshot. Rejects with
+ * `participation.invalid` or `provider.not_found`.
+ */
+export async function* listParticipations(dependencies: CalendarDependencies, query: ParticipationsQuery, signal: AbortSignal): AsyncGenerator<ListPart> {
+  const db = dependencies.database.kysely;
+  let left = query.limit ?? Number.POSITIVE_INFINITY;
+  // One more than the page may have shows that another one follows.
+  const firstRequest = { size: Math.min(firstSize, left + 1) };
+  const { filter, part: first } = await readWithRememberedProvider(dependencies, query, async (provider) => {
+    const start = readQuery(query, provider);
+    const part = await readPart(db, { ...start.filter, ...firstRequest, providerVersion: provider.version, after: start.after });
+    return part === 'provider_changed' ? part : { filter: start.filter, part };
+  });
+  let part = first;
+  let last: ListedParticipation | undefined;
+  while (!signal.aborted) {
+    const listed = part.participations.slice(0, left);
+    left -= listed.length;
+    last = listed.at(-1) ?? last;
+    const hasNextPage = part.participations.length > listed.length;
+    yield* splitForMessages(listed.map(({ participation }) => participation), hasNextPage && last !== undefined ? encodePosition(last) : undefined);
+    if (hasNextPage || part.rest === undefined) return;
+    const next = await readPart(db, { ...filter, size: Math.min(partSize, left + 1), after: part.rest });
+    if (next === 'provider_changed') throw new DomainError('provider.not_found');
+    part = next;
+  }
+}
+
+interface ParticipationsFilter {
+  crmId: string;
+  providerId: string;
+  customerReference?: string | undefined;
+  state?: ParticipationState | undefined;
+  from?: Date | undefined;
+  to?: Date | undefined;
+  changedSince?: Date | undefined;
+}
+
+/** Where a part ended. */
+interface Position {
+  startsAt: Date;
+  appointmentId: string;
+  participationId: string;
+}
+
+function readQuery(query: ParticipationsQuery, { id: providerId, timeZone }: ProviderRow): { filter: ParticipationsFilter; after: Position | undefined } {
+  const errors = collectFieldErrors();
+  const read = (text: string | undefined): Date | undefined => (text === undefined ? undefined : parseDateTime(text, timeZone));
+  const [from, to, changedSince] = [read(query.from), read(query.to), read(query.changedSince)];
+  if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
+  const after = query.cursor === undefined ? undefined : decodePosition(query.cursor);
+  if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a valid cursor');
+  errors.throwIfAny('participation.invalid');
+  const { crmId, customerReference, state } = query;
+  return { filter: { crmId, providerId, customerReference, state, from, to, changedSince }, after };
+}
+
+/** See read-participations.sql. */
+interface PartRequest extends ParticipationsFilter {
+  providerVersion?: number | undefined;
+  after?: Position | undefined;
+  size: number;
+}
+
+interface ListedParticipation extends Position {
+  participation: string;
+}
+
+/** Null if there may be more after it. */
+type ParticipationRow = ListedParticipation | (Position & { participation: null });
+
+interface NoRow {
+  startsAt: null;
+}
+
+interface ParticipationsPart {
+  participations: ListedParticipation[];
+  /** Where there may be more. */
+  rest?: Position | undefined;
+}
+
+async function readPart(db: Kysely<CalendarSchema>, part: PartRequest): Promise<ParticipationsPart | ProviderChanged> {
+  const request = { ...part, rows: partRows };
+  const answer = await readFunction<ParticipationRow | NoRow>(db, { name: 'read_participations', request });
+  if (answer.length === 0) return 'provider_changed';
+  const rows = answer.filter((row) => row.startsAt !== null);
+  return { participations: rows.filter((row) => row.participation !== null), rest: rows.find((row) => row.participation === null) };
+}
+
+/** Opaque to the caller. */
+function encodePosition({ startsAt, appointmentId, participationId }: Position): string {
+  return `${encodeCursor({ startsAt, id: appointmentId })}.${participationId}`;
+}
+
+/** Undefined for a string that {@link encodePosition} did not produce. */
+function decodePosition(cursor: string): Position | undefined {
+  const [appointmentCursor = '', participationId = '', ...others] = cursor.split('.');
+  const appointment = decodeCursor(appointmentCursor);
+  if (appointment === undefined || !isUuid(participationId) || others.length > 0) return undefined;
+  return { startsAt: appointment.startsAt, appointmentId: appointment.id, participationId };
+}
