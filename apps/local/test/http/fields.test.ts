@@ -84,6 +84,8 @@ let timeslot: string;
 /** Its first slot has seats for all bookings of this file. */
 let roomyTimeslot: string;
 let openAppointment: string;
+let changing: string;
+let booking: string;
 let ruled: Practice;
 let member: string;
 
@@ -98,6 +100,8 @@ beforeAll(async () => {
   timeslot = slot['reference'] as string;
   roomyTimeslot = roomySlot['reference'] as string;
   openAppointment = await createAppointment(practice, { acceptBookings: true, capacity: 1_000_000 });
+  changing = await createAppointment(practice);
+  booking = await createParticipation(practice, appointment);
   ruled = await createPractice(crm);
   member = `${unique('member')}@test`;
   await crm.post('/user', { reference: member, ...newPerson() });
@@ -162,27 +166,32 @@ const optionalCustomerFields = (pointer: string): Field[] => [
   { pointer: `${pointer}/language`, kind: { ...line, accepts: () => ['de', 'en-GB', 'zh-Hant'] }, refuses: ['not a tag', '1', 'x'] },
 ];
 
-const detailFields: Field[] = [
-  { pointer: '/capacity', kind: capacity, accepts: [0, 1_000_000] },
-  { pointer: '/acceptBookings', kind: flag },
-  { pointer: '/resourceReference', kind: reference, required: true },
-  { pointer: '/productReference', kind: reference, required: true },
-  { pointer: '/productName', kind: line },
+/** Those of an appointment that can be changed later. */
+const changeableFields: Field[] = [
+  { pointer: '/capacity', kind: capacity, accepts: [0, 1_000_000], nullable: false },
+  { pointer: '/acceptBookings', kind: flag, nullable: false },
   { pointer: '/description', kind: text },
   { pointer: '/contactReference', kind: reference },
   { pointer: '/notes', kind: text },
   { pointer: '/address', kind: { ...text, refuses: (maxLength) => text.refuses(maxLength).filter((value) => typeof value !== 'object' || Array.isArray(value)) } },
   ...addressFields('/address', ['city', 'zip', 'country', 'street', 'number']),
-  ...priceFields(''),
 ];
-const details = (): Record<string, unknown> => ({
+const changeable = (): Record<string, unknown> => ({
   acceptBookings: true,
   description: 'd',
   contactReference: member,
   notes: 'n',
   address: { city: 'c', zip: 'z', country: 'DE', street: 's', number: '1' },
-  price: { value: 1, currency: 'EUR' },
 });
+
+const detailFields: Field[] = [
+  ...changeableFields.map((field) => ({ ...field, nullable: true })),
+  { pointer: '/resourceReference', kind: reference, required: true },
+  { pointer: '/productReference', kind: reference, required: true },
+  { pointer: '/productName', kind: line },
+  ...priceFields(''),
+];
+const details = (): Record<string, unknown> => ({ ...changeable(), price: { value: 1, currency: 'EUR' } });
 
 const operations: Record<string, Operation> = {
   'create user (2.1)': {
@@ -302,6 +311,15 @@ const operations: Record<string, Operation> = {
       { pointer: '/participations/0/state', kind: participationState, required: true },
     ],
   },
+  'update appointment (4.2)': {
+    body: () => ({ start: '2031-03-03T09:00', end: '2031-03-03T10:00', capacity: 1, ...changeable() }),
+    send: (body) => crm.put(`${practice.at}/appointments/${encodeURIComponent(changing)}`, body),
+    fields: [
+      { pointer: '/start', kind: dateTime, nullable: false },
+      { pointer: '/end', kind: dateTime, nullable: false },
+      ...changeableFields,
+    ],
+  },
   'create series (4.2)': {
     // Without `series_data` it is a single appointment.
     body: () => ({
@@ -374,6 +392,28 @@ const operations: Record<string, Operation> = {
       { pointer: '/reference', kind: reference, required: true },
       { pointer: '/customerReference', kind: { ...line, accepts: () => [practice.customer] } },
       { pointer: '/state', kind: { ...oneOf('RESERVED', 'REQUESTED', 'BOOKED'), accepts: () => ['RESERVED'] }, required: true },
+      { pointer: '/message', kind: text },
+    ],
+  },
+  'change a booking (10.3)': {
+    body: () => ({
+      timeslotReference: roomyTimeslot,
+      start: '2031-03-03T08:00',
+      duration: 30,
+      productReference: 'roomy@test',
+      price: { value: 1, currency: 'EUR' },
+      message: 'm',
+    }),
+    send: (body) => crm.post(`${practice.at}/bookings/${encodeURIComponent(booking)}`, body, { query: { sendMails: false } }),
+    fields: [
+      { pointer: '/timeslotReference', kind: { ...line, accepts: () => [] }, nullable: false, refuses: [''] },
+      { pointer: '/start', kind: dateTime, nullable: false },
+      { pointer: '/duration', kind: raster },
+      { pointer: '/productReference', kind: { ...line, accepts: () => [] } },
+      { pointer: '/productName', kind: line },
+      { pointer: '/contactReference', kind: reference },
+      ...priceFields(''),
+      { pointer: '/state', kind: { ...oneOf('BOOKED'), accepts: () => [] }, refuses: ['RESERVED', 'CANCELED'] },
       { pointer: '/message', kind: text },
     ],
   },
@@ -537,6 +577,7 @@ describe('query parameters', () => {
     expect(await faults(customers, { email: 'nobody', q: 'x', limit: '0' })).toEqual(['email', 'limit', 'q']);
     expect(await faults(customers, { email: '', q: '' })).toEqual(['email', 'q']);
     expect(await faults(customers, { limit: '10', cursor: 'made-up' })).toEqual(['cursor']);
+    expect(await faults(`${practice.at}/participations`, { state: 'GONE', from: 'x', to: 'x', changedSince: 'x', limit: '0' })).toEqual(['changedSince', 'from', 'limit', 'state', 'to']);
     expect(await faults(`${practice.at}/slots`, { from: 'x', to: 'x', duration: '0', ignoreNotice: '2', limit: '0' })).toEqual(['duration', 'from', 'ignoreNotice', 'limit', 'to']);
     expect(await faults(practice.at + path`/resource/${practice.resource}/timeslots`, { from: 'x', limit: 'x' })).toEqual(['from', 'limit', 'to']);
   });
