@@ -31,5 +31,6 @@ export const callers = {
   },
   CustomerRemovalService: {
     removeCustomer: ['customer'],
+    findEmbeddedParticipations: ['customer'],
   },
 };

@@ -36,6 +36,7 @@ import {
   toTimeslotMessage,
 } from './grpc-messages.ts';
 import { createParticipation } from './participation/create-participation.ts';
+import { findEmbeddedParticipations } from './participation/find-embedded-participations.ts';
 import { getParticipation } from './participation/get-participation.ts';
 import { getParticipationNotice } from './participation/get-participation-notice.ts';
 import { listParticipations } from './participation/list-participations.ts';
@@ -189,6 +190,7 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
 function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedService {
   return hostService(CustomerRemovalServiceService, callers.CustomerRemovalService, {
     removeCustomer: async (request) => ({ removed: (await removeCustomer(dependencies, request)).map(toRemovedParticipationMessage) }),
+    findEmbeddedParticipations: async (request) => ({ participationIds: await findEmbeddedParticipations(dependencies, request) }),
   });
 }
 

@@ -23,9 +23,9 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
         if (answer?.customer) await storeCustomer(tx, crmId, answer.customer);
       };
     }),
-    subscription(events.customerErasureRequested, async ({ crmId, customerId, erasureId }) => {
+    subscription(events.customerErasureRequested, async ({ crmId, customerId, erasureId, byAddress }) => {
       // Already done when the deletion was requested; repeated in case this database has been restored from a backup since.
-      await removeCustomer(dependencies, { crmId, customerId, ignoreFutureAppointments: true });
+      if (!byAddress) await removeCustomer(dependencies, { crmId, customerId, ignoreFutureAppointments: true });
       return async (tx) => {
         await forgetRemovedParticipations(tx, { crmId, customerId });
         await appendEvent(tx, events.calendarErasureConfirmed, { crmId, erasureId, service: 'calendar' });

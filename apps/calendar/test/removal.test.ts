@@ -1,5 +1,6 @@
 import { type Appointment, ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { eventually } from '@scheduling/testing';
+import { folded } from '@scheduling/postgres';
+import { eventually, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -9,6 +10,7 @@ import {
   createAppointment,
   createCustomer,
   freshReference,
+  newAppointment,
   newParticipation,
   owned,
   patiently,
@@ -152,6 +154,66 @@ describe('removing a customer', () => {
         expect(await seatsOf(calendar, appointment)).toBe(0);
       }
     }
+  });
+});
+
+describe('removing an embedded participant', () => {
+  const embedded = (email: string, changes: object = {}) => ({ reference: freshReference('embedded'), name: 'Canary', email, mobile: 'Canary', note: 'Canary', state: BOOKED, ...changes });
+  const find = async (email: string, crmId = owned.crmId): Promise<string[]> => (await calendar.removals.findEmbeddedParticipations({ crmId, email })).participationIds;
+  const removeAll = async (email: string): Promise<void> => {
+    for (const customerId of await find(email)) await calendar.removals.removeCustomer({ crmId: owned.crmId, customerId, ignoreFutureAppointments: true });
+  };
+
+  it('frees the seat in a future appointment, anonymises the past, and leaves others alone', async () => {
+    const [bygone, coming] = [
+      await createAppointment(calendar, { ...past, participations: [embedded('Ünal@example.com')] }),
+      await createAppointment(calendar, { capacity: 3, participations: [embedded('ünal@EXAMPLE.com'), embedded('other@example.com'), embedded('ünal@example.com', { state: REQUESTED })] }),
+    ];
+    expect(await find('üNAL@example.com', 'two')).toEqual([]);
+    expect(await find('üNAL@example.com')).toHaveLength(3);
+    await removeAll('üNAL@example.com');
+    expect(await find('ünal@example.com')).toEqual([]);
+    const [participation, ...more] = (await read(bygone)).participations;
+    expect(more).toEqual([]);
+    expect(participation).toMatchObject({ name: '', email: undefined, mobile: undefined, note: undefined, state: BOOKED });
+    expect(participation!.reference).toMatch(/^anonymous-/);
+    expect((await read(coming)).participations).toMatchObject([{ email: 'other@example.com', name: 'Canary' }]);
+    expect([await seatsOf(calendar, bygone), await seatsOf(calendar, coming)]).toEqual([1, 1]);
+  });
+
+  it('without ignoring future appointments is rejected and changes nothing', async () => {
+    const appointment = await createAppointment(calendar, { participations: [embedded('staying@example.com')] });
+    const [customerId] = await find('staying@example.com');
+    const removal = calendar.removals.removeCustomer({ crmId: owned.crmId, customerId: customerId!, ignoreFutureAppointments: false });
+    expect(await refusal(removal)).toMatchObject({ code: 'customer.has_future_appointments' });
+    expect((await read(appointment)).participations).toMatchObject([{ email: 'staying@example.com' }]);
+  });
+
+  it('forgets the request that created the appointment, and the key of that request', async () => {
+    const requests = [past, {}].map((period) => newAppointment({ ...period, participations: [embedded('keyed@example.com')] }));
+    for (const request of requests) await withKey(`key of ${request.reference}`, () => calendar.appointments.createAppointment(request));
+    const stored = () =>
+      calendar.database.kysely
+        .selectFrom('appointment')
+        .leftJoin('idempotencyKey', (join) => join.on(sql<boolean>`appointment.id = ANY (resource_ids)`))
+        .select([sql<number>`length(content_digest)`.as('digest'), 'keyHash'])
+        .where('reference', 'in', requests.map(({ reference }) => reference))
+        .execute();
+    expect(await stored()).toEqual(requests.map(() => ({ digest: 32, keyHash: expect.any(Buffer) })));
+    await removeAll('keyed@example.com');
+    expect(await stored()).toEqual(requests.map(() => ({ digest: 0, keyHash: null })));
+    for (const request of requests) {
+      expect(await refusal(calendar.appointments.createAppointment(request))).toMatchObject({ code: 'appointment.reference_taken' });
+    }
+  });
+
+  it('finds them with an index', async () => {
+    const query = sql`EXPLAIN SELECT id FROM participation WHERE crm_id = 'one' AND email IS NOT NULL AND ${folded(sql`email`)} = ${folded(sql`${'a@b.example'}::text`)}`;
+    const plan = await calendar.database.transaction(async (tx) => {
+      await sql`SET LOCAL enable_seqscan = off`.execute(tx);
+      return query.execute(tx);
+    });
+    expect(JSON.stringify(plan.rows)).toContain('participation_by_email');
   });
 });
 

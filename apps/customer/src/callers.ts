@@ -6,8 +6,11 @@ export const callers = {
     createCustomer: ['gateway', 'calendar'],
     updateCustomer: ['gateway'],
     deleteCustomer: ['gateway'],
+    eraseAddress: ['gateway'],
+    getAddressErasure: ['gateway'],
   },
   ErasureService: {
     getErasureNotice: ['notification'],
+    getErasureAddress: ['notification'],
   },
 };

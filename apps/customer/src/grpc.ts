@@ -1,6 +1,7 @@
 import { type Customer, CustomerServiceService, type Erasure, ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Broker } from '@scheduling/events';
+import type { Loop } from '@scheduling/runtime';
 import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
 import { callers } from './callers.ts';
 import { createCustomer } from './customer/create-customer.ts';
@@ -9,12 +10,13 @@ import { getCustomerById, getCustomerByReference } from './customer/get-customer
 import { listCustomers } from './customer/list-customers.ts';
 import { updateCustomer } from './customer/update-customer.ts';
 import { deleteCustomer } from './erasure/delete-customer.ts';
+import { eraseAddress, getAddressErasure, getErasureAddress } from './erasure/erase-address.ts';
 import { getErasureNotice } from './erasure/get-erasure-notice.ts';
 import { type ListedErasure, listErasures } from './erasure/list-erasures.ts';
 import { replayErasures } from './erasure/replay-erasures.ts';
 
 /** Maps protobuf messages to the use cases and back. */
-export function hostCustomerService(dependencies: CustomerDependencies): HostedService {
+export function hostCustomerService(dependencies: CustomerDependencies, driver: Pick<Loop, 'wake'>): HostedService {
   return hostService(CustomerServiceService, callers.CustomerService, {
     getCustomer: async ({ crmId, key }) => {
       const customer =
@@ -35,15 +37,22 @@ export function hostCustomerService(dependencies: CustomerDependencies): HostedS
       await deleteCustomer(dependencies, request);
       return {};
     },
+    eraseAddress: async (request) => {
+      const erasure = await eraseAddress(dependencies, request);
+      driver.wake();
+      return { erasure: withoutNulls(erasure) };
+    },
+    getAddressErasure: async ({ crmId, erasureId }) => ({ erasure: withoutNulls(await getAddressErasure(dependencies.database.kysely, { crmId, id: erasureId })) }),
   }, { light: ['getCustomer', 'createCustomer'] });
 }
 
-/** Notification calls one method of this service, operators the others. */
-const { getErasureNotice: noticeMethod, ...operatorMethods } = ErasureServiceService;
+/** Notification calls two methods of this service, operators the others. */
+const { getErasureNotice: noticeMethod, getErasureAddress: addressMethod, ...operatorMethods } = ErasureServiceService;
 
 export function hostErasureNoticeService(dependencies: CustomerDependencies): HostedService {
-  return hostService({ getErasureNotice: noticeMethod }, callers.ErasureService, {
+  return hostService({ getErasureNotice: noticeMethod, getErasureAddress: addressMethod }, callers.ErasureService, {
     getErasureNotice: (request) => getErasureNotice(dependencies, request),
+    getErasureAddress: async ({ crmId, erasureId }) => ({ email: await getErasureAddress(dependencies, { crmId, id: erasureId }) }),
   });
 }
 

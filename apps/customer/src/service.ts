@@ -28,9 +28,9 @@ export function createCustomerService(config: Config, logger: Logger): Promise<R
       };
       createErasureMetrics(metrics, database);
       use(startKeySweeper({ database, logger }));
-      use(startErasureDriver(dependencies, logger));
+      const driver = use(startErasureDriver(dependencies, logger));
       return {
-        hosted: [hostCustomerService(dependencies), hostErasureNoticeService(dependencies)],
+        hosted: [hostCustomerService(dependencies, driver), hostErasureNoticeService(dependencies)],
         operators: [hostErasureService(dependencies, broker)],
         subscriptions: customerSubscriptions(),
       };

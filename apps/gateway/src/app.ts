@@ -22,6 +22,7 @@ import { appointmentRoutes } from './routes/appointments.ts';
 import { bookingRoutes } from './routes/bookings.ts';
 import { bookingRulesRoutes } from './routes/booking-rules.ts';
 import { customerRoutes } from './routes/customers.ts';
+import { erasureRoutes } from './routes/erasures.ts';
 import { emailVerificationRoutes } from './routes/email-verification.ts';
 import { participationRoutes } from './routes/participations.ts';
 import { probeRoutes } from './routes/probes.ts';
@@ -136,6 +137,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       bookingRoutes(clients),
       bookingRulesRoutes(clients),
       customerRoutes(clients, dependencies.publicUrl, admission),
+      erasureRoutes(clients),
     ]) {
       await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);
     }

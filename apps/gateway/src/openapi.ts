@@ -117,7 +117,9 @@ function describeApi(publicUrl: string) {
       { name: 'Timeslots', description: 'Time windows in which a resource can be booked.' },
       { name: 'Appointments', description: 'Booked slots with their participants, single or in a series.' },
       { name: 'Participations', description: 'The bookings of customers.' },
+      { name: 'Slots and bookings', description: 'What can be booked, and bookings in one request.' },
       { name: 'Customers', description: 'The contact data of the people who book.' },
+      { name: 'Erasures', description: 'The deletion of everything that is known of a person by an e-mail address.' },
     ],
   };
 }

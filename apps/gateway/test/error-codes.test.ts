@@ -58,6 +58,8 @@ describe('the codes that the API document lists for an operation', () => {
   /** The RPCs of an operation that has a different name, or uses more than one. */
   const rpcsOf: Record<string, string[]> = {
     createAppointment: ['CreateAppointment', 'CreateSeries'],
+    requestErasure: ['EraseAddress'],
+    getErasure: ['GetAddressErasure'],
     createBooking: ['BookSlot'],
     deleteAppointmentsWithoutNotification: ['DeleteAppointments'],
   };

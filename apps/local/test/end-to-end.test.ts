@@ -190,7 +190,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const forServices = {
       identity: methodsOf('IdentityService'),
       calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'CustomerRemovalService'),
-      customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureNotice'],
+      customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureAddress', 'ErasureService/GetErasureNotice'],
       notification: [],
     };
     const forOperators = {

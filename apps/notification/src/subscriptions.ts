@@ -4,6 +4,7 @@ import { events } from '@scheduling/events';
 import { type Effect, type Subscription, subscription } from '@scheduling/messaging';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
+import { eraseMailsTo } from './erasure/erase-address.ts';
 import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
 import { eraseUser } from './erasure/erase-user.ts';
 import { composeParticipationMail } from './mail/compose-participation-mail.ts';
@@ -43,7 +44,7 @@ async function mailAboutChange(dependencies: NotificationDependencies, change: P
     writtenAt: new Date(),
   });
   if (content === undefined) return undefined;
-  const intent = { crmId, eventId, aboutId: participationId, version, template: mail.template, customerId: notice.customerId, content };
+  const intent = { crmId, eventId, aboutId: participationId, version, template: mail.template, customerId: notice.customerId ?? participationId, content };
   return (tx) => storeMail(tx, intent);
 }
 
@@ -65,9 +66,19 @@ async function mailForVerification(
 
 /** The person's mails are erased before the last mail is composed: the customer service may be down. */
 async function eraseCustomer(dependencies: NotificationDependencies, request: CustomerErasureRequested): Promise<Effect<NotificationSchema>> {
+  if (request.byAddress) return eraseAddress(dependencies, request);
   await eraseMails(dependencies.database, request);
   const lastMail = request.notify ? await composeLastMail(dependencies, request) : undefined;
   return (tx) => concludeErasure(tx, request, lastMail);
+}
+
+/** Everybody who is known with the address is erased separately. The address is no longer known once the erasure is complete. */
+async function eraseAddress(dependencies: NotificationDependencies, { crmId, erasureId }: CustomerErasureRequested): Promise<Effect<NotificationSchema>> {
+  const answer = await unlessGone(dependencies.erasures.getErasureAddress({ crmId, erasureId }));
+  return async (tx) => {
+    if (answer) await eraseMailsTo(tx, crmId, answer.email);
+    await concludeErasure(tx, { crmId, erasureId }, undefined);
+  };
 }
 
 async function composeLastMail(

@@ -66,7 +66,7 @@ const remove = ({ reference }: Person) =>
   stack.customers.deleteCustomer({ crmId, providerReference, customerReference: reference, ignoreFutureAppointments: true });
 
 const request = ({ customerId }: Person, erasureId: string) => {
-  const payload = events.customerErasureRequested.encode({ crmId, customerId, erasureId, notify: false });
+  const payload = events.customerErasureRequested.encode({ crmId, customerId, erasureId, notify: false, byAddress: false });
   return publishEvent(stack, randomUUID(), events.customerErasureRequested, payload);
 };
 
@@ -210,6 +210,79 @@ describe('an erasure', () => {
       const open = await Promise.all(persons.map(rowsOf));
       expect(open.flat()).toMatchObject(persons.map(() => ({ template: 'removed-by-deletion', state: 'sent' })));
     });
+  });
+});
+
+describe('an erased address', () => {
+  /** Cancels an appointment in which the person is embedded, and waits until the mail about this waits. */
+  async function cancelWithMail(reference: string, email: string): Promise<string> {
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    const { appointment } = await stack.appointments.createAppointment({
+      crmId,
+      providerReference,
+      reference,
+      start: '2030-08-01T10:00',
+      end: '2030-08-01T11:00',
+      capacity: 1,
+      acceptBookings: false,
+      resourceReference: 'room',
+      productReference: 'yoga',
+      participations: [{ reference: `${reference}-embedded`, name: 'Embedded', email, state: ParticipationState.BOOKED }],
+    });
+    await stack.appointments.cancelAppointment({ crmId, providerReference, appointmentReference: reference });
+    await eventually(async () => expect(await waitingFor(email)).toHaveLength(1));
+    return appointment!.reference;
+  }
+
+  const waitingFor = (email: string) =>
+    stack.database.kysely.selectFrom('mail').selectAll().where('recipient', '=', email.toLowerCase()).where('state', '=', 'pending').execute();
+  const eraseAddress = async (email: string): Promise<void> => {
+    const { erasure } = await stack.customers.eraseAddress({ crmId, email });
+    await eventually(async () => {
+      const answer = await stack.customers.getAddressErasure({ crmId, erasureId: erasure!.id });
+      expect(answer.erasure!.completedAt).toBeInstanceOf(Date);
+    });
+  };
+
+  it('gets none of the mails that wait, nor one that is written meanwhile, whoever is or was known with it', async () => {
+    const email = 'Embedded@example.com';
+    await cancelWithMail('of-embedded', email);
+    const [mail] = await waitingFor(email);
+    // Of somebody whom no other service knows any more.
+    await storeFor({ reference: 'gone', customerId: randomUUID(), email });
+    await eraseAddress('embedded@EXAMPLE.com');
+    expect(await waitingFor(email)).toEqual([]);
+    await storeFor({ reference: 'late', customerId: mail!.customerId!, email });
+    expect(await waitingFor(email)).toEqual([]);
+  });
+
+  it('still gets the last mail to a deleted customer, and mails to a user', async () => {
+    const person = await createPerson();
+    await book(person, 'both');
+    await eventually(() => expect(mailsTo(person)).toHaveLength(1));
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    const user = { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 0, template: 'email-verification' as const, userId: randomUUID(), content: contentFor(person.email) };
+    await stack.database.transaction((tx) => storeMail(tx, user));
+    const erase = () => stack.customers.eraseAddress({ crmId, email: person.email });
+    const { erasure } = await erase();
+    await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'pending' }]));
+    const times = async () => (await confirmations()).filter((id) => id === erasure!.id).length;
+    await eventually(async () => expect(await times()).toBeGreaterThan(0));
+    const before = await times();
+    await erase();
+    await eventually(async () => expect(await times()).toBeGreaterThan(before));
+    expect((await waitingFor(person.email)).map(({ template }) => template).toSorted()).toEqual(['email-verification', 'removed-by-deletion']);
+    stack.smtp.trouble = () => undefined;
+    await eventually(() => expect(mailsTo(person)).toHaveLength(3));
+  });
+
+  it('leaves no digest of the address', async () => {
+    const person = { reference: 'sent', customerId: randomUUID(), email: 'Sent@example.com' };
+    const digests = () => stack.database.kysely.selectFrom('recentMail').innerJoin('mail', 'mail.id', 'recentMail.mailId').select('mailId').where('customerId', '=', person.customerId).execute();
+    await storeFor(person);
+    await eventually(async () => expect(await digests()).toHaveLength(1));
+    await eraseAddress('sent@example.com');
+    expect(await digests()).toEqual([]);
   });
 });
 

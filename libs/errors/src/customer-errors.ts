@@ -5,6 +5,6 @@ export const customerErrors = {
   'customer.not_found': { category: 'not_found', text: 'There is no customer with this reference.' },
   'customer.invalid': { category: 'invalid', text: 'The request has fields that are not valid.' },
   'customer.reference_taken': { category: 'conflict', text: 'Another customer of this provider has this reference.' },
-  'erasure.not_found': { category: 'not_found', text: 'No notice is due for this erasure.' },
+  'erasure.not_found': { category: 'not_found', text: 'There is no erasure with this id.' },
   'erasure.since_missing': { category: 'invalid', text: 'Since when erasures are to be repeated is missing.' },
 } as const satisfies ErrorTable;

@@ -128,7 +128,7 @@ it('customer may read the erasures that it requested again', async () => {
   await using broker = connectBroker({ url: nats.url('customer'), name: 'customer', logger });
   const { client, manager } = await broker.jetStream(AbortSignal.timeout(5_000));
   await manager.streams.info('scheduling');
-  const requested = { crmId: 'crm', customerId: 'c', erasureId: 'e', notify: false };
+  const requested = { crmId: 'crm', customerId: 'c', erasureId: 'e', notify: false, byAddress: false };
   const since = new Date(Date.now() - 60_000);
   await client.publish(events.customerErasureRequested.subject, events.customerErasureRequested.encode(requested));
   const read = async () => (await readPublished(broker, replayConsumer, events.customerErasureRequested, since)).events;

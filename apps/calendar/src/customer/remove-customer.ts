@@ -4,12 +4,14 @@ import { type Selectable, sql, type Transaction } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { forgetContents } from '../appointment/forget-contents.ts';
 import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { isActive, takesSeat } from '../participation/moves.ts';
 
 export interface CustomerId {
   crmId: string;
+  /** Of a participant who was embedded in an appointment, the id of the participation. */
   customerId: string;
 }
 
@@ -23,7 +25,7 @@ export type RemovedParticipation = Pick<
 const maxAttempts = 8;
 
 /**
- * Removes a customer from the calendar permanently (interface 4.4). Active participations in active appointments that have not ended are removed
+ * Removes a customer, or an embedded participant, from the calendar permanently (interface 4.4). Active participations in active appointments that have not ended are removed
  * and their seats freed; without `ignoreFutureAppointments` they cause the removal to be rejected with `customer.has_future_appointments`, and
  * nothing changes. All others are anonymised. No more bookings can be made for this customer. Repeating the call returns the same answer.
  */
@@ -59,7 +61,9 @@ async function tryRemove(
     throw hasFutureAppointments(leaving.map(({ appointmentId: id }) => future.get(id)!.reference));
   }
   await blankCustomer(tx, customer);
-  await forgetKeys(tx, customer.crmId, participations.map(({ id }) => id));
+  const creating = participations.filter(({ customerId }) => customerId === null).map(({ appointmentId }) => appointmentId);
+  await forgetContents(tx, customer.crmId, creating);
+  await forgetKeys(tx, customer.crmId, [...participations.map(({ id }) => id), ...creating]);
   await leaveAppointments(tx, customer, leaving);
   const staying = participations.filter((participation) => !leaving.includes(participation));
   await anonymiseParticipations(tx, customer.crmId, staying.map(({ id }) => id));
@@ -73,13 +77,7 @@ function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }
     .selectFrom('appointment')
     .select(['id', 'reference', sql<boolean>`state = 'ACTIVE' AND ends_at > ${databaseNow}`.as('isFuture')])
     .where('crmId', '=', crmId)
-    .where('id', 'in', (query) =>
-      query
-        .selectFrom('participation')
-        .select('appointmentId')
-        .where('crmId', '=', crmId)
-        .where('customerId', '=', customerId),
-    )
+    .where('id', 'in', (query) => query.selectFrom('participation').select('appointmentId').where('crmId', '=', crmId).where(isOf(customerId)))
     .orderBy('id')
     .forNoKeyUpdate()
     .execute();
@@ -98,10 +96,14 @@ async function lockCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId
 function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('participation')
-    .select(['id', 'appointmentId', 'state', 'version', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('isOver')])
+    .select(['id', 'appointmentId', 'state', 'version', 'customerId', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('isOver')])
     .where('crmId', '=', crmId)
-    .where('customerId', '=', customerId)
+    .where(isOf(customerId))
     .execute();
+}
+
+function isOf(customerId: string) {
+  return sql<boolean>`(customer_id = ${customerId} OR (id = ${customerId} AND customer_id IS NULL))`;
 }
 
 async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {

@@ -6,6 +6,7 @@ import * as roomForUpdates from './migrations/2026-11-23-room-for-updates.ts';
 import * as slots from './migrations/2026-11-24-slots.ts';
 import * as cancelledAppointments from './migrations/2026-11-25-cancelled-appointments.ts';
 import * as participationChanges from './migrations/2026-11-25-participation-changes.ts';
+import * as embeddedAddresses from './migrations/2026-11-27-embedded-addresses.ts';
 
 const migrations = {
   '2026-11-21-tables': tables,
@@ -13,6 +14,7 @@ const migrations = {
   '2026-11-24-slots': slots,
   '2026-11-25-cancelled-appointments': cancelledAppointments,
   '2026-11-25-participation-changes': participationChanges,
+  '2026-11-27-embedded-addresses': embeddedAddresses,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */

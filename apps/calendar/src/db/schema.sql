@@ -152,6 +152,7 @@ CREATE TABLE participation (
 ) WITH (fillfactor=85);
 CREATE INDEX participation_by_appointment ON public.participation USING btree (crm_id, appointment_id, id);
 CREATE INDEX participation_by_customer ON public.participation USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX participation_by_email ON public.participation USING btree (crm_id, lower((NORMALIZE(email) COLLATE pg_c_utf8))) WHERE (email IS NOT NULL);
 CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE TRIGGER participation_changed BEFORE UPDATE ON public.participation FOR EACH ROW EXECUTE FUNCTION set_changed_at();

@@ -1,6 +1,7 @@
 import type { Database } from '@scheduling/postgres';
 import { type Logger, startLoop } from '@scheduling/runtime';
-import { sql, type Transaction } from 'kysely';
+import { sql } from 'kysely';
+import { forgetContents } from '../appointment/forget-contents.ts';
 import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import { anonymiseParticipations } from './anonymise-participations.ts';
@@ -39,14 +40,4 @@ async function anonymiseBatch(database: Database<CalendarSchema>, anonymiseAfter
     }
     return participations.length;
   });
-}
-
-/** An appointment's digest covers its embedded participants too; once it is cleared, a retry of the creation is rejected because the reference is taken. */
-async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
-  await tx
-    .updateTable('appointment')
-    .set({ contentDigest: Buffer.alloc(0) })
-    .where('crmId', '=', crmId)
-    .where(sql<boolean>`id = ANY(${appointmentIds}::uuid[])`)
-    .execute();
 }

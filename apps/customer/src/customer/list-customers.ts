@@ -1,4 +1,5 @@
 import { DomainError } from '@scheduling/errors';
+import { folded } from '@scheduling/postgres';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
@@ -73,11 +74,6 @@ function conditionOf({ email, text }: CustomersQuery): RawBuilder<boolean> | und
     ...(text === undefined ? [] : [sql<boolean>`strpos(${folded(sql`concat_ws(chr(10), user_name, email, mobile, reference)`)}, ${folded(sql`${text}::text`)}) > 0`]),
   ];
   return conditions.length === 0 ? undefined : sql<boolean>`(${sql.join(conditions, sql` AND `)})`;
-}
-
-/** The same for texts that differ only in case, in any script; this collation does not depend on the server's locale. */
-function folded(text: RawBuilder<unknown>): RawBuilder<string> {
-  return sql`lower(normalize(${text}) COLLATE pg_c_utf8)`;
 }
 
 interface ReadCustomer extends CustomerRow {

@@ -3,8 +3,13 @@ import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } fr
 import type { Logger } from '@scheduling/runtime';
 import * as customers from './migrations/2026-11-21-customers.ts';
 import * as customersOfProvider from './migrations/2026-11-25-customers-of-provider.ts';
+import * as addressErasures from './migrations/2026-11-27-address-erasures.ts';
 
-const migrations = { '2026-11-21-customers': customers, '2026-11-25-customers-of-provider': customersOfProvider };
+const migrations = {
+  '2026-11-21-customers': customers,
+  '2026-11-25-customers-of-provider': customersOfProvider,
+  '2026-11-27-address-erasures': addressErasures,
+};
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {

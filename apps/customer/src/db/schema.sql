@@ -15,6 +15,7 @@ CREATE TABLE customer (
   CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT customer_reference_key UNIQUE (crm_id, provider_reference, reference)
 );
+CREATE INDEX customer_by_email ON public.customer USING btree (crm_id, lower((NORMALIZE(email) COLLATE pg_c_utf8))) WHERE (email IS NOT NULL);
 CREATE INDEX customer_provider ON public.customer USING btree (crm_id, provider_id, id);
 
 CREATE TABLE dead_letter (
@@ -39,10 +40,14 @@ CREATE TABLE erasure (
   requested_at timestamp with time zone NOT NULL DEFAULT now(),
   published_at timestamp with time zone NOT NULL DEFAULT now(),
   completed_at timestamp with time zone,
+  subject text NOT NULL DEFAULT 'customer'::text,
+  address text,
   CONSTRAINT erasure_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT erasure_state_check CHECK ((state = ANY (ARRAY['checking'::text, 'requested'::text, 'complete'::text]))),
+  CONSTRAINT erasure_subject_check CHECK ((subject = ANY (ARRAY['customer'::text, 'participation'::text, 'address'::text]))),
   CONSTRAINT erasure_customer_key UNIQUE (crm_id, customer_id)
 );
+CREATE UNIQUE INDEX erasure_address ON public.erasure USING btree (crm_id, lower((NORMALIZE(address) COLLATE pg_c_utf8))) WHERE ((state = 'checking'::text) AND (address IS NOT NULL));
 CREATE INDEX erasure_completed ON public.erasure USING btree (completed_at) WHERE (state = 'complete'::text);
 CREATE INDEX erasure_notice ON public.erasure USING btree (requested_at) WHERE (notice IS NOT NULL);
 CREATE INDEX erasure_open ON public.erasure USING btree (published_at) WHERE (state <> 'complete'::text);
@@ -54,6 +59,16 @@ CREATE TABLE erasure_confirmation (
   confirmed_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT erasure_confirmation_pkey PRIMARY KEY (crm_id, erasure_id, service)
 );
+
+CREATE TABLE erasure_part (
+  crm_id text NOT NULL,
+  erasure_id uuid NOT NULL,
+  part_id uuid NOT NULL,
+  CONSTRAINT erasure_part_pkey PRIMARY KEY (crm_id, erasure_id, part_id),
+  CONSTRAINT erasure_part_crm_id_erasure_id_fkey FOREIGN KEY (crm_id, erasure_id) REFERENCES erasure(crm_id, id),
+  CONSTRAINT erasure_part_crm_id_part_id_fkey FOREIGN KEY (crm_id, part_id) REFERENCES erasure(crm_id, id)
+);
+CREATE INDEX erasure_part_of ON public.erasure_part USING btree (crm_id, part_id);
 
 CREATE TABLE idempotency_key (
   crm_id text NOT NULL,

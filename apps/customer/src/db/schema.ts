@@ -6,6 +6,7 @@ export interface CustomerSchema extends MessagingSchema, IdempotencySchema {
   customer: CustomerTable;
   erasure: ErasureTable;
   erasureConfirmation: ErasureConfirmationTable;
+  erasurePart: ErasurePartTable;
 }
 
 export interface CustomerTable {
@@ -25,11 +26,15 @@ export interface CustomerTable {
   updatedAt: Generated<Date>;
 }
 
-/** One deletion of a person. Only ids are kept permanently. */
+/** One deletion of a person, or of an address. Only ids are kept permanently. */
 export interface ErasureTable {
   crmId: string;
   id: Generated<string>;
+  /** The customer's id, the participation's of somebody who was embedded in an appointment, or, for an address, the same as `id`. */
   customerId: string;
+  subject: Generated<'customer' | 'participation' | 'address'>;
+  /** The address that is erased, as it was given. Personal data, until the erasure is complete. */
+  address: string | null;
   /** `checking`: calendar has not decided yet whether the customer may be deleted. `requested`: deleted here, and the other services are notified. */
   state: Generated<'checking' | 'requested' | 'complete'>;
   ignoreFutureAppointments: boolean;
@@ -38,6 +43,13 @@ export interface ErasureTable {
   requestedAt: Generated<Date>;
   publishedAt: Generated<Date>;
   completedAt: Date | null;
+}
+
+/** The erasure of a person is part of that of an address. */
+export interface ErasurePartTable {
+  crmId: string;
+  erasureId: string;
+  partId: string;
 }
 
 export interface ErasureConfirmationTable {

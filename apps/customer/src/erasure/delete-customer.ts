@@ -9,7 +9,7 @@ import { sql, type Transaction } from 'kysely';
 import type { CustomerDependencies, CustomerRow } from '../customer/customer.ts';
 import { type CustomerReference, getCustomerByReference } from '../customer/get-customer.ts';
 import type { CustomerSchema } from '../db/schema.ts';
-import { type ErasureRow, noticeMinutes } from './erasure.ts';
+import { type ErasureRow, noticeMinutes, requestOf } from './erasure.ts';
 
 /**
  * Deletes a customer (interface 4.4) in three steps, each of which can be repeated, so that {@link finishErasure} can recover from a crash
@@ -30,14 +30,17 @@ export async function deleteCustomer(
     .insertInto('erasure')
     .values({ crmId: key.crmId, customerId: customer.id, ignoreFutureAppointments })
     .onConflict((conflict) =>
-      conflict.constraint('erasure_customer_key').doUpdateSet({ ignoreFutureAppointments }),
+      // If it is part of the erasure of an address, it ignores them anyway.
+      conflict.constraint('erasure_customer_key').doUpdateSet({ ignoreFutureAppointments: sql`${ignoreFutureAppointments} OR ${isPart}` }),
     )
     .returningAll()
     .executeTakeFirstOrThrow();
   await finishErasure(dependencies, erasure);
 }
 
-/** Steps 2 and 3, for an erasure that is still `checking`. */
+const isPart = sql<boolean>`EXISTS (SELECT FROM erasure_part AS part WHERE part.crm_id = erasure.crm_id AND part.part_id = erasure.id)`;
+
+/** Steps 2 and 3, for an erasure of a customer or an embedded participant that is still `checking`. */
 export async function finishErasure(dependencies: CustomerDependencies, erasure: ErasureRow): Promise<void> {
   const { crmId, customerId } = erasure;
   const { crm } = await dependencies.identity.getCrm({ crmId });
@@ -49,12 +52,12 @@ export async function finishErasure(dependencies: CustomerDependencies, erasure:
       .where('id', '=', customerId)
       .returningAll()
       .executeTakeFirst();
-    // A concurrent request deleted the customer first.
-    if (customer === undefined) return;
+    // Embedded in an appointment, or a concurrent request deleted the customer first.
+    if (customer === undefined) return requestUnlessRequested(tx, erasure);
     await forgetKeys(tx, crmId, [customerId]);
     const notice = erasure.ignoreFutureAppointments ? noticeOf(customer, crm!, removed) : undefined;
-    const erasureId = await requestErasure(tx, erasure, notice);
-    await appendEvent(tx, events.customerErasureRequested, { crmId, customerId, erasureId, notify: notice !== undefined });
+    const requested = await requestErasure(tx, erasure, notice);
+    await appendEvent(tx, events.customerErasureRequested, requestOf(requested));
   });
 }
 
@@ -75,6 +78,8 @@ async function dropErasure(db: CustomerDependencies['database']['kysely'], erasu
     .where('crmId', '=', erasure.crmId)
     .where('id', '=', erasure.id)
     .where('state', '=', 'checking')
+    // Not if it has become part of the erasure of an address in the meantime.
+    .where('ignoreFutureAppointments', '=', false)
     .execute();
 }
 
@@ -90,17 +95,28 @@ function noticeOf(customer: CustomerRow, crm: Crm, removed: RemovedParticipation
   }).finish();
 }
 
+async function requestUnlessRequested(tx: Transaction<CustomerSchema>, { crmId, id }: ErasureRow): Promise<void> {
+  const requested = await tx
+    .updateTable('erasure')
+    .set({ state: 'requested', publishedAt: sql<Date>`now()` })
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .where('state', '=', 'checking')
+    .returningAll()
+    .execute();
+  await appendEvent(tx, events.customerErasureRequested, ...requested.map(requestOf));
+}
+
 /** If a rejected request has dropped the intent in the meantime, it is inserted again: the customer is deleted now. */
-async function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureRow, notice: Uint8Array | undefined): Promise<string> {
+function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureRow, notice: Uint8Array | undefined): Promise<ErasureRow> {
   const { crmId, customerId, ignoreFutureAppointments } = erasure;
   const requested = { state: 'requested' as const, notice: notice ?? null, requestedAt: sql<Date>`now()`, publishedAt: sql<Date>`now()` };
-  const { id } = await tx
+  return tx
     .insertInto('erasure')
     .values({ crmId, id: erasure.id, customerId, ignoreFutureAppointments, ...requested })
     .onConflict((conflict) => conflict.constraint('erasure_customer_key').doUpdateSet(requested))
-    .returning('id')
+    .returningAll()
     .executeTakeFirstOrThrow();
-  return id;
 }
 
 /** When the notice of an erasure must be deleted, sent or not. */

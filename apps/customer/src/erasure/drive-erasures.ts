@@ -1,10 +1,11 @@
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { type Logger, startLoop } from '@scheduling/runtime';
+import { type Logger, type Loop, startLoop } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
 import { finishErasure } from './delete-customer.ts';
-import { type ErasureRow, noticeMinutes } from './erasure.ts';
+import { type ErasureRow, noticeMinutes, requestOf } from './erasure.ts';
+import { finishAddressErasure } from './finish-address-erasure.ts';
 
 /** How long a request may take before its intent counts as abandoned, and a confirmation before it is requested again. */
 const patienceSeconds = 5;
@@ -15,9 +16,9 @@ const batchSize = 50;
 
 /**
  * Completes every erasure despite crashes and outages: finishes those whose request died, republishes those not confirmed, and clears a notice
- * after 10 minutes. Safe with many replicas.
+ * after 10 minutes. Woken when there is a new one that no request completes. Safe with many replicas.
  */
-export function startErasureDriver(dependencies: CustomerDependencies, logger: Logger): AsyncDisposable {
+export function startErasureDriver(dependencies: CustomerDependencies, logger: Logger): Loop {
   let pauseMs = longestPauseMs;
   return startLoop({
     name: 'the erasure driver',
@@ -31,7 +32,8 @@ export function startErasureDriver(dependencies: CustomerDependencies, logger: L
       const blanked = await blankOldNotices(dependencies, limit);
       const overdue = await takeOverdue(dependencies, limit);
       for (const erasure of overdue.filter(({ state }) => state === 'checking')) {
-        await finishErasure(dependencies, erasure).catch((error: unknown) => {
+        const finishing = erasure.subject === 'address' ? finishAddressErasure(dependencies, erasure) : finishErasure(dependencies, erasure);
+        await finishing.catch((error: unknown) => {
           logger.warn({ err: error, erasureId: erasure.id }, 'the erasure could not be completed yet');
         });
       }
@@ -92,10 +94,8 @@ async function takeOverdue({ database }: CustomerDependencies, limit: number): P
       .set({ publishedAt: sql<Date>`now()` })
       .where('id', '=', sql<string>`ANY(${overdue.map(({ id }) => id)})`)
       .execute();
-    const requests = overdue
-      .filter(({ state }) => state === 'requested')
-      .map(({ crmId, customerId, id: erasureId, notice }) => ({ crmId, customerId, erasureId, notify: notice !== null }));
-    await appendEvent(tx, events.customerErasureRequested, ...requests);
+    const requested = overdue.filter(({ state }) => state === 'requested');
+    await appendEvent(tx, events.customerErasureRequested, ...requested.map(requestOf));
     return overdue;
   });
 }

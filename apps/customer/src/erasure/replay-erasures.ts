@@ -9,6 +9,8 @@ interface Erased {
   crmId: string;
   customerId: string;
   id: string;
+  /** What it is about, as far as it is known. */
+  subject: 'customer' | 'address';
 }
 
 /**
@@ -18,7 +20,12 @@ interface Erased {
  */
 export async function replayErasures(database: Database<CustomerSchema>, broker: Broker, since: Date): Promise<ReplayErasuresResponse> {
   const published = await readPublished(broker, replayConsumer, events.customerErasureRequested, since);
-  const told = published.events.map(({ crmId, customerId, erasureId }) => ({ crmId, customerId, id: erasureId }));
+  const told = published.events.map(({ crmId, customerId, erasureId, byAddress }) => ({
+    crmId,
+    customerId,
+    id: erasureId,
+    subject: byAddress ? ('address' as const) : ('customer' as const),
+  }));
   return database.transaction(async (tx) => {
     const recovered = await recordUnknown(tx, told);
     const replayed = await requestAgain(tx, told, since);
@@ -31,8 +38,8 @@ export async function replayErasures(database: Database<CustomerSchema>, broker:
 /** Returns how many there were. */
 async function recordUnknown(tx: Transaction<CustomerSchema>, told: Erased[]): Promise<number> {
   const { numAffectedRows } = await sql`
-    INSERT INTO erasure (crm_id, customer_id, id, state, ignore_future_appointments)
-    SELECT DISTINCT ON (crm_id, customer_id) crm_id, customer_id, id, 'requested', true FROM ${rowsOf(told)}
+    INSERT INTO erasure (crm_id, customer_id, id, subject, state, ignore_future_appointments)
+    SELECT DISTINCT ON (crm_id, customer_id) crm_id, customer_id, id, subject, 'requested', true FROM ${rowsOf(told)}
         ON CONFLICT ON CONSTRAINT erasure_customer_key DO NOTHING`.execute(tx);
   return Number(numAffectedRows);
 }
@@ -43,7 +50,7 @@ async function requestAgain(tx: Transaction<CustomerSchema>, told: Erased[], sin
     UPDATE erasure SET state = 'requested', completed_at = NULL, published_at = '-infinity'
      WHERE (state <> 'checking' AND (requested_at >= ${since} OR completed_at >= ${since}))
         OR (crm_id, customer_id) IN (SELECT crm_id, customer_id FROM ${rowsOf(told)})
-    RETURNING crm_id, customer_id, id`.execute(tx);
+    RETURNING crm_id, customer_id, id, subject`.execute(tx);
   return rows;
 }
 
@@ -62,6 +69,6 @@ async function forgetConfirmations(tx: Transaction<CustomerSchema>, replayed: Er
 }
 
 function rowsOf(erased: Erased[]) {
-  const [crmIds, customerIds, ids] = [erased.map(({ crmId }) => crmId), erased.map((each) => each.customerId), erased.map(({ id }) => id)];
-  return sql`unnest(${crmIds}::text[], ${customerIds}::uuid[], ${ids}::uuid[]) AS erased (crm_id, customer_id, id)`;
+  const columns = [erased.map(({ crmId }) => crmId), erased.map((each) => each.customerId), erased.map(({ id }) => id), erased.map(({ subject }) => subject)];
+  return sql`unnest(${columns[0]}::text[], ${columns[1]}::uuid[], ${columns[2]}::uuid[], ${columns[3]}::text[]) AS erased (crm_id, customer_id, id, subject)`;
 }

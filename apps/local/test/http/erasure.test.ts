@@ -7,7 +7,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { databaseServices, type Service } from '../../src/service-table.ts';
 import { runAdmin } from '../command.ts';
 import { path } from './client.ts';
-import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
+import { type Appointment, readAppointment } from './answers.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, type Practice, type TestCrm, unique } from './crm.ts';
 import { query } from './databases.ts';
 import { findWord } from './find-word.ts';
 import { startTestStack, type TestStack } from './start-test-stack.ts';
@@ -165,6 +166,148 @@ describe('a deleted customer', () => {
   });
 });
 
+/** interface 4.8. */
+interface Erasure {
+  id: string;
+  requestedAt: string;
+  completedAt: string | null;
+  confirmed: string[];
+  awaiting: string[];
+}
+
+const findErasure = async (id: string): Promise<Erasure> => (await crm.get<{ erasure: Erasure }>(path`/erasures/${id}`)).body.erasure;
+
+const requestErasure = async (email: string, owner = crm): Promise<Erasure> => {
+  const { status, text, body } = await owner.post<{ erasure: Erasure }>('/erasures', { email }, { headers: { 'idempotency-key': unique('erasure') } });
+  expect(status, text).toBe(202);
+  return body.erasure;
+};
+
+const waitUntilComplete = (id: string) =>
+  waitUntil(async () => (await findErasure(id)).completedAt !== null, {
+    what: 'the erasure of the address',
+    timeoutMs: completionMs,
+    intervalMs: 100,
+  });
+
+/** Somebody who was embedded in an appointment; every field contains the word. */
+async function embed(practice: Practice, word: string, fields: Record<string, unknown> = {}): Promise<{ appointment: string; participation: string }> {
+  const participation = unique(word);
+  const person = { reference: participation, name: `Name ${word}`, email: `${word}@customers.example`, mobile: word, note: word, state: 'BOOKED' };
+  const request = newAppointment(practice, { capacity: 2, participations: [person], ...fields });
+  const { status, text } = await practice.crm.post(`${practice.at}/appointments`, request, { headers: { 'idempotency-key': unique(word) } });
+  expect(status, text).toBe(201);
+  return { appointment: request['reference'] as string, participation };
+}
+
+describe('an erased address', () => {
+  it('leads to nobody any more: customers of every provider, embedded participants, mails that wait', async () => {
+    const [practice, second] = [await createPractice(crm), await createPractice(crm)];
+    const { word, reference: customerReference, email } = await createCanary(practice);
+    const again = { customerReference: `${word}-2@test`, providerReference: second.provider, userName: word, email: email.toUpperCase(), mobile: word };
+    expect((await crm.post(`${second.at}/customers`, again)).status).toBe(201);
+    await createParticipation(second, await createAppointment(second), { customerReference: again.customerReference, reference: unique(word), message: word });
+    await createParticipation(practice, await createAppointment(practice, past), { customerReference, reference: unique(word), message: word });
+    smtp.trouble = (recipient) => (recipient.toLowerCase() === email ? { at: 'rcpt', code: 451 } : undefined);
+    const bygone = await embed(practice, word, past);
+    const coming = await embed(practice, word);
+    // Its participation is gone, and a mail about it waits.
+    const deleted = await embed(practice, word);
+    const waiting = (recipient: string) =>
+      query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND state = 'pending' AND erasure_id IS NULL AND recipient = $2`, [crm.crmId, recipient], stack.info);
+    for (const { appointment } of [coming, deleted]) expect((await crm.put(practice.at + path`/appointments/${appointment}`, { description: 'Changed' })).status).toBe(200);
+    await waitUntil(async () => (await waiting(email)).length === 4, { what: 'the waiting mails', timeoutMs: 60_000 });
+    expect((await crm.delete(`${practice.at}/appointments/withoutNotification`, { appointmentReference: deleted.appointment })).status).toBe(204);
+    const other = await createPractice(await createCrm({}, stack.info));
+    const namesake = { customerReference: `${unique('namesake')}@test`, providerReference: other.provider, userName: 'Grace', email };
+    expect((await other.crm.post(`${other.at}/customers`, namesake)).status).toBe(201);
+    const embedded = await embed(other, 'grace', { participations: [{ reference: unique('grace'), name: 'Grace', email, state: 'BOOKED' }] });
+
+    const { id, ...requested } = await requestErasure(`${word.toUpperCase()}@Customers.Example`);
+    expect(requested).toMatchObject({ completedAt: null, requestedAt: expect.any(String) });
+    expect([...requested.confirmed, ...requested.awaiting].toSorted()).toEqual(['calendar', 'customer', 'notification']);
+    await waitUntil(async () => (await waiting(email)).length === 0, { what: 'the waiting mails to be erased', timeoutMs: 60_000 });
+    smtp.trouble = () => undefined;
+    await waitUntilComplete(id);
+    expect(await findErasure(id)).toMatchObject({ id, confirmed: ['customer', 'calendar', 'notification'], awaiting: [] });
+
+    const keys = await query('customer', 'SELECT 1 FROM idempotency_key WHERE crm_id = $1 AND $2 = ANY (resource_ids)', [crm.crmId, id], stack.info);
+    expect(keys).toEqual([]);
+    // The same person in another CRM is another matter.
+    const { body } = await other.crm.get<{ customer: object }>(path`/provider/${other.provider}/customers/${namesake.customerReference}`);
+    expect(body.customer).toMatchObject({ email });
+    expect((await readAppointment(other, embedded.appointment)).participations).toMatchObject([{ email }]);
+    expect((await requestErasure(email, other.crm)).id).not.toBe(id);
+    await waitForCompletion();
+    expect(await findWord(stack, word)).toEqual([]);
+    for (const [each, reference] of [[practice, customerReference], [second, again.customerReference]] as const) expect(await everyRead(each, reference)).not.toContain(word);
+    const { body: appointments } = await crm.get<Appointment[]>(`${practice.at}/appointments`, { query: { includeArchived: true } });
+    const participants = (appointment: string) => appointments.find(({ reference }) => reference === appointment)!.participations;
+    expect(participants(bygone.appointment)).toMatchObject([{ reference: expect.stringMatching(/^anonymous-/), name: '', email: null, mobile: null, note: null, state: 'BOOKED' }]);
+    expect(participants(coming.appointment)).toEqual([]);
+    // Both seats are free.
+    for (const _seat of [1, 2]) await createParticipation(practice, coming.appointment);
+  }, 120_000);
+
+  it('may be that of more people than are erased at once', async () => {
+    const practice = await createPractice(crm);
+    const word = unique('canary').replace('-', '');
+    const email = `${word}@customers.example`;
+    const people = Array.from({ length: 101 }, (_, index) => ({ customerReference: `${word}-${index}@test`, providerReference: practice.provider, userName: word, email }));
+    for (const person of people) expect((await crm.post(`${practice.at}/customers`, person)).status).toBe(201);
+    const participations = people.map(({ customerReference: reference }) => ({ reference, name: word, email, state: 'BOOKED' }));
+    await embed(practice, word, { participations, capacity: 101 });
+    await waitUntilComplete((await requestErasure(email)).id);
+    expect(await findWord(stack, word)).toEqual([]);
+  }, 120_000);
+
+  it('includes those who become known while it is searched for, if it is requested again', async () => {
+    const practice = await createPractice(crm);
+    const { word, email } = await createCanary(practice);
+    const pid = (await stack.currentInfo()).pids.calendar!;
+    const { id } = await whilePaused([pid], async () => {
+      const first = await requestErasure(email);
+      const isTaken = async () => (await query('customer', `SELECT 1 FROM erasure WHERE id = $1 AND published_at > '-infinity'`, [first.id], stack.info)).length === 1;
+      await waitUntil(isTaken, { what: 'the driver to search', timeoutMs: 60_000, intervalMs: 1 });
+      const late = { customerReference: `${word}-late@test`, providerReference: practice.provider, userName: word, email };
+      expect((await crm.post(`${practice.at}/customers`, late)).status).toBe(201);
+      expect(await requestErasure(email)).toMatchObject({ id: first.id });
+      return first;
+    });
+    await waitUntilComplete(id);
+    expect(await findWord(stack, word)).toEqual([]);
+  }, 120_000);
+
+  it('is erased again by another request, while the first one waits for a service', async () => {
+    const practice = await createPractice(crm);
+    const { word, email } = await createCanary(practice);
+    const pid = (await stack.currentInfo()).pids.notification!;
+    const ids = await whilePaused([pid], async () => {
+      const first = await requestErasure(email);
+      await waitUntil(async () => (await findErasure(first.id)).awaiting.join() === 'notification', { what: 'the other services', timeoutMs: completionMs, intervalMs: 50 });
+      await embed(practice, word);
+      const second = await requestErasure(email);
+      expect(second).toMatchObject({ id: expect.not.stringContaining(first.id), confirmed: [] });
+      return [first.id, second.id];
+    });
+    for (const id of ids) await waitUntilComplete(id);
+    expect(await findWord(stack, word)).toEqual([]);
+  }, 120_000);
+
+  it('is erased although its customers are deleted at that moment, with or without their appointments', async () => {
+    const practice = await createPractice(crm);
+    for (let round = 0; round < 10; round += 1) {
+      const { word, reference: customerReference, email } = await createCanary(practice);
+      await createParticipation(practice, await createAppointment(practice), { customerReference, message: word });
+      const address = path`/provider/${practice.provider}/customers/${customerReference}`;
+      const [{ id }, ...deletions] = await Promise.all([requestErasure(email), ...[1, 2, 3, 4].map((times) => crm.delete(address, undefined, { query: times === 4 ? { ignoreFutureAppointments: true } : {} }))]);
+      for (const { status } of deletions) expect([204, 404, 409]).toContain(status);
+      await waitUntilComplete(id);
+      expect(await findWord(stack, word)).toEqual([]);
+    }
+  }, 120_000);
+});
+
 describe('a deleted user', () => {
   /** A user with access to a provider, whose every field contains one unique word, and whose verification mail waits. */
   async function createCanaryUser(practice: Practice): Promise<{ word: string; email: string; address: string }> {
@@ -264,6 +407,23 @@ describe('an erasure', () => {
     120_000,
   );
 
+  it.each(victims)('of an address completes although %s is killed as soon as it is requested', { timeout: 120_000 }, async (victim) => {
+    const practice = await createPractice(crm);
+    const { word, reference: customerReference, email } = await createCanary(practice);
+    await createParticipation(practice, await createAppointment(practice), { customerReference, message: word });
+    await embed(practice, word, past);
+    await embed(practice, word);
+    const { id } = await requestErasure(email);
+    process.kill((await stack.currentInfo()).pids[victim]!, 'SIGKILL');
+    const isComplete = async () => {
+      const { status, body } = await crm.get<{ erasure: Erasure }>(path`/erasures/${id}`);
+      expect([200, 503]).toContain(status);
+      return status === 200 && body.erasure.completedAt !== null;
+    };
+    await waitUntil(isComplete, { what: 'the erasure of the address', timeoutMs: completionMs, intervalMs: 100 });
+    expect(await findWord(stack, word)).toEqual([]);
+  });
+
   it.each(victims)('completes although %s hangs for a while', { timeout: 120_000 }, async (victim) => {
     const practice = await createPractice(crm);
     const { word, reference: customerReference } = await createCanary(practice);
@@ -309,27 +469,31 @@ describe('an erasure', () => {
     await createParticipation(practice, await createAppointment(practice), { customerReference, message: `Message ${word}` });
     await waitUntil(() => mailsTo(email).length === 1, { what: 'the confirmation', timeoutMs: 60_000 });
 
+    const other = unique('canary').replace('-', '');
+    const embedded = await embed(practice, other);
+
     const restore = await backUpDatabases();
     const backupTime = new Date();
     const address = path`/provider/${practice.provider}/customers/${customerReference}`;
     await waitForStatus(200, address);
     expect((await crm.delete(address, undefined, { query: { ignoreFutureAppointments: true } })).status).toBe(204);
+    await requestErasure(`${other}@customers.example`);
     await waitForCompletion();
-    expect(await findWord(stack, word)).toEqual([]);
+    for (const each of [word, other]) expect(await findWord(stack, each)).toEqual([]);
 
     await restore();
     await waitForStatus(200, address);
-    expect(await findWord(stack, word)).not.toEqual([]);
+    for (const each of [word, other]) expect(await findWord(stack, each)).not.toEqual([]);
     const keys = () => query('customer', 'SELECT 1 FROM idempotency_key WHERE crm_id = $1', [crm.crmId], stack.info);
     expect(await keys()).toHaveLength(1);
 
     const replay = await runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'erasures', 'replay', '--since', backupTime.toISOString());
-    expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ Repeating 1 erasures, 1 of them found only in events/) });
+    expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ Repeating 3 erasures, 3 of them found only in events/) });
     await waitForCompletion();
     await waitForStatus(204, address);
-    expect(await findWord(stack, word)).toEqual([]);
+    for (const each of [word, other]) expect(await findWord(stack, each)).toEqual([]);
     const { body } = await crm.get<{ participations: unknown[] }[]>(`${practice.at}/appointments`);
-    expect(body).toMatchObject([{ participations: [] }]);
+    expect(body).toMatchObject([{ participations: [] }, { reference: embedded.appointment, participations: [] }]);
     expect(await keys()).toEqual([]);
   }, 120_000);
 

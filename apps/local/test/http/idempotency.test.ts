@@ -32,7 +32,7 @@ const newUser = () => {
   return { reference: `${name}@test`, email: `${name}@test.example`, username: name, lastName: 'Name' };
 };
 
-/** Every POST of the interface that has a body. */
+/** Every POST of the interface that has a body, except the request of an erasure: its key can be reused as soon as it is complete. */
 const operations: Operation[] = [
   { name: 'a user', path: () => '/user', body: async () => newUser(), change: { lastName: 'Other' } },
   {

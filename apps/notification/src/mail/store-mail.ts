@@ -10,7 +10,7 @@ export interface MailIntent {
   aboutId: string;
   version: number;
   template: MailTemplate;
-  /** The recipient, if the person is a customer. */
+  /** The recipient, if the person is a customer; of a participant who was embedded in an appointment, the id of the participation. */
   customerId?: string | undefined;
   /** The recipient, if the person is a user. */
   userId?: string | undefined;

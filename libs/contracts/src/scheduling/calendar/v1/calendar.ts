@@ -690,12 +690,22 @@ export interface GetParticipationNoticeResponse {
 
 export interface RemoveCustomerRequest {
   crmId: string;
+  /** For a participant who was embedded in an appointment, the id of the participation. */
   customerId: string;
   ignoreFutureAppointments: boolean;
 }
 
 export interface RemoveCustomerResponse {
   removed: RemovedParticipation[];
+}
+
+export interface FindEmbeddedParticipationsRequest {
+  crmId: string;
+  email: string;
+}
+
+export interface FindEmbeddedParticipationsResponse {
+  participationIds: string[];
 }
 
 /** A participation that left its appointment, with what a last mail about it needs. */
@@ -5669,6 +5679,128 @@ export const RemoveCustomerResponse: MessageFns<RemoveCustomerResponse> = {
   },
 };
 
+function createBaseFindEmbeddedParticipationsRequest(): FindEmbeddedParticipationsRequest {
+  return { crmId: "", email: "" };
+}
+
+export const FindEmbeddedParticipationsRequest: MessageFns<FindEmbeddedParticipationsRequest> = {
+  encode(message: FindEmbeddedParticipationsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.email !== "") {
+      writer.uint32(18).string(message.email);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FindEmbeddedParticipationsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFindEmbeddedParticipationsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FindEmbeddedParticipationsRequest>): FindEmbeddedParticipationsRequest {
+    return FindEmbeddedParticipationsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FindEmbeddedParticipationsRequest>): FindEmbeddedParticipationsRequest {
+    const message = createBaseFindEmbeddedParticipationsRequest();
+    message.crmId = object.crmId ?? "";
+    message.email = object.email ?? "";
+    return message;
+  },
+};
+
+function createBaseFindEmbeddedParticipationsResponse(): FindEmbeddedParticipationsResponse {
+  return { participationIds: [] };
+}
+
+export const FindEmbeddedParticipationsResponse: MessageFns<FindEmbeddedParticipationsResponse> = {
+  encode(message: FindEmbeddedParticipationsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.participationIds) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FindEmbeddedParticipationsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFindEmbeddedParticipationsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.participationIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FindEmbeddedParticipationsResponse>): FindEmbeddedParticipationsResponse {
+    return FindEmbeddedParticipationsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FindEmbeddedParticipationsResponse>): FindEmbeddedParticipationsResponse {
+    const message = createBaseFindEmbeddedParticipationsResponse();
+    message.participationIds = object.participationIds?.map((e) => e) || [];
+    return message;
+  },
+};
+
 function createBaseRemovedParticipation(): RemovedParticipation {
   return {
     participationId: "",
@@ -8605,6 +8737,20 @@ export const CustomerRemovalServiceService = {
       Buffer.from(RemoveCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RemoveCustomerResponse => RemoveCustomerResponse.decode(value),
   },
+  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any case, and not removed since. */
+  findEmbeddedParticipations: {
+    path: "/scheduling.calendar.v1.CustomerRemovalService/FindEmbeddedParticipations" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: FindEmbeddedParticipationsRequest): Buffer =>
+      Buffer.from(FindEmbeddedParticipationsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FindEmbeddedParticipationsRequest =>
+      FindEmbeddedParticipationsRequest.decode(value),
+    responseSerialize: (value: FindEmbeddedParticipationsResponse): Buffer =>
+      Buffer.from(FindEmbeddedParticipationsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FindEmbeddedParticipationsResponse =>
+      FindEmbeddedParticipationsResponse.decode(value),
+  },
 } as const;
 
 export interface CustomerRemovalServiceServer extends UntypedServiceImplementation {
@@ -8615,6 +8761,8 @@ export interface CustomerRemovalServiceServer extends UntypedServiceImplementati
    * then nothing has changed.
    */
   removeCustomer: handleUnaryCall<RemoveCustomerRequest, RemoveCustomerResponse>;
+  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any case, and not removed since. */
+  findEmbeddedParticipations: handleUnaryCall<FindEmbeddedParticipationsRequest, FindEmbeddedParticipationsResponse>;
 }
 
 export interface CustomerRemovalServiceClient extends Client {
@@ -8638,6 +8786,22 @@ export interface CustomerRemovalServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RemoveCustomerResponse) => void,
+  ): ClientUnaryCall;
+  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any case, and not removed since. */
+  findEmbeddedParticipations(
+    request: FindEmbeddedParticipationsRequest,
+    callback: (error: ServiceError | null, response: FindEmbeddedParticipationsResponse) => void,
+  ): ClientUnaryCall;
+  findEmbeddedParticipations(
+    request: FindEmbeddedParticipationsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: FindEmbeddedParticipationsResponse) => void,
+  ): ClientUnaryCall;
+  findEmbeddedParticipations(
+    request: FindEmbeddedParticipationsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: FindEmbeddedParticipationsResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -124,6 +124,45 @@ export interface DeleteCustomerRequest {
 export interface DeleteCustomerResponse {
 }
 
+export interface EraseAddressRequest {
+  crmId: string;
+  email: string;
+}
+
+export interface EraseAddressResponse {
+  erasure?: AddressErasure | undefined;
+}
+
+export interface GetAddressErasureRequest {
+  crmId: string;
+  erasureId: string;
+}
+
+export interface GetAddressErasureResponse {
+  erasure?: AddressErasure | undefined;
+}
+
+export interface AddressErasure {
+  id: string;
+  requestedAt?: Date | undefined;
+  completedAt?:
+    | Date
+    | undefined;
+  /** The services that have confirmed that nothing of the person is left. */
+  confirmed: string[];
+  /** Those that have not yet. */
+  awaiting: string[];
+}
+
+export interface GetErasureAddressRequest {
+  crmId: string;
+  erasureId: string;
+}
+
+export interface GetErasureAddressResponse {
+  email: string;
+}
+
 export interface GetErasureNoticeRequest {
   crmId: string;
   erasureId: string;
@@ -1316,6 +1355,479 @@ export const DeleteCustomerResponse: MessageFns<DeleteCustomerResponse> = {
   },
 };
 
+function createBaseEraseAddressRequest(): EraseAddressRequest {
+  return { crmId: "", email: "" };
+}
+
+export const EraseAddressRequest: MessageFns<EraseAddressRequest> = {
+  encode(message: EraseAddressRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.email !== "") {
+      writer.uint32(18).string(message.email);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EraseAddressRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEraseAddressRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EraseAddressRequest>): EraseAddressRequest {
+    return EraseAddressRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EraseAddressRequest>): EraseAddressRequest {
+    const message = createBaseEraseAddressRequest();
+    message.crmId = object.crmId ?? "";
+    message.email = object.email ?? "";
+    return message;
+  },
+};
+
+function createBaseEraseAddressResponse(): EraseAddressResponse {
+  return { erasure: undefined };
+}
+
+export const EraseAddressResponse: MessageFns<EraseAddressResponse> = {
+  encode(message: EraseAddressResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.erasure !== undefined) {
+      AddressErasure.encode(message.erasure, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EraseAddressResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEraseAddressResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.erasure = AddressErasure.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EraseAddressResponse>): EraseAddressResponse {
+    return EraseAddressResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EraseAddressResponse>): EraseAddressResponse {
+    const message = createBaseEraseAddressResponse();
+    message.erasure = (object.erasure !== undefined && object.erasure !== null)
+      ? AddressErasure.fromPartial(object.erasure)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseGetAddressErasureRequest(): GetAddressErasureRequest {
+  return { crmId: "", erasureId: "" };
+}
+
+export const GetAddressErasureRequest: MessageFns<GetAddressErasureRequest> = {
+  encode(message: GetAddressErasureRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.erasureId !== "") {
+      writer.uint32(18).string(message.erasureId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetAddressErasureRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetAddressErasureRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.erasureId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetAddressErasureRequest>): GetAddressErasureRequest {
+    return GetAddressErasureRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetAddressErasureRequest>): GetAddressErasureRequest {
+    const message = createBaseGetAddressErasureRequest();
+    message.crmId = object.crmId ?? "";
+    message.erasureId = object.erasureId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetAddressErasureResponse(): GetAddressErasureResponse {
+  return { erasure: undefined };
+}
+
+export const GetAddressErasureResponse: MessageFns<GetAddressErasureResponse> = {
+  encode(message: GetAddressErasureResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.erasure !== undefined) {
+      AddressErasure.encode(message.erasure, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetAddressErasureResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetAddressErasureResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.erasure = AddressErasure.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetAddressErasureResponse>): GetAddressErasureResponse {
+    return GetAddressErasureResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetAddressErasureResponse>): GetAddressErasureResponse {
+    const message = createBaseGetAddressErasureResponse();
+    message.erasure = (object.erasure !== undefined && object.erasure !== null)
+      ? AddressErasure.fromPartial(object.erasure)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseAddressErasure(): AddressErasure {
+  return { id: "", requestedAt: undefined, completedAt: undefined, confirmed: [], awaiting: [] };
+}
+
+export const AddressErasure: MessageFns<AddressErasure> = {
+  encode(message: AddressErasure, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.requestedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.requestedAt), writer.uint32(18).fork()).join();
+    }
+    if (message.completedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.completedAt), writer.uint32(26).fork()).join();
+    }
+    for (const v of message.confirmed) {
+      writer.uint32(34).string(v!);
+    }
+    for (const v of message.awaiting) {
+      writer.uint32(42).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AddressErasure {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAddressErasure();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.requestedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.completedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.confirmed.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.awaiting.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<AddressErasure>): AddressErasure {
+    return AddressErasure.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AddressErasure>): AddressErasure {
+    const message = createBaseAddressErasure();
+    message.id = object.id ?? "";
+    message.requestedAt = object.requestedAt ?? undefined;
+    message.completedAt = object.completedAt ?? undefined;
+    message.confirmed = object.confirmed?.map((e) => e) || [];
+    message.awaiting = object.awaiting?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseGetErasureAddressRequest(): GetErasureAddressRequest {
+  return { crmId: "", erasureId: "" };
+}
+
+export const GetErasureAddressRequest: MessageFns<GetErasureAddressRequest> = {
+  encode(message: GetErasureAddressRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.erasureId !== "") {
+      writer.uint32(18).string(message.erasureId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetErasureAddressRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetErasureAddressRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.erasureId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetErasureAddressRequest>): GetErasureAddressRequest {
+    return GetErasureAddressRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetErasureAddressRequest>): GetErasureAddressRequest {
+    const message = createBaseGetErasureAddressRequest();
+    message.crmId = object.crmId ?? "";
+    message.erasureId = object.erasureId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetErasureAddressResponse(): GetErasureAddressResponse {
+  return { email: "" };
+}
+
+export const GetErasureAddressResponse: MessageFns<GetErasureAddressResponse> = {
+  encode(message: GetErasureAddressResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.email !== "") {
+      writer.uint32(10).string(message.email);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetErasureAddressResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetErasureAddressResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetErasureAddressResponse>): GetErasureAddressResponse {
+    return GetErasureAddressResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetErasureAddressResponse>): GetErasureAddressResponse {
+    const message = createBaseGetErasureAddressResponse();
+    message.email = object.email ?? "";
+    return message;
+  },
+};
+
 function createBaseGetErasureNoticeRequest(): GetErasureNoticeRequest {
   return { crmId: "", erasureId: "" };
 }
@@ -1839,7 +2351,7 @@ export const ReplayErasuresResponse: MessageFns<ReplayErasuresResponse> = {
  * Every request carries the crm_id of the authenticated CRM; what belongs to another CRM or provider is answered as if it did not
  * exist.
  *
- * CreateCustomer may come with the metadata idempotency-key: the same request with the same key again has no second effect for 72 hours,
+ * CreateCustomer and EraseAddress may come with the metadata idempotency-key: the same request with the same key again has no second effect for 72 hours,
  * and is answered as the first was, with the resources as they are by then; NOT_FOUND when they are gone. FAILED_PRECONDITION
  * (idempotency_key.in_flight) while the first is being worked on, ALREADY_EXISTS (idempotency_key.reused) for a request with other
  * content.
@@ -1916,6 +2428,32 @@ export const CustomerServiceService = {
       Buffer.from(DeleteCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DeleteCustomerResponse => DeleteCustomerResponse.decode(value),
   },
+  /**
+   * Requests the erasure of everybody with an e-mail address, in any case, in this CRM: customers of all its providers, participants who were
+   * embedded in appointments, and mails that wait. Future appointments do not prevent it. Again before it is complete: the same erasure.
+   */
+  eraseAddress: {
+    path: "/scheduling.customer.v1.CustomerService/EraseAddress" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EraseAddressRequest): Buffer => Buffer.from(EraseAddressRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EraseAddressRequest => EraseAddressRequest.decode(value),
+    responseSerialize: (value: EraseAddressResponse): Buffer =>
+      Buffer.from(EraseAddressResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EraseAddressResponse => EraseAddressResponse.decode(value),
+  },
+  /** How far the erasure of an address is. NOT_FOUND (erasure.not_found). */
+  getAddressErasure: {
+    path: "/scheduling.customer.v1.CustomerService/GetAddressErasure" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetAddressErasureRequest): Buffer =>
+      Buffer.from(GetAddressErasureRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetAddressErasureRequest => GetAddressErasureRequest.decode(value),
+    responseSerialize: (value: GetAddressErasureResponse): Buffer =>
+      Buffer.from(GetAddressErasureResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetAddressErasureResponse => GetAddressErasureResponse.decode(value),
+  },
 } as const;
 
 export interface CustomerServiceServer extends UntypedServiceImplementation {
@@ -1942,6 +2480,13 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
    * (customer.has_future_appointments) unless those are to be ignored.
    */
   deleteCustomer: handleUnaryCall<DeleteCustomerRequest, DeleteCustomerResponse>;
+  /**
+   * Requests the erasure of everybody with an e-mail address, in any case, in this CRM: customers of all its providers, participants who were
+   * embedded in appointments, and mails that wait. Future appointments do not prevent it. Again before it is complete: the same erasure.
+   */
+  eraseAddress: handleUnaryCall<EraseAddressRequest, EraseAddressResponse>;
+  /** How far the erasure of an address is. NOT_FOUND (erasure.not_found). */
+  getAddressErasure: handleUnaryCall<GetAddressErasureRequest, GetAddressErasureResponse>;
 }
 
 export interface CustomerServiceClient extends Client {
@@ -2032,6 +2577,41 @@ export interface CustomerServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: DeleteCustomerResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * Requests the erasure of everybody with an e-mail address, in any case, in this CRM: customers of all its providers, participants who were
+   * embedded in appointments, and mails that wait. Future appointments do not prevent it. Again before it is complete: the same erasure.
+   */
+  eraseAddress(
+    request: EraseAddressRequest,
+    callback: (error: ServiceError | null, response: EraseAddressResponse) => void,
+  ): ClientUnaryCall;
+  eraseAddress(
+    request: EraseAddressRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: EraseAddressResponse) => void,
+  ): ClientUnaryCall;
+  eraseAddress(
+    request: EraseAddressRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: EraseAddressResponse) => void,
+  ): ClientUnaryCall;
+  /** How far the erasure of an address is. NOT_FOUND (erasure.not_found). */
+  getAddressErasure(
+    request: GetAddressErasureRequest,
+    callback: (error: ServiceError | null, response: GetAddressErasureResponse) => void,
+  ): ClientUnaryCall;
+  getAddressErasure(
+    request: GetAddressErasureRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetAddressErasureResponse) => void,
+  ): ClientUnaryCall;
+  getAddressErasure(
+    request: GetAddressErasureRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetAddressErasureResponse) => void,
+  ): ClientUnaryCall;
 }
 
 export const CustomerServiceClient = makeGenericClientConstructor(
@@ -2043,7 +2623,7 @@ export const CustomerServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-/** The erasures of deleted customers. Not for the gateway. */
+/** The erasures of deleted customers and of addresses. Not for the gateway. */
 export type ErasureServiceService = typeof ErasureServiceService;
 export const ErasureServiceService = {
   /** What the last mail to a deleted person needs. NOT_FOUND (erasure.not_found) once it is no longer due. */
@@ -2057,6 +2637,18 @@ export const ErasureServiceService = {
     responseSerialize: (value: GetErasureNoticeResponse): Buffer =>
       Buffer.from(GetErasureNoticeResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetErasureNoticeResponse => GetErasureNoticeResponse.decode(value),
+  },
+  /** The address that is erased. NOT_FOUND (erasure.not_found) once the erasure is complete. */
+  getErasureAddress: {
+    path: "/scheduling.customer.v1.ErasureService/GetErasureAddress" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetErasureAddressRequest): Buffer =>
+      Buffer.from(GetErasureAddressRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetErasureAddressRequest => GetErasureAddressRequest.decode(value),
+    responseSerialize: (value: GetErasureAddressResponse): Buffer =>
+      Buffer.from(GetErasureAddressResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetErasureAddressResponse => GetErasureAddressResponse.decode(value),
   },
   /** The erasures that are not complete, oldest first, and those completed within the last 7 days. */
   listErasures: {
@@ -2090,6 +2682,8 @@ export const ErasureServiceService = {
 export interface ErasureServiceServer extends UntypedServiceImplementation {
   /** What the last mail to a deleted person needs. NOT_FOUND (erasure.not_found) once it is no longer due. */
   getErasureNotice: handleUnaryCall<GetErasureNoticeRequest, GetErasureNoticeResponse>;
+  /** The address that is erased. NOT_FOUND (erasure.not_found) once the erasure is complete. */
+  getErasureAddress: handleUnaryCall<GetErasureAddressRequest, GetErasureAddressResponse>;
   /** The erasures that are not complete, oldest first, and those completed within the last 7 days. */
   listErasures: handleUnaryCall<ListErasuresRequest, ListErasuresResponse>;
   /**
@@ -2116,6 +2710,22 @@ export interface ErasureServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetErasureNoticeResponse) => void,
+  ): ClientUnaryCall;
+  /** The address that is erased. NOT_FOUND (erasure.not_found) once the erasure is complete. */
+  getErasureAddress(
+    request: GetErasureAddressRequest,
+    callback: (error: ServiceError | null, response: GetErasureAddressResponse) => void,
+  ): ClientUnaryCall;
+  getErasureAddress(
+    request: GetErasureAddressRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetErasureAddressResponse) => void,
+  ): ClientUnaryCall;
+  getErasureAddress(
+    request: GetErasureAddressRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetErasureAddressResponse) => void,
   ): ClientUnaryCall;
   /** The erasures that are not complete, oldest first, and those completed within the last 7 days. */
   listErasures(

@@ -124,10 +124,16 @@ export interface CustomerChanged {
 /** customer: everything of a person has to go. Published again until every service has confirmed. */
 export interface CustomerErasureRequested {
   crmId: string;
+  /** For a participant who was embedded in an appointment, the id of the participation. */
   customerId: string;
   erasureId: string;
   /** Whether a last mail is due, about the appointments that the person was removed from. */
   notify: boolean;
+  /**
+   * It is not about one person, but about what is left of an address (customer's GetErasureAddress) after everybody who is known with it has
+   * been erased; customer_id is the erasure's.
+   */
+  byAddress: boolean;
 }
 
 /** calendar, notification: nothing of the person is left here. */
@@ -566,7 +572,7 @@ export const CustomerChanged: MessageFns<CustomerChanged> = {
 };
 
 function createBaseCustomerErasureRequested(): CustomerErasureRequested {
-  return { crmId: "", customerId: "", erasureId: "", notify: false };
+  return { crmId: "", customerId: "", erasureId: "", notify: false, byAddress: false };
 }
 
 export const CustomerErasureRequested: MessageFns<CustomerErasureRequested> = {
@@ -582,6 +588,9 @@ export const CustomerErasureRequested: MessageFns<CustomerErasureRequested> = {
     }
     if (message.notify !== false) {
       writer.uint32(32).bool(message.notify);
+    }
+    if (message.byAddress !== false) {
+      writer.uint32(40).bool(message.byAddress);
     }
     return writer;
   },
@@ -631,6 +640,14 @@ export const CustomerErasureRequested: MessageFns<CustomerErasureRequested> = {
             message.notify = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.byAddress = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -652,6 +669,7 @@ export const CustomerErasureRequested: MessageFns<CustomerErasureRequested> = {
     message.customerId = object.customerId ?? "";
     message.erasureId = object.erasureId ?? "";
     message.notify = object.notify ?? false;
+    message.byAddress = object.byAddress ?? false;
     return message;
   },
 };

@@ -1,0 +1,89 @@
+import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
+import { folded } from '@scheduling/postgres';
+import { sql } from 'kysely';
+import type { CustomerDependencies } from '../customer/customer.ts';
+import { finishErasure } from './delete-customer.ts';
+import { type ErasureRow, requestOf } from './erasure.ts';
+
+type AddressErasureRow = Pick<ErasureRow, 'crmId' | 'id' | 'address'>;
+
+/** Somebody who is known with the address. */
+type Person = Pick<ErasureRow, 'customerId' | 'subject'>;
+
+/** The most customers, and the most participants, that are erased before the driver looks after other erasures. */
+const maxFound = 100;
+
+/**
+ * Erases everybody who is known with the address, as if each had been deleted with their future appointments, and then notifies the other services,
+ * because a mail may wait for the address whose participation is gone. Each step can be repeated. Where there are too many for one call, the driver
+ * calls it again.
+ */
+export async function finishAddressErasure(dependencies: CustomerDependencies, erasure: AddressErasureRow): Promise<void> {
+  const [customers, participants] = [await findCustomers(dependencies, erasure), await findParticipants(dependencies, erasure)];
+  for (const part of await addParts(dependencies, erasure, [...customers, ...participants])) await finishErasure(dependencies, part);
+  const mayHaveMore = Math.max(customers.length, participants.length) >= maxFound;
+  await (mayHaveMore ? searchAgain(dependencies, erasure) : requestFromOthers(dependencies, erasure));
+}
+
+async function findCustomers({ database }: CustomerDependencies, { crmId, address }: AddressErasureRow): Promise<Person[]> {
+  const rows = await database.kysely
+    .selectFrom('customer')
+    .select('id')
+    .where('crmId', '=', crmId)
+    .where('email', 'is not', null)
+    .where(sql<boolean>`${folded(sql`email`)} = ${folded(sql`${address}::text`)}`)
+    .limit(maxFound)
+    .execute();
+  return rows.map(({ id }) => ({ customerId: id, subject: 'customer' }));
+}
+
+async function findParticipants({ removals }: CustomerDependencies, { crmId, address }: AddressErasureRow): Promise<Person[]> {
+  const { participationIds } = await removals.findEmbeddedParticipations({ crmId, email: address! });
+  return participationIds.map((customerId) => ({ customerId, subject: 'participation' }));
+}
+
+/** Whoever is found has data that must be erased, even if this had been done before a service was restored from a backup. */
+async function addParts({ database }: CustomerDependencies, { crmId, id: erasureId }: AddressErasureRow, persons: Person[]): Promise<ErasureRow[]> {
+  if (persons.length === 0) return [];
+  return database.transaction(async (tx) => {
+    const parts = await tx
+      .insertInto('erasure')
+      // In the same order everywhere, because concurrent requests lock them.
+      .values(persons.toSorted((one, other) => (one.customerId < other.customerId ? -1 : 1)).map((person) => ({ crmId, ...person, ignoreFutureAppointments: true })))
+      .onConflict((conflict) => conflict.constraint('erasure_customer_key').doUpdateSet({ state: 'checking', ignoreFutureAppointments: true, completedAt: null }))
+      .returningAll()
+      .execute();
+    await tx
+      .deleteFrom('erasureConfirmation')
+      .where('crmId', '=', crmId)
+      .where(sql<boolean>`erasure_id = ANY(${parts.map(({ id }) => id)}::uuid[])`)
+      .execute();
+    await tx
+      .insertInto('erasurePart')
+      .values(parts.map(({ id: partId }) => ({ crmId, erasureId, partId })))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    return parts;
+  });
+}
+
+async function searchAgain({ database }: CustomerDependencies, { crmId, id }: AddressErasureRow): Promise<void> {
+  await database.kysely.updateTable('erasure').set({ publishedAt: sql<Date>`'-infinity'` }).where('crmId', '=', crmId).where('id', '=', id).execute();
+}
+
+async function requestFromOthers({ database }: CustomerDependencies, { crmId, id }: AddressErasureRow): Promise<void> {
+  await database.transaction(async (tx) => {
+    const { numUpdatedRows } = await tx
+      .updateTable('erasure')
+      .set({ state: 'requested', publishedAt: sql<Date>`now()` })
+      .where('crmId', '=', crmId)
+      .where('id', '=', id)
+      .where('state', '=', 'checking')
+      // Not if it was requested again in the meantime, and is to search again.
+      .where(sql<boolean>`published_at > '-infinity'`)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) return;
+    await appendEvent(tx, events.customerErasureRequested, requestOf({ crmId, id, customerId: id, subject: 'address', notice: null }));
+  });
+}

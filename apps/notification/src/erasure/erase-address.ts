@@ -1,0 +1,25 @@
+import { folded } from '@scheduling/postgres';
+import { sql, type Transaction } from 'kysely';
+import type { NotificationSchema } from '../db/schema.ts';
+import { recipientDigest } from '../mail/check-quotas.ts';
+
+/**
+ * Deletes the mails that wait for an address, in any case, and the digests of sent ones, except those to users of the CRM and the last mails to deleted
+ * customers, which end on their own.
+ */
+export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: string, email: string): Promise<void> {
+  await tx
+    .deleteFrom('mail')
+    .where('crmId', '=', crmId)
+    .where('state', '=', 'pending')
+    .where('userId', 'is', null)
+    .where('erasureId', 'is', null)
+    .where(sql<boolean>`${folded(sql`recipient`)} = ${folded(sql`${email}::text`)}`)
+    .execute();
+  const { rows } = await sql<{ recipient: string }>`SELECT lower(${email}::text) AS recipient`.execute(tx);
+  await tx
+    .deleteFrom('recentMail')
+    .where('crmId', '=', crmId)
+    .where('recipientDigest', '=', recipientDigest({ crmId, recipient: rows[0]!.recipient }))
+    .execute();
+}
