@@ -108,10 +108,12 @@ function withKey({ name, request, locks }: FunctionCall, { key, fingerprint }: I
   return { name: 'call_once', request: content, locks };
 }
 
-/** Deletes every key whose response was about one of these resources. */
+/** Deletes every key whose response was about one of these resources. The index is searched for each: for many at once Postgres would read all keys. */
 export async function forgetKeys<Schema extends IdempotencySchema>(tx: Transaction<Schema>, crmId: string, resourceIds: string[]): Promise<void> {
   if (resourceIds.length === 0) return;
-  await sql`DELETE FROM idempotency_key WHERE crm_id = ${crmId} AND resource_ids && ${resourceIds}::uuid[]`.execute(tx);
+  await sql`
+    DELETE FROM idempotency_key USING unnest(${resourceIds}::uuid[]) AS resource (id)
+     WHERE crm_id = ${crmId} AND resource_ids @> ARRAY[resource.id]`.execute(tx);
 }
 
 async function doOnce<Schema extends IdempotencySchema, Result>(
