@@ -5,7 +5,7 @@ import { readServiceConfiguration, services } from './service-configuration.ts';
 const meanings: Record<string, string> = {
   ADMIN_LISTEN_HOST: 'the address to listen on for operators; by default only this machine, or pod, reaches it',
   ADMIN_PORT: 'gRPC port for operators, which the admin command calls; 0 picks a free one',
-  ANONYMISE_AFTER_DAYS: 'days from the end of the appointment until its participations are anonymised; 0 = never',
+  ANONYMISE_AFTER_DAYS: 'days from the end of the appointment until its participations are anonymised, unless their CRM has a shorter period of its own; 0 = only then',
   ARCHIVE_AFTER_DAYS: 'days from the end of an appointment until it is archived',
   CALENDAR_ADDRESS: 'gRPC address of calendar, `host:port`, or `dns:///host:port` to balance calls across all replicas',
   CUSTOMER_ADDRESS: 'the same for customer',

@@ -35,7 +35,7 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         slots: createSlotMetrics(metrics),
       };
       use(startKeySweeper({ database, logger }));
-      if (anonymiseAfterDays > 0) use(startRetention({ database, anonymiseAfterDays, logger }));
+      use(startRetention({ ...dependencies, anonymiseAfterDays, logger }));
       if (config.reservationSweeper === 'on') use(startReservationSweeper({ database, bookings, logger }));
       return { hosted: hostCalendarServices(dependencies), subscriptions: calendarSubscriptions(dependencies) };
     },

@@ -6,6 +6,7 @@ import { selectTargets } from '../src/appointment/delete-appointments.ts';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
 import { selectParticipationsOfAppointments } from '../src/participation/participation.ts';
+import { selectDueAppointments } from '../src/participation/start-retention.ts';
 import { selectPageEnd } from '../src/timeslot/list-timeslots-part.ts';
 
 let database: Database<CalendarSchema>;
@@ -72,6 +73,7 @@ async function fill(): Promise<void> {
 interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
+  'Index Name'?: string;
   'Index Cond'?: string;
   Plans?: PlanNode[];
 }
@@ -247,6 +249,14 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     const query = selectTargets(database.kysely, { crmId, providerId, target: { seriesId: 'series-100' } });
     expect(await scannedTables(query)).toEqual([]);
     expect((await explain(query)).map((node) => node['Index Cond'] ?? '')).toContainEqual(expect.stringContaining('series_id'));
+  });
+
+  it('for appointments whose participations are to be anonymised, without reading those that are not due or were anonymised before', async () => {
+    const query = selectDueAppointments({ periods: [{ crmId, anonymiseAfterDays: 30 }], anonymiseAfterDays: 365 }, 500);
+    const nodes = await explain({ compile: () => query.compile(database.kysely) });
+    expect(nodes.filter((node) => node['Relation Name'] === 'appointment')).toMatchObject([
+      { 'Index Name': 'appointment_to_anonymise', 'Index Cond': expect.stringContaining('ends_at <= ') as string },
+    ]);
   });
 
   it('and a missing index would be detected', async () => {

@@ -1,4 +1,4 @@
-import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { AdminServiceService, type CreateCrmRequest, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient } from '@scheduling/rpc';
 import { type ServiceProcess, startServiceProcesses, type TestNats } from '@scheduling/testing';
 
@@ -18,18 +18,22 @@ export async function startNeighbours(natsUrl: TestNats['url'], postgresUrl?: st
 }
 
 /** Providers p1 and p2 of CRM one, p1 of CRM two, and one in each of some other zones, whose reference is the zone. */
-async function setUpProviders({ address, adminAddress }: ServiceProcess): Promise<void> {
+async function setUpProviders(identity: ServiceProcess): Promise<void> {
+  await createCrm(identity, { crmId: 'one' }, ['p1', 'p2', ...otherZones]);
+  await createCrm(identity, { crmId: 'two' }, ['p1']);
+}
+
+/** Creates a CRM with these providers. */
+export async function createCrm({ address, adminAddress }: ServiceProcess, settings: CreateCrmRequest, providers: string[]): Promise<void> {
   using admin = createClient(AdminServiceService, 'identity', adminAddress);
   using identity = createClient(IdentityServiceService, 'identity', address);
-  for (const crmId of ['one', 'two']) {
-    await admin.createCrm({ crmId });
-    await identity.createUser({ crmId, reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });
-    await identity.createAccount({ crmId, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
-    const references = crmId === 'one' ? ['p1', 'p2', ...otherZones] : ['p1'];
-    for (const reference of references) {
-      const timeZone = otherZones.find((zone) => zone === reference);
-      await identity.createProvider({ crmId, reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: reference, timeZone });
-    }
+  const { crmId } = settings;
+  await admin.createCrm(settings);
+  await identity.createUser({ crmId, reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });
+  await identity.createAccount({ crmId, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
+  for (const reference of providers) {
+    const timeZone = otherZones.find((zone) => zone === reference);
+    await identity.createProvider({ crmId, reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: reference, timeZone });
   }
 }
 

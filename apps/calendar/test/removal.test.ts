@@ -217,20 +217,6 @@ describe('removing an embedded participant', () => {
   });
 });
 
-describe('a retention period', () => {
-  it('anonymises the participants of appointments that ended before it, and no others', async () => {
-    const embedded = (reference: string) => ({ reference, name: 'Canary', email: 'canary@example.com', note: 'Canary', state: BOOKED });
-    const bygone = await createAppointment(calendar, { ...past, participations: [embedded(freshReference('embedded'))] });
-    const coming = await createAppointment(calendar, { participations: [embedded(freshReference('embedded'))] });
-    await book(await createCustomer(calendar), await createAppointment(calendar, past));
-    await using _ = await calendar.startReplica({ ANONYMISE_AFTER_DAYS: '30' });
-    await eventually(async () => expect((await read(bygone)).participations).toMatchObject([{ name: '', email: undefined }]));
-    expect((await read(bygone)).participations[0]).toMatchObject({ note: undefined, state: BOOKED, messages: [] });
-    expect((await read(coming)).participations).toMatchObject([{ name: 'Canary', email: 'canary@example.com' }]);
-    expect(await seatsOf(calendar, bygone)).toBe(1);
-  });
-});
-
 it('causes no deadlock', async () => {
   expect(await calendar.countDeadlocks()).toBe(0);
 });

@@ -3,6 +3,7 @@ export const callers = {
   IdentityService: {
     authenticateKey: ['gateway'],
     getCrm: ['customer', 'notification'],
+    listRetentionPeriods: ['calendar'],
     createUser: ['gateway'],
     getUser: ['gateway'],
     updateUser: ['gateway'],

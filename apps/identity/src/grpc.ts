@@ -6,6 +6,7 @@ import { updateAccount } from './account/update-account.ts';
 import { authenticateKey } from './api-key/authenticate-key.ts';
 import { callers } from './callers.ts';
 import { getCrm } from './crm/get-crm.ts';
+import { listRetentionPeriods } from './crm/list-retention-periods.ts';
 import type { IdentityDependencies } from './dependencies.ts';
 import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
@@ -32,6 +33,7 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return { crm: toCrmMessage(crm), keyPrefix: prefix, expiresAt: expiresAt ?? undefined };
     },
     getCrm: async ({ crmId }) => ({ crm: toCrmMessage(await getCrm(dependencies, crmId)) }),
+    listRetentionPeriods: async () => ({ periods: await listRetentionPeriods(dependencies) }),
     createUser: async (request) => {
       const { user, created } = await createUser(dependencies, request);
       return { user: toUserMessage(user), created };

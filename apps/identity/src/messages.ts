@@ -12,6 +12,7 @@ export function toCrmMessage(row: CrmRow): Crm {
     senderName: row.senderName ?? name,
     senderAddress: row.senderAddress ?? '',
     requestsPerMinute: row.requestsPerMinute === 0 ? undefined : row.requestsPerMinute,
+    anonymiseAfterDays: row.anonymiseAfterDays ?? undefined,
   };
 }
 

@@ -64,8 +64,8 @@ describe('a CRM', () => {
   });
 
   it('is rejected with every invalid setting', async () => {
-    const settings = { language: 'x', timeZone: 'Mars/Base', senderAddress: 'nobody', requestsPerMinute: 2 ** 32 - 1 };
-    const pointers = ['/language', '/timeZone', '/senderAddress', '/requestsPerMinute'];
+    const settings = { language: 'x', timeZone: 'Mars/Base', senderAddress: 'nobody', requestsPerMinute: 2 ** 32 - 1, anonymiseAfterDays: 36_501 };
+    const pointers = ['/language', '/timeZone', '/senderAddress', '/requestsPerMinute', '/anonymiseAfterDays'];
     const created = await refusal(service.admin.createCrm({ crmId: 'faulty', ...settings }));
     expect(created.errors.map(({ pointer }) => pointer)).toEqual(pointers);
     const updated = await refusal(service.admin.updateCrm({ crmId: 'faulty', ...settings }));
@@ -77,6 +77,35 @@ describe('a CRM', () => {
     const { crm } = await service.admin.updateCrm({ crmId: 'changing', name: 'After', senderName: '', requestsPerMinute: 10 });
     expect(crm).toMatchObject({ name: 'After', senderName: 'After', language: 'en', requestsPerMinute: 10 });
     expect(await recordedEvents(service.database, events.crmChanged)).toEqual([{ crmId: 'changing' }]);
+  });
+
+  it('has no retention period of its own until it is given one, and none any more after 0', async () => {
+    const { crm: created } = await service.admin.createCrm({ crmId: 'keeping' });
+    expect(created!.anonymiseAfterDays).toBeUndefined();
+    const periodOf = async (crmId: string) => (await service.identity.listRetentionPeriods({})).periods.find((period) => period.crmId === crmId);
+    expect(await periodOf('keeping')).toBeUndefined();
+    for (const anonymiseAfterDays of [36_500, 1]) {
+      const { crm } = await service.admin.updateCrm({ crmId: 'keeping', anonymiseAfterDays });
+      expect(crm!.anonymiseAfterDays).toBe(anonymiseAfterDays);
+      expect(await periodOf('keeping')).toEqual({ crmId: 'keeping', anonymiseAfterDays });
+    }
+    const { crm: unchanged } = await service.admin.updateCrm({ crmId: 'keeping', name: 'Keeping' });
+    expect(unchanged!.anonymiseAfterDays).toBe(1);
+    const { crm: cleared } = await service.admin.updateCrm({ crmId: 'keeping', anonymiseAfterDays: 0 });
+    expect(cleared!.anonymiseAfterDays).toBeUndefined();
+    expect(await periodOf('keeping')).toBeUndefined();
+  });
+
+  it('is among those with a retention period, by their ids, if it was created with one', async () => {
+    await service.admin.createCrm({ crmId: 'period-b', anonymiseAfterDays: 30 });
+    await service.admin.createCrm({ crmId: 'period-0', anonymiseAfterDays: 0 });
+    await service.admin.createCrm({ crmId: 'period-a', anonymiseAfterDays: 365 });
+    expect(await service.identity.listRetentionPeriods({})).toEqual({
+      periods: [
+        { crmId: 'period-a', anonymiseAfterDays: 365 },
+        { crmId: 'period-b', anonymiseAfterDays: 30 },
+      ],
+    });
   });
 
   it('is not found by another id', async () => {

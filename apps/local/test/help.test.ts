@@ -29,6 +29,7 @@ describe('--help', () => {
     expect(await help('create')).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited (default: 6000) ');
     const ofUpdate = await help('update');
     expect(ofUpdate).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited -');
+    expect(ofUpdate).toContain('--anonymise-after-days <days> days from the end of an appointment until its bookings are anonymised; 0 = no period of its own -');
     expect(ofUpdate).not.toContain('default');
   });
 });

@@ -9,6 +9,7 @@ interface CrmOptions {
   senderName?: string;
   senderAddress?: string;
   rateLimit?: number;
+  anonymiseAfterDays?: number;
   notifyOnCustomerDeletion?: boolean;
 }
 
@@ -20,6 +21,7 @@ const defaults = {
   senderName: 'the name',
   senderAddress: "the service's own",
   rateLimit: '6000',
+  anonymiseAfterDays: '0',
 };
 
 export function addCrmCommands(crm: Command): void {
@@ -37,7 +39,8 @@ export function addCrmCommands(crm: Command): void {
   withSettings(update, () => '').action((crmId: string, options: CrmOptions) =>
     withAdmin(async (admin) => {
       await admin.updateCrm(toRequest(crmId, options));
-      print(`${style('green', '✔')} Changed CRM ${style('bold', crmId)}. The change takes effect within 30 seconds.`);
+      const within = options.anonymiseAfterDays === undefined ? '30 seconds' : 'an hour';
+      print(`${style('green', '✔')} Changed CRM ${style('bold', crmId)}. The change takes effect within ${within}.`);
     }),
   );
   crm
@@ -53,8 +56,9 @@ export function addCrmCommands(crm: Command): void {
           each.timeZone,
           each.senderAddress || '-',
           each.requestsPerMinute === undefined ? 'unlimited' : String(each.requestsPerMinute),
+          each.anonymiseAfterDays === undefined ? '-' : `${each.anonymiseAfterDays} days`,
         ]);
-        output.write(formatTable(['crmId', 'name', 'language', 'time zone', 'sender', 'requests/min'], rows));
+        output.write(formatTable(['crmId', 'name', 'language', 'time zone', 'sender', 'requests/min', 'anonymised after'], rows));
       }),
     );
 }
@@ -67,7 +71,12 @@ function withSettings(command: Command, describeDefault: (setting: keyof typeof 
     .option('--time-zone <zone>', `IANA time zone of providers created without one${describeDefault('timeZone')}`)
     .option('--sender-name <name>', `sender name of mails${describeDefault('senderName')}`)
     .option('--sender-address <address>', `sender address of mails${describeDefault('senderAddress')}`)
-    .option('--rate-limit <requests>', `requests per minute per key; 0 = unlimited${describeDefault('rateLimit')}`, parseRateLimit)
+    .option('--rate-limit <requests>', `requests per minute per key; 0 = unlimited${describeDefault('rateLimit')}`, wholeNumber('unlimited'))
+    .option(
+      '--anonymise-after-days <days>',
+      `days from the end of an appointment until its bookings are anonymised; 0 = no period of its own${describeDefault('anonymiseAfterDays')}`,
+      wholeNumber('no period of its own'),
+    )
     .option('--no-notify-on-customer-deletion', 'send no mail to customers who are deleted while they have future appointments');
 }
 
@@ -75,8 +84,10 @@ function toRequest(crmId: string, { rateLimit, ...settings }: CrmOptions) {
   return { crmId, ...settings, requestsPerMinute: rateLimit };
 }
 
-function parseRateLimit(text: string): number {
-  const requests = Number(text);
-  if (!Number.isInteger(requests) || requests < 0) throw new InvalidArgumentError('It must be a whole number; 0 = unlimited.');
-  return requests;
+function wholeNumber(zero: string): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError(`It must be a whole number; 0 = ${zero}.`);
+    return value;
+  };
 }

@@ -7,6 +7,7 @@ import * as slots from './migrations/2026-11-24-slots.ts';
 import * as cancelledAppointments from './migrations/2026-11-25-cancelled-appointments.ts';
 import * as participationChanges from './migrations/2026-11-25-participation-changes.ts';
 import * as embeddedAddresses from './migrations/2026-11-27-embedded-addresses.ts';
+import * as anonymisedAppointments from './migrations/2026-11-28-anonymised-appointments.ts';
 
 const migrations = {
   '2026-11-21-tables': tables,
@@ -15,6 +16,7 @@ const migrations = {
   '2026-11-25-cancelled-appointments': cancelledAppointments,
   '2026-11-25-participation-changes': participationChanges,
   '2026-11-27-embedded-addresses': embeddedAddresses,
+  '2026-11-28-anonymised-appointments': anonymisedAppointments,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */

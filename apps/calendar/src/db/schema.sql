@@ -20,6 +20,7 @@ CREATE TABLE appointment (
   state text NOT NULL DEFAULT 'ACTIVE'::text,
   content_digest bytea NOT NULL,
   when_empty text,
+  anonymised boolean NOT NULL DEFAULT false,
   CONSTRAINT appointment_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT appointment_check CHECK ((starts_at < ends_at)),
   CONSTRAINT appointment_state_check CHECK ((state = ANY (ARRAY['ACTIVE'::text, 'CANCELLED'::text]))),
@@ -28,13 +29,14 @@ CREATE TABLE appointment (
   CONSTRAINT appointment_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
   CONSTRAINT appointment_reference_key UNIQUE (crm_id, reference)
 ) WITH (fillfactor=85);
-CREATE INDEX appointment_by_end ON public.appointment USING btree (ends_at);
 CREATE INDEX appointment_by_product ON public.appointment USING btree (crm_id, provider_id, product_reference, starts_at, id, ends_at);
 CREATE INDEX appointment_by_resource ON public.appointment USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
 CREATE INDEX appointment_by_series ON public.appointment USING btree (crm_id, provider_id, series_id) WHERE (series_id IS NOT NULL);
 CREATE INDEX appointment_by_start ON public.appointment USING btree (crm_id, provider_id, starts_at, id, ends_at);
 CREATE INDEX appointment_cancelled ON public.appointment USING btree (crm_id, provider_id, starts_at, id, ends_at) WHERE (state = 'CANCELLED'::text);
 CREATE INDEX appointment_long ON public.appointment USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
+CREATE INDEX appointment_to_anonymise ON public.appointment USING btree (crm_id, ends_at) WHERE (NOT anonymised);
+CREATE TRIGGER seats_changed BEFORE UPDATE ON public.appointment FOR EACH ROW WHEN ((old.anonymised AND (new.taken <> old.taken))) EXECUTE FUNCTION unmark_with_seats();
 
 CREATE TABLE booking_rules (
   crm_id text NOT NULL,
@@ -155,7 +157,9 @@ CREATE INDEX participation_by_customer ON public.participation USING btree (crm_
 CREATE INDEX participation_by_email ON public.participation USING btree (crm_id, lower((NORMALIZE(email) COLLATE pg_c_utf8))) WHERE (email IS NOT NULL);
 CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (reserved_until IS NOT NULL);
+CREATE TRIGGER participation_added AFTER INSERT ON public.participation FOR EACH ROW WHEN (((new.name IS NULL) AND (new.state <> ALL (ARRAY['BOOKED'::text, 'RESERVED'::text])))) EXECUTE FUNCTION unmark_appointment();
 CREATE TRIGGER participation_changed BEFORE UPDATE ON public.participation FOR EACH ROW EXECUTE FUNCTION set_changed_at();
+CREATE TRIGGER participation_moved AFTER UPDATE ON public.participation FOR EACH ROW WHEN (((new.appointment_id <> old.appointment_id) OR ((new.version <> old.version) AND (new.reference ~~ 'anonymous-%'::text)))) EXECUTE FUNCTION unmark_appointment();
 
 CREATE TABLE participation_message (
   crm_id text NOT NULL,
@@ -1359,3 +1363,23 @@ BEGIN
   RETURN place;
 END
 $function$;
+
+CREATE OR REPLACE FUNCTION public.unmark_appointment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      UPDATE appointment SET anonymised = false WHERE crm_id = NEW.crm_id AND id = NEW.appointment_id AND anonymised;
+      RETURN NULL;
+    END
+    $function$;
+
+CREATE OR REPLACE FUNCTION public.unmark_with_seats()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      NEW.anonymised := false;
+      RETURN NEW;
+    END
+    $function$;

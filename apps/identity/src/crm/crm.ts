@@ -17,17 +17,21 @@ export interface CrmSettings {
   notifyOnCustomerDeletion?: boolean | undefined;
   /** Per key; 0: no limit. */
   requestsPerMinute?: number | undefined;
+  /** 0: no period of its own. */
+  anonymiseAfterDays?: number | undefined;
 }
 
 /** The largest value of a Postgres integer. */
 const maxRequestsPerMinute = 2 ** 31 - 1;
+/** A hundred years, as in calendar's setting. */
+const maxAnonymiseAfterDays = 36_500;
 
 export function crmInvalid(errors: FieldError[]): DomainError {
   return new DomainError('crm.invalid', { errors });
 }
 
 export function settingErrors(settings: CrmSettings): FieldError[] {
-  const { language, timeZone, senderAddress, requestsPerMinute } = settings;
+  const { language, timeZone, senderAddress, requestsPerMinute, anonymiseAfterDays } = settings;
   const errors: FieldError[] = [];
   if (language !== undefined && parseLanguageTag(language) === undefined) {
     errors.push({ pointer: '/language', detail: 'must be a BCP 47 language tag' });
@@ -41,17 +45,21 @@ export function settingErrors(settings: CrmSettings): FieldError[] {
   if (requestsPerMinute !== undefined && requestsPerMinute > maxRequestsPerMinute) {
     errors.push({ pointer: '/requestsPerMinute', detail: `must be at most ${maxRequestsPerMinute}` });
   }
+  if (anonymiseAfterDays !== undefined && anonymiseAfterDays > maxAnonymiseAfterDays) {
+    errors.push({ pointer: '/anonymiseAfterDays', detail: `must be at most ${maxAnonymiseAfterDays}` });
+  }
   return errors;
 }
 
 /** The columns of the settings. An undefined one keeps its value, or takes the default in an insert. Only for settings without {@link settingErrors}. */
 export function settingColumns(settings: CrmSettings) {
-  const { name, language, timeZone, senderName, senderAddress, notifyOnCustomerDeletion, requestsPerMinute } = settings;
+  const { name, language, timeZone, senderName, senderAddress, notifyOnCustomerDeletion, requestsPerMinute, anonymiseAfterDays } = settings;
   return {
     ...emptyToNull({ name, senderName, senderAddress }),
     language: language && parseLanguageTag(language),
     timeZone: timeZone && parseTimeZone(timeZone),
     notifyOnCustomerDeletion,
     requestsPerMinute,
+    anonymiseAfterDays: anonymiseAfterDays === 0 ? null : anonymiseAfterDays,
   };
 }

@@ -3,8 +3,13 @@ import { idempotencyMigrations, type MigrationSet, migrateDatabase } from '@sche
 import type { Logger } from '@scheduling/runtime';
 import * as identity from './migrations/2026-11-21-identity.ts';
 import * as derivedAddresses from './migrations/2026-11-22-derived-addresses.ts';
+import * as anonymiseAfterDays from './migrations/2026-11-27-anonymise-after-days.ts';
 
-const migrations = { '2026-11-21-identity': identity, '2026-11-22-derived-addresses': derivedAddresses };
+const migrations = {
+  '2026-11-21-identity': identity,
+  '2026-11-22-derived-addresses': derivedAddresses,
+  '2026-11-27-anonymise-after-days': anonymiseAfterDays,
+};
 
 /** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, { name: 'identity', migrations }];

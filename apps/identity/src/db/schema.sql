@@ -67,7 +67,9 @@ CREATE TABLE crm (
   requests_per_minute integer NOT NULL DEFAULT 6000,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT crm_pkey PRIMARY KEY (crm_id)
+  anonymise_after_days integer,
+  CONSTRAINT crm_pkey PRIMARY KEY (crm_id),
+  CONSTRAINT crm_anonymise_after_days_check CHECK (((anonymise_after_days >= 1) AND (anonymise_after_days <= 36500)))
 );
 
 CREATE TABLE dead_letter (

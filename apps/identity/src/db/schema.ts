@@ -25,6 +25,8 @@ export interface CrmTable {
   notifyOnCustomerDeletion: Generated<boolean>;
   /** 0: no limit. */
   requestsPerMinute: Generated<number>;
+  /** Null: the CRM has no period of its own. */
+  anonymiseAfterDays: number | null;
   createdAt: Generated<Date>;
   updatedAt: Generated<Date>;
 }

@@ -85,7 +85,11 @@ export interface Crm {
   senderAddress: string;
   notifyOnCustomerDeletion: boolean;
   /** Requests per key and minute; absent: no limit. */
-  requestsPerMinute?: number | undefined;
+  requestsPerMinute?:
+    | number
+    | undefined;
+  /** How many days after the end of their appointment bookings are anonymised; absent: the CRM has no period of its own. */
+  anonymiseAfterDays?: number | undefined;
 }
 
 export interface ApiKey {
@@ -170,6 +174,18 @@ export interface GetCrmRequest {
 
 export interface GetCrmResponse {
   crm?: Crm | undefined;
+}
+
+export interface RetentionPeriod {
+  crmId: string;
+  anonymiseAfterDays: number;
+}
+
+export interface ListRetentionPeriodsRequest {
+}
+
+export interface ListRetentionPeriodsResponse {
+  periods: RetentionPeriod[];
 }
 
 export interface CreateUserRequest {
@@ -429,7 +445,11 @@ export interface CreateCrmRequest {
     | boolean
     | undefined;
   /** Requests per key and minute. Absent: 6000. 0: no limit. */
-  requestsPerMinute?: number | undefined;
+  requestsPerMinute?:
+    | number
+    | undefined;
+  /** At most 36500. Absent or 0: the CRM has no period of its own. */
+  anonymiseAfterDays?: number | undefined;
 }
 
 export interface CreateCrmResponse {
@@ -447,7 +467,11 @@ export interface UpdateCrmRequest {
     | boolean
     | undefined;
   /** 0: no limit. */
-  requestsPerMinute?: number | undefined;
+  requestsPerMinute?:
+    | number
+    | undefined;
+  /** At most 36500. 0: the CRM has no period of its own any more. */
+  anonymiseAfterDays?: number | undefined;
 }
 
 export interface UpdateCrmResponse {
@@ -510,6 +534,7 @@ function createBaseCrm(): Crm {
     senderAddress: "",
     notifyOnCustomerDeletion: false,
     requestsPerMinute: undefined,
+    anonymiseAfterDays: undefined,
   };
 }
 
@@ -538,6 +563,9 @@ export const Crm: MessageFns<Crm> = {
     }
     if (message.requestsPerMinute !== undefined) {
       writer.uint32(64).uint32(message.requestsPerMinute);
+    }
+    if (message.anonymiseAfterDays !== undefined) {
+      writer.uint32(72).uint32(message.anonymiseAfterDays);
     }
     return writer;
   },
@@ -619,6 +647,14 @@ export const Crm: MessageFns<Crm> = {
             message.requestsPerMinute = reader.uint32();
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.anonymiseAfterDays = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -644,6 +680,7 @@ export const Crm: MessageFns<Crm> = {
     message.senderAddress = object.senderAddress ?? "";
     message.notifyOnCustomerDeletion = object.notifyOnCustomerDeletion ?? false;
     message.requestsPerMinute = object.requestsPerMinute ?? undefined;
+    message.anonymiseAfterDays = object.anonymiseAfterDays ?? undefined;
     return message;
   },
 };
@@ -1618,6 +1655,171 @@ export const GetCrmResponse: MessageFns<GetCrmResponse> = {
   fromPartial(object: DeepPartial<GetCrmResponse>): GetCrmResponse {
     const message = createBaseGetCrmResponse();
     message.crm = (object.crm !== undefined && object.crm !== null) ? Crm.fromPartial(object.crm) : undefined;
+    return message;
+  },
+};
+
+function createBaseRetentionPeriod(): RetentionPeriod {
+  return { crmId: "", anonymiseAfterDays: 0 };
+}
+
+export const RetentionPeriod: MessageFns<RetentionPeriod> = {
+  encode(message: RetentionPeriod, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.anonymiseAfterDays !== 0) {
+      writer.uint32(16).uint32(message.anonymiseAfterDays);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RetentionPeriod {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRetentionPeriod();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.anonymiseAfterDays = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RetentionPeriod>): RetentionPeriod {
+    return RetentionPeriod.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RetentionPeriod>): RetentionPeriod {
+    const message = createBaseRetentionPeriod();
+    message.crmId = object.crmId ?? "";
+    message.anonymiseAfterDays = object.anonymiseAfterDays ?? 0;
+    return message;
+  },
+};
+
+function createBaseListRetentionPeriodsRequest(): ListRetentionPeriodsRequest {
+  return {};
+}
+
+export const ListRetentionPeriodsRequest: MessageFns<ListRetentionPeriodsRequest> = {
+  encode(_: ListRetentionPeriodsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListRetentionPeriodsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListRetentionPeriodsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListRetentionPeriodsRequest>): ListRetentionPeriodsRequest {
+    return ListRetentionPeriodsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ListRetentionPeriodsRequest>): ListRetentionPeriodsRequest {
+    const message = createBaseListRetentionPeriodsRequest();
+    return message;
+  },
+};
+
+function createBaseListRetentionPeriodsResponse(): ListRetentionPeriodsResponse {
+  return { periods: [] };
+}
+
+export const ListRetentionPeriodsResponse: MessageFns<ListRetentionPeriodsResponse> = {
+  encode(message: ListRetentionPeriodsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.periods) {
+      RetentionPeriod.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListRetentionPeriodsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListRetentionPeriodsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.periods.push(RetentionPeriod.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListRetentionPeriodsResponse>): ListRetentionPeriodsResponse {
+    return ListRetentionPeriodsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListRetentionPeriodsResponse>): ListRetentionPeriodsResponse {
+    const message = createBaseListRetentionPeriodsResponse();
+    message.periods = object.periods?.map((e) => RetentionPeriod.fromPartial(e)) || [];
     return message;
   },
 };
@@ -4537,6 +4739,7 @@ function createBaseCreateCrmRequest(): CreateCrmRequest {
     senderAddress: undefined,
     notifyOnCustomerDeletion: undefined,
     requestsPerMinute: undefined,
+    anonymiseAfterDays: undefined,
   };
 }
 
@@ -4565,6 +4768,9 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
     }
     if (message.requestsPerMinute !== undefined) {
       writer.uint32(64).uint32(message.requestsPerMinute);
+    }
+    if (message.anonymiseAfterDays !== undefined) {
+      writer.uint32(72).uint32(message.anonymiseAfterDays);
     }
     return writer;
   },
@@ -4646,6 +4852,14 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
             message.requestsPerMinute = reader.uint32();
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.anonymiseAfterDays = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4671,6 +4885,7 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
     message.senderAddress = object.senderAddress ?? undefined;
     message.notifyOnCustomerDeletion = object.notifyOnCustomerDeletion ?? undefined;
     message.requestsPerMinute = object.requestsPerMinute ?? undefined;
+    message.anonymiseAfterDays = object.anonymiseAfterDays ?? undefined;
     return message;
   },
 };
@@ -4740,6 +4955,7 @@ function createBaseUpdateCrmRequest(): UpdateCrmRequest {
     senderAddress: undefined,
     notifyOnCustomerDeletion: undefined,
     requestsPerMinute: undefined,
+    anonymiseAfterDays: undefined,
   };
 }
 
@@ -4768,6 +4984,9 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
     }
     if (message.requestsPerMinute !== undefined) {
       writer.uint32(64).uint32(message.requestsPerMinute);
+    }
+    if (message.anonymiseAfterDays !== undefined) {
+      writer.uint32(72).uint32(message.anonymiseAfterDays);
     }
     return writer;
   },
@@ -4849,6 +5068,14 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
             message.requestsPerMinute = reader.uint32();
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.anonymiseAfterDays = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4874,6 +5101,7 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
     message.senderAddress = object.senderAddress ?? undefined;
     message.notifyOnCustomerDeletion = object.notifyOnCustomerDeletion ?? undefined;
     message.requestsPerMinute = object.requestsPerMinute ?? undefined;
+    message.anonymiseAfterDays = object.anonymiseAfterDays ?? undefined;
     return message;
   },
 };
@@ -5514,7 +5742,7 @@ export const ReplayUserDeletionsResponse: MessageFns<ReplayUserDeletionsResponse
 /**
  * Users, accounts, providers and staff of a CRM, and the check of its API keys.
  *
- * Every request but AuthenticateKey and the e-mail verification carries the crm_id of the authenticated CRM. What belongs to another CRM is
+ * Every request but AuthenticateKey, ListRetentionPeriods and the e-mail verification carries the crm_id of the authenticated CRM. What belongs to another CRM is
  * answered as if it did not exist. Optional texts that are absent keep their value on an update; an empty text clears them.
  *
  * CreateUser, RequestVerification, CreateAccount, CreateProvider and AddStaff may come with the metadata idempotency-key: the same request with the same key
@@ -5545,6 +5773,18 @@ export const IdentityServiceService = {
     requestDeserialize: (value: Buffer): GetCrmRequest => GetCrmRequest.decode(value),
     responseSerialize: (value: GetCrmResponse): Buffer => Buffer.from(GetCrmResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetCrmResponse => GetCrmResponse.decode(value),
+  },
+  /** The CRMs whose past bookings are anonymised after a time of their own, by crm_id. */
+  listRetentionPeriods: {
+    path: "/scheduling.identity.v1.IdentityService/ListRetentionPeriods" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListRetentionPeriodsRequest): Buffer =>
+      Buffer.from(ListRetentionPeriodsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListRetentionPeriodsRequest => ListRetentionPeriodsRequest.decode(value),
+    responseSerialize: (value: ListRetentionPeriodsResponse): Buffer =>
+      Buffer.from(ListRetentionPeriodsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListRetentionPeriodsResponse => ListRetentionPeriodsResponse.decode(value),
   },
   /**
    * Creates a user, or finds the existing one, by four rules that are tried in this order:
@@ -5773,6 +6013,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   authenticateKey: handleUnaryCall<AuthenticateKeyRequest, AuthenticateKeyResponse>;
   /** The settings of one CRM. NOT_FOUND (crm.not_found). */
   getCrm: handleUnaryCall<GetCrmRequest, GetCrmResponse>;
+  /** The CRMs whose past bookings are anonymised after a time of their own, by crm_id. */
+  listRetentionPeriods: handleUnaryCall<ListRetentionPeriodsRequest, ListRetentionPeriodsResponse>;
   /**
    * Creates a user, or finds the existing one, by four rules that are tried in this order:
    * 1. the reference is known: phone, mobile, last and first name are updated;
@@ -5876,6 +6118,22 @@ export interface IdentityServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetCrmResponse) => void,
+  ): ClientUnaryCall;
+  /** The CRMs whose past bookings are anonymised after a time of their own, by crm_id. */
+  listRetentionPeriods(
+    request: ListRetentionPeriodsRequest,
+    callback: (error: ServiceError | null, response: ListRetentionPeriodsResponse) => void,
+  ): ClientUnaryCall;
+  listRetentionPeriods(
+    request: ListRetentionPeriodsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListRetentionPeriodsResponse) => void,
+  ): ClientUnaryCall;
+  listRetentionPeriods(
+    request: ListRetentionPeriodsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListRetentionPeriodsResponse) => void,
   ): ClientUnaryCall;
   /**
    * Creates a user, or finds the existing one, by four rules that are tried in this order:
