@@ -104,14 +104,14 @@ function list(count: number): ListCase {
 
 /** 12 free places a day for each resource, and 8 open appointments. */
 function slots(name: string, days: number, resources: number): ListCase {
-  const [appointments, appointmentsADay] = [1_000_000, 8];
+  const [appointments, appointmentsADay, participations] = [1_000_000, 8, 3];
   const ofOne = resources === 1;
   return {
     kind: 'list',
     name,
-    note: 'among 1,000,000 appointments',
+    note: 'among 1,000,000 appointments with 3 participations each',
     tenants: 1,
-    seed: { appointments, resources: slotResources, appointmentsADay, timeslots: appointments / appointmentsADay },
+    seed: { appointments, resources: slotResources, appointmentsADay, participations, timeslots: appointments / appointmentsADay },
     request: (requests) => requests.slots(days, resources, ofOne ? '&resourceRef=room-1' : ''),
     limit: (transactions) => transactions.slots(days, ofOne ? { resourceReference: 'room-1' } : {}),
     repetitions: 20,
