@@ -119,12 +119,12 @@ function describeApi(publicUrl: string) {
       { name: 'Participations', description: 'The bookings of customers.' },
       { name: 'Slots and bookings', description: 'What can be booked, and bookings in one request.' },
       { name: 'Customers', description: 'The contact data of the people who book.' },
-      { name: 'Erasures', description: 'The deletion of everything that is known of a person by an e-mail address.' },
+      { name: 'Erasures', description: 'The deletion of everybody of whom the CRM knows an e-mail address.' },
     ],
   };
 }
 
-const introduction = `Appointment booking for CRMs. Set up users, accounts and providers once, then manage timeslots, appointments, customers and participations.
+const introduction = `Appointment booking for CRMs. Set up users, accounts and providers once, and create timeslots. Then list what can be booked, and book it in one request.
 
 - Every request carries an API key in the \`X-SERVICE-CLIENT-ID\` header, and the ID of that key’s CRM in its path.
 - References are chosen by the client, by convention \`uniqueId@platformName\`. In a URL they are percent-encoded, once; generated clients do this for you.
