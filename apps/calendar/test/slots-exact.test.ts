@@ -9,8 +9,10 @@ import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts'
 let calendar: CalendarUnderTest;
 const firstSeed = Number(process.env['SLOTS_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 /** How many random calendars are tried. */
-const count = Number(process.env['SLOTS_CALENDARS'] ?? 520);
+const usualCount = 520;
+const count = Number(process.env['SLOTS_CALENDARS'] ?? usualCount);
 const batch = 65;
+const tried = { slots: 0, refused: 0 };
 
 beforeAll(async () => {
   calendar = await startCalendar({ RESERVATION_SWEEPER: 'off' });
@@ -37,7 +39,6 @@ afterAll(() => calendar?.[Symbol.asyncDispose]());
 
 describe('what is listed can be booked, and nothing else', () => {
   it.each(Array.from({ length: Math.ceil(count / batch) }, (_, index) => firstSeed + index))('in random calendars with seed %i', { timeout: 120_000 }, async (seed) => {
-    const tried = { slots: 0, refused: 0 };
     const stored = await Promise.all(fc.sample(calendarPlan, { seed, numRuns: batch, unbiased: true }).map(async (plan) => ({ plan, stored: await store(plan) })));
     await sql`ANALYZE timeslot, appointment, participation`.execute(calendar.database.kysely);
     for (const { plan, stored: inDatabase } of stored) {
@@ -46,9 +47,12 @@ describe('what is listed can be booked, and nothing else', () => {
       tried.slots += listed.length;
       tried.refused += refused;
     }
-    // Otherwise the calendars are too empty, or too full, to show anything.
-    expect(tried.slots).toBeGreaterThan(5 * batch);
-    expect(tried.refused).toBeGreaterThan(5 * batch);
+  });
+
+  // Usually there are 8 slots in a calendar, and 30 others. Some have many and some none, so a few calendars may have less than this on average.
+  it.runIf(count >= usualCount)('in calendars that are neither too empty nor too full to show anything', () => {
+    expect(tried.slots).toBeGreaterThan(5 * count);
+    expect(tried.refused).toBeGreaterThan(5 * count);
   });
 });
 
