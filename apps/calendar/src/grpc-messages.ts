@@ -17,6 +17,7 @@ import type { AppointmentRecord, DescribedAppointment } from './appointment/appo
 import type { RemovedParticipation } from './customer/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationRecord } from './participation/participation.ts';
+import type { ListPart } from './list-part.ts';
 import type { BookingRules } from './slot/booking-rules.ts';
 import type { TimeslotJson, TimeslotRecord } from './timeslot/timeslot.ts';
 
@@ -74,6 +75,11 @@ export function toRemovedParticipationMessage(record: RemovedParticipation): Rem
     end: record.endsAt,
     address: toLocationMessage(record.address),
   };
+}
+
+/** The objects as JSON, separated by commas. */
+export function toListMessage({ elements, nextCursor }: ListPart): { json: Buffer; nextCursor: string | undefined } {
+  return { json: Buffer.from(elements.join(',')), nextCursor };
 }
 
 export function toRulesMessage(rules: BookingRules): BookingRulesMessage {

@@ -32,6 +32,7 @@ import {
   toAppointmentMessage,
   toParticipationMessage,
   toRemovedParticipationMessage,
+  toListMessage,
   toRulesMessage,
   toTimeslotMessage,
 } from './grpc-messages.ts';
@@ -113,9 +114,9 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
     },
     listAppointments: async function* (request, signal) {
       const state = request.state && fromEnumMessage(AppointmentState, request.state, { code: 'appointment.invalid', pointer: '/state' });
-      for await (const { elements, nextCursor } of listAppointments(dependencies, { ...request, state }, signal)) {
-        if (request.asJson) yield { appointments: [], json: Buffer.from(elements.join(',')), nextCursor };
-        else yield { appointments: elements.map(parseAppointment), nextCursor };
+      for await (const part of listAppointments(dependencies, { ...request, state }, signal)) {
+        if (request.asJson) yield { appointments: [], ...toListMessage(part) };
+        else yield { appointments: part.elements.map(parseAppointment), nextCursor: part.nextCursor };
       }
     },
     updateAppointment: async ({ noAddress, ...request }) => {
@@ -135,9 +136,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
     getParticipation: async (request) => ({ participation: toParticipationMessage(await getParticipation(dependencies, request)) }),
     listParticipations: async function* (request, signal) {
       const state = request.state && fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
-      for await (const { elements, nextCursor } of listParticipations(dependencies, { ...request, state }, signal)) {
-        yield { json: Buffer.from(elements.join(',')), nextCursor };
-      }
+      for await (const part of listParticipations(dependencies, { ...request, state }, signal)) yield toListMessage(part);
     },
     createParticipation: async (request) => {
       const state = fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
@@ -165,7 +164,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
 function hostBookingService(dependencies: CalendarDependencies): HostedService {
   return hostService(BookingServiceService, callers.BookingService, {
     listSlots: async function* (request, signal) {
-      for await (const { slots, nextCursor } of listSlots(dependencies, request, signal)) yield { json: Buffer.from(slots.join(',')), nextCursor };
+      for await (const part of listSlots(dependencies, request, signal)) yield toListMessage(part);
     },
     bookSlot: async (request) => {
       const work = bookSlot(dependencies, toNewBooking(request));

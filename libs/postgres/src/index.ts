@@ -1,7 +1,7 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
 export { callFunction } from './call-function.ts';
 export { emptyToNull } from './empty-to-null.ts';
-export { folded } from './folded.ts';
+export { folded, foldedEquals } from './folded.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';
 export { callOnce, forgetKeys, runOnce, transactOnce } from './idempotency.ts';
 export { idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';

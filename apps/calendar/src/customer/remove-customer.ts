@@ -4,7 +4,6 @@ import { type Selectable, sql, type Transaction } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { forgetContents } from '../appointment/forget-contents.ts';
 import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { isActive, takesSeat } from '../participation/moves.ts';
@@ -119,6 +118,17 @@ async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerI
     })
     .where('crmId', '=', crmId)
     .where('id', '=', customerId)
+    .execute();
+}
+
+/** An appointment's digest covers its embedded participants too; once it is cleared, a retry of the creation is rejected because the reference is taken. */
+async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
+  if (appointmentIds.length === 0) return;
+  await tx
+    .updateTable('appointment')
+    .set({ contentDigest: Buffer.alloc(0) })
+    .where('crmId', '=', crmId)
+    .where(sql<boolean>`id = ANY(${appointmentIds}::uuid[])`)
     .execute();
 }
 

@@ -97,7 +97,7 @@ export interface AppointmentTable {
   contentDigest: Buffer;
   /** What becomes of it when nobody takes part any more. Null: nothing, because it was not made by a booking. */
   whenEmpty: Generated<'REMOVED' | 'CANCELLED' | null>;
-  /** None of its participations leads to a person. Triggers of participation remove the mark, whoever writes. */
+  /** None of its participations leads to a person. Triggers remove the mark, whoever writes. */
   anonymised: Generated<boolean>;
 }
 

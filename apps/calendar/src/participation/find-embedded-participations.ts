@@ -1,4 +1,4 @@
-import { folded } from '@scheduling/postgres';
+import { foldedEquals } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CalendarDependencies } from '../dependencies.ts';
 
@@ -14,7 +14,7 @@ export async function findEmbeddedParticipations(
     .select('id')
     .where('crmId', '=', crmId)
     .where('email', 'is not', null)
-    .where(sql<boolean>`${folded(sql`email`)} = ${folded(sql`${email}::text`)}`)
+    .where(foldedEquals(sql`email`, email))
     .limit(maxFound)
     .execute();
   return rows.map(({ id }) => id);

@@ -17,8 +17,7 @@ export interface RetentionOptions extends Pick<CalendarDependencies, 'database' 
 
 /**
  * Anonymises the participations of appointments that ended the given number of days ago, or as many as their CRM says if those are fewer, every hour.
- * 0: only those of CRMs that have a period of their own. There is no other way for participations that were embedded in an appointment, as they have no
- * customer who could be deleted. Safe with many replicas. Identity is asked each time: a longer period, or none, applies at once.
+ * 0: only those of CRMs that have a period of their own. Safe with many replicas. Identity is asked each time: a longer period, or none, applies at once.
  */
 export function startRetention({ database, identity, anonymiseAfterDays, logger }: RetentionOptions): AsyncDisposable {
   const run = async (limit: number): Promise<number> => {

@@ -6,6 +6,7 @@ import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
+import type { ListPart } from '../list-part.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
 import { type Calendar, comparePositions, type CutSlot, cutSlots, type OpenTimeslot, type Period, type SlotPosition } from './cut-slots.ts';
@@ -30,13 +31,6 @@ export interface SlotsQuery {
   cursor?: string | undefined;
 }
 
-export interface SlotsPart {
-  /** Each an object of the REST interface. */
-  slots: string[];
-  /** Set in the last part of a page if there is another page. */
-  nextCursor?: string | undefined;
-}
-
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 const defaultDays = 14;
@@ -54,13 +48,13 @@ const maxRows = 64_000;
  * The slots of a provider, by start (interface 10.1), in parts of bounded size, each read once the previous one has been consumed: memory and work are
  * bounded by the reader. Each part is exact as of one moment. Rejects with `slot.invalid` or `provider.not_found`.
  */
-export async function* listSlots(dependencies: CalendarDependencies, query: SlotsQuery, signal: AbortSignal): AsyncGenerator<SlotsPart> {
+export async function* listSlots(dependencies: CalendarDependencies, query: SlotsQuery, signal: AbortSignal): AsyncGenerator<ListPart> {
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   // A page with as many slots as it may have, until it is known whether another one follows.
   let page: CutSlot[] | undefined;
-  const partOf = (listed: CutSlot[], hasNext = false): SlotsPart => {
+  const partOf = (listed: CutSlot[], hasNext = false): ListPart => {
     dependencies.slots.listed(query.crmId, listed.length);
-    return { slots: listed.map(({ slot }) => writeSlot(slot)), nextCursor: hasNext ? encodePosition(listed.at(-1)!.position) : undefined };
+    return { elements: listed.map(({ slot }) => writeSlot(slot)), nextCursor: hasNext ? encodePosition(listed.at(-1)!.position) : undefined };
   };
   for await (const cuts of readParts(dependencies, query)) {
     if (signal.aborted) return;

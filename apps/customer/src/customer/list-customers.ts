@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { folded } from '@scheduling/postgres';
+import { folded, foldedEquals } from '@scheduling/postgres';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
@@ -69,7 +69,7 @@ async function readQuery(dependencies: CustomerDependencies, query: CustomersQue
 
 function conditionOf({ email, text }: CustomersQuery): RawBuilder<boolean> | undefined {
   const conditions = [
-    ...(email === undefined ? [] : [sql<boolean>`${folded(sql`email`)} = ${folded(sql`${email}::text`)}`]),
+    ...(email === undefined ? [] : [foldedEquals(sql`email`, email)]),
     // A text that is searched for has no line breaks, so it is found within one field only.
     ...(text === undefined ? [] : [sql<boolean>`strpos(${folded(sql`concat_ws(chr(10), user_name, email, mobile, reference)`)}, ${folded(sql`${text}::text`)}) > 0`]),
   ];

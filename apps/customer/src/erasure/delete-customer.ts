@@ -10,6 +10,7 @@ import type { CustomerDependencies, CustomerRow } from '../customer/customer.ts'
 import { type CustomerReference, getCustomerByReference } from '../customer/get-customer.ts';
 import type { CustomerSchema } from '../db/schema.ts';
 import { type ErasureRow, noticeMinutes, requestOf } from './erasure.ts';
+import { requestFromServices } from './request-from-services.ts';
 
 /**
  * Deletes a customer (interface 4.4) in three steps, each of which can be repeated, so that {@link finishErasure} can recover from a crash
@@ -53,7 +54,7 @@ export async function finishErasure(dependencies: CustomerDependencies, erasure:
       .returningAll()
       .executeTakeFirst();
     // Embedded in an appointment, or a concurrent request deleted the customer first.
-    if (customer === undefined) return requestUnlessRequested(tx, erasure);
+    if (customer === undefined) return requestFromServices(tx, erasure);
     await forgetKeys(tx, crmId, [customerId]);
     const notice = erasure.ignoreFutureAppointments ? noticeOf(customer, crm!, removed) : undefined;
     const requested = await requestErasure(tx, erasure, notice);
@@ -93,18 +94,6 @@ function noticeOf(customer: CustomerRow, crm: Crm, removed: RemovedParticipation
     language: customer.language ?? undefined,
     removed,
   }).finish();
-}
-
-async function requestUnlessRequested(tx: Transaction<CustomerSchema>, { crmId, id }: ErasureRow): Promise<void> {
-  const requested = await tx
-    .updateTable('erasure')
-    .set({ state: 'requested', publishedAt: sql<Date>`now()` })
-    .where('crmId', '=', crmId)
-    .where('id', '=', id)
-    .where('state', '=', 'checking')
-    .returningAll()
-    .execute();
-  await appendEvent(tx, events.customerErasureRequested, ...requested.map(requestOf));
 }
 
 /** If a rejected request has dropped the intent in the meantime, it is inserted again: the customer is deleted now. */

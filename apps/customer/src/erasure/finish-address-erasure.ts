@@ -1,10 +1,9 @@
-import { events } from '@scheduling/events';
-import { appendEvent } from '@scheduling/messaging';
-import { folded } from '@scheduling/postgres';
+import { foldedEquals } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
 import { finishErasure } from './delete-customer.ts';
-import { type ErasureRow, requestOf } from './erasure.ts';
+import type { ErasureRow } from './erasure.ts';
+import { requestFromServices } from './request-from-services.ts';
 
 type AddressErasureRow = Pick<ErasureRow, 'crmId' | 'id' | 'address'>;
 
@@ -23,7 +22,7 @@ export async function finishAddressErasure(dependencies: CustomerDependencies, e
   const [customers, participants] = [await findCustomers(dependencies, erasure), await findParticipants(dependencies, erasure)];
   for (const part of await addParts(dependencies, erasure, [...customers, ...participants])) await finishErasure(dependencies, part);
   const mayHaveMore = Math.max(customers.length, participants.length) >= maxFound;
-  await (mayHaveMore ? searchAgain(dependencies, erasure) : requestFromOthers(dependencies, erasure));
+  await (mayHaveMore ? searchAgain(dependencies, erasure) : dependencies.database.transaction((tx) => requestFromServices(tx, erasure)));
 }
 
 async function findCustomers({ database }: CustomerDependencies, { crmId, address }: AddressErasureRow): Promise<Person[]> {
@@ -32,7 +31,7 @@ async function findCustomers({ database }: CustomerDependencies, { crmId, addres
     .select('id')
     .where('crmId', '=', crmId)
     .where('email', 'is not', null)
-    .where(sql<boolean>`${folded(sql`email`)} = ${folded(sql`${address}::text`)}`)
+    .where(foldedEquals(sql`email`, address!))
     .limit(maxFound)
     .execute();
   return rows.map(({ id }) => ({ customerId: id, subject: 'customer' }));
@@ -51,7 +50,9 @@ async function addParts({ database }: CustomerDependencies, { crmId, id: erasure
       .insertInto('erasure')
       // In the same order everywhere, because concurrent requests lock them.
       .values(persons.toSorted((one, other) => (one.customerId < other.customerId ? -1 : 1)).map((person) => ({ crmId, ...person, ignoreFutureAppointments: true })))
-      .onConflict((conflict) => conflict.constraint('erasure_customer_key').doUpdateSet({ state: 'checking', ignoreFutureAppointments: true, completedAt: null }))
+      .onConflict((conflict) =>
+        conflict.constraint('erasure_customer_key').doUpdateSet({ state: 'checking', ignoreFutureAppointments: true, publishedAt: sql<Date>`now()`, completedAt: null }),
+      )
       .returningAll()
       .execute();
     await tx
@@ -70,20 +71,4 @@ async function addParts({ database }: CustomerDependencies, { crmId, id: erasure
 
 async function searchAgain({ database }: CustomerDependencies, { crmId, id }: AddressErasureRow): Promise<void> {
   await database.kysely.updateTable('erasure').set({ publishedAt: sql<Date>`'-infinity'` }).where('crmId', '=', crmId).where('id', '=', id).execute();
-}
-
-async function requestFromOthers({ database }: CustomerDependencies, { crmId, id }: AddressErasureRow): Promise<void> {
-  await database.transaction(async (tx) => {
-    const { numUpdatedRows } = await tx
-      .updateTable('erasure')
-      .set({ state: 'requested', publishedAt: sql<Date>`now()` })
-      .where('crmId', '=', crmId)
-      .where('id', '=', id)
-      .where('state', '=', 'checking')
-      // Not if it was requested again in the meantime, and is to search again.
-      .where(sql<boolean>`published_at > '-infinity'`)
-      .executeTakeFirstOrThrow();
-    if (numUpdatedRows === 0n) return;
-    await appendEvent(tx, events.customerErasureRequested, requestOf({ crmId, id, customerId: id, subject: 'address', notice: null }));
-  });
 }

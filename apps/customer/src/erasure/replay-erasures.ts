@@ -69,6 +69,7 @@ async function forgetConfirmations(tx: Transaction<CustomerSchema>, replayed: Er
 }
 
 function rowsOf(erased: Erased[]) {
-  const columns = [erased.map(({ crmId }) => crmId), erased.map((each) => each.customerId), erased.map(({ id }) => id), erased.map(({ subject }) => subject)];
-  return sql`unnest(${columns[0]}::text[], ${columns[1]}::uuid[], ${columns[2]}::uuid[], ${columns[3]}::text[]) AS erased (crm_id, customer_id, id, subject)`;
+  const [crmIds, customerIds] = [erased.map(({ crmId }) => crmId), erased.map(({ customerId }) => customerId)];
+  const [ids, subjects] = [erased.map(({ id }) => id), erased.map(({ subject }) => subject)];
+  return sql`unnest(${crmIds}::text[], ${customerIds}::uuid[], ${ids}::uuid[], ${subjects}::text[]) AS erased (crm_id, customer_id, id, subject)`;
 }

@@ -1,14 +1,12 @@
 import { waitUntil } from '@scheduling/embedded';
 import { startTestSmtp, type TestSmtp, whilePaused } from '@scheduling/testing';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { databaseServices, type Service } from '../../src/service-table.ts';
+import type { Service } from '../../src/service-table.ts';
 import { runAdmin } from '../command.ts';
 import { path } from './client.ts';
 import { type Appointment, readAppointment } from './answers.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, type Practice, type TestCrm, unique } from './crm.ts';
+import { backUpDatabases } from './back-up-databases.ts';
 import { query } from './databases.ts';
 import { findWord } from './find-word.ts';
 import { startTestStack, type TestStack } from './start-test-stack.ts';
@@ -358,7 +356,7 @@ describe('a deleted user', () => {
     await waitForCompletion();
     const practice = await createPractice(crm);
     const { word, email, address } = await createCanaryUser(practice);
-    const restore = await backUpDatabases();
+    const restore = await backUpDatabases(stack);
     const backupTime = new Date();
     await waitForStatus(200, address);
     expect((await crm.delete(address)).status).toBe(204);
@@ -472,7 +470,7 @@ describe('an erasure', () => {
     const other = unique('canary').replace('-', '');
     const embedded = await embed(practice, other);
 
-    const restore = await backUpDatabases();
+    const restore = await backUpDatabases(stack);
     const backupTime = new Date();
     const address = path`/provider/${practice.provider}/customers/${customerReference}`;
     await waitForStatus(200, address);
@@ -524,32 +522,4 @@ describe('an erasure', () => {
 /** Waits until the services can use their databases again. */
 async function waitForStatus(status: number, address: string): Promise<void> {
   await waitUntil(async () => (await crm.get(address)).status === status, { what: `${status} for ${address}`, timeoutMs: 60_000 });
-}
-
-/** Takes a consistent copy of all databases, and returns a function that restores it. */
-async function backUpDatabases(): Promise<() => Promise<void>> {
-  await closeDatabases(async (execute, name) => execute(`CREATE DATABASE ${name}_backup TEMPLATE ${name}`));
-  return () =>
-    closeDatabases(async (execute, name) => {
-      await execute(`DROP DATABASE ${name}`);
-      await execute(`ALTER DATABASE ${name}_backup RENAME TO ${name}`);
-    });
-}
-
-/** Runs some work on every database while no service can use any. */
-async function closeDatabases(work: (execute: (statement: string) => Promise<unknown>, name: string) => Promise<unknown>): Promise<void> {
-  const names = databaseServices.map((service) => new URL(stack.info.databases[service]).pathname.slice(1));
-  const address = new URL('/postgres', stack.info.databases.customer);
-  address.username = 'scheduling';
-  address.password = (await readFile(join(stack.dataDir, 'postgres-password'), 'utf8')).trim();
-  const administrator = new Client({ connectionString: address.href });
-  await administrator.connect();
-  try {
-    for (const name of names) await administrator.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-    await administrator.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = ANY ($1)', [names]);
-    for (const name of names) await work((statement) => administrator.query(statement), name);
-    for (const name of names) await administrator.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
-  } finally {
-    await administrator.end();
-  }
 }

@@ -1,4 +1,4 @@
-import { folded } from '@scheduling/postgres';
+import { foldedEquals } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { recipientDigest } from '../mail/check-quotas.ts';
@@ -14,7 +14,7 @@ export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: s
     .where('state', '=', 'pending')
     .where('userId', 'is', null)
     .where('erasureId', 'is', null)
-    .where(sql<boolean>`${folded(sql`recipient`)} = ${folded(sql`${email}::text`)}`)
+    .where(foldedEquals(sql`recipient`, email))
     .execute();
   const { rows } = await sql<{ recipient: string }>`SELECT lower(${email}::text) AS recipient`.execute(tx);
   await tx
