@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { describeSpan } from '@scheduling/runtime';
+import { currentContext, describeSpan, runWithContext } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Credentials, KeyRing } from './key-ring.ts';
@@ -16,14 +16,17 @@ const rejectionMs = 250;
  * is read, so that an unauthorised caller learns nothing, not even what a valid request looks like.
  */
 export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter, strangers: Strangers): void {
+  const actors = new WeakMap<FastifyRequest, string>();
   scope.addHook('onRequest', async (request, reply) => {
-    const { keyHash, crm } = await authenticate(request, keyRing, strangers);
+    const { keyHash, keyPrefix, crm } = await authenticate(request, keyRing, strangers);
     if (crm.requestsPerMinute !== undefined) await limitRate(request, reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
     // The response is the same whether or not that CRM exists.
     if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
     describeSpan({ 'scheduling.crm': crmId });
+    actors.set(request, `crm:${keyPrefix}`);
   });
+  scope.addHook('preHandler', (request, _reply, done) => runWithContext({ ...currentContext()!, actor: actors.get(request)! }, done));
 }
 
 async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers: Strangers): Promise<Credentials> {

@@ -7,6 +7,8 @@ import { createHash } from 'node:crypto';
 export interface Credentials {
   /** Identifies a key without revealing it. */
   keyHash: string;
+  /** The first characters of the key, by which people tell keys apart. */
+  keyPrefix: string;
   crm: Crm;
 }
 
@@ -35,7 +37,7 @@ export interface KeyRingOptions {
 
 interface Answer {
   /** Undefined: no such key. */
-  crm: Crm | undefined;
+  owner: Omit<Credentials, 'keyHash'> | undefined;
   askedAtMs: number;
   believedUntilMs: number;
 }
@@ -83,12 +85,12 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
   async function fetchAnswer(hash: Buffer): Promise<Answer> {
     const askedAtMs = now();
     try {
-      const { crm, expiresAt } = await lookUp(hash);
+      const { crm, keyPrefix, expiresAt } = await lookUp(hash);
       const expiresAtMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
-      return { crm, askedAtMs, believedUntilMs: Math.min(askedAtMs + knownMs, expiresAtMs) };
+      return { owner: crm && { crm, keyPrefix }, askedAtMs, believedUntilMs: Math.min(askedAtMs + knownMs, expiresAtMs) };
     } catch (error) {
       if (!(error instanceof DomainError) || error.category !== 'unauthenticated') throw error;
-      return { crm: undefined, askedAtMs, believedUntilMs: askedAtMs + unknownMs };
+      return { owner: undefined, askedAtMs, believedUntilMs: askedAtMs + unknownMs };
     }
   }
 
@@ -98,11 +100,11 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
       if (key.length > maxKeyLength) throw new DomainError('key.invalid');
       const hash = hashOf(key);
       const keyHash = hash.toString('base64');
-      const { crm } = remembered(keyHash) ?? (await ask(keyHash, hash));
-      if (crm === undefined) throw new DomainError('key.invalid');
-      return { keyHash, crm };
+      const { owner } = remembered(keyHash) ?? (await ask(keyHash, hash));
+      if (owner === undefined) throw new DomainError('key.invalid');
+      return { keyHash, ...owner };
     },
-    hasKnown: (key = '') => key !== '' && key.length <= maxKeyLength && answers.get(hashOf(key).toString('base64'))?.crm !== undefined,
+    hasKnown: (key = '') => key !== '' && key.length <= maxKeyLength && answers.get(hashOf(key).toString('base64'))?.owner !== undefined,
     forgetKey: (hash) => {
       const keyHash = Buffer.from(hash).toString('base64');
       underWay.delete(keyHash);
@@ -110,7 +112,7 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
     },
     forgetCrm: (crmId) => {
       underWay.clear();
-      for (const [keyHash, { crm }] of answers.entries()) if (crm?.crmId === crmId) answers.delete(keyHash);
+      for (const [keyHash, { owner }] of answers.entries()) if (owner?.crm.crmId === crmId) answers.delete(keyHash);
     },
     forgetAll: () => {
       underWay.clear();

@@ -41,7 +41,7 @@ export function withNewDeadline<T>(work: () => T): T {
 export function addRequestHooks(app: FastifyInstance, record: RecordRequest): void {
   const spans = new WeakMap<FastifyRequest, ActiveSpan>();
   const proceed = (request: FastifyRequest, done: () => void): void => {
-    runWithContext({ requestId: request.id, deadlineMs: (arrivals.get(request) ?? Date.now()) + requestBudgetMs }, () => spans.get(request)?.run(done));
+    runWithContext({ requestId: request.id, actor: 'person', deadlineMs: (arrivals.get(request) ?? Date.now()) + requestBudgetMs }, () => spans.get(request)?.run(done));
   };
 
   app.addHook('onRequest', (request, reply, done) => {

@@ -13,7 +13,7 @@ import { type CallSender, createCallSender } from './call-sender.ts';
 import type { RpcCredentials } from './credentials.ts';
 import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
 import { fromServiceError } from './errors.ts';
-import { idempotencyHeader, nestedHeader, requestIdHeader, toMetadata, traceHeader } from './headers.ts';
+import { actorHeader, idempotencyHeader, nestedHeader, requestIdHeader, toMetadata, traceHeader } from './headers.ts';
 import { type MeasureCall, measureMadeCalls } from './rpc-metrics.ts';
 
 /** Every method of a service: a promise for a single response, an async iterable for a stream. */
@@ -188,6 +188,7 @@ function requestMetadata(): Record<string, string> {
   const traceparent = currentTraceparent();
   return {
     ...(context && { [requestIdHeader]: context.requestId }),
+    ...(context?.actor !== undefined && { [actorHeader]: context.actor }),
     ...(context?.isServed === true && { [nestedHeader]: 'true' }),
     ...(traceparent !== undefined && { [traceHeader]: traceparent }),
     ...(context?.idempotencyKey !== undefined && { [idempotencyHeader]: context.idempotencyKey }),

@@ -3,6 +3,8 @@ import { Metadata } from '@grpc/grpc-js';
 export const requestIdHeader = 'x-request-id';
 /** The trace of the caller (W3C Trace Context). */
 export const traceHeader = 'traceparent';
+/** Who asked for it; see `RequestContext.actor`. */
+export const actorHeader = 'x-actor';
 export const idempotencyHeader = 'idempotency-key';
 /** Marks calls that a service makes while it serves another one. */
 export const nestedHeader = 'x-nested';

@@ -4,7 +4,7 @@ import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestI
 import { createHash } from 'node:crypto';
 import { type MethodDefinition, spanAttributes, spanName } from './definition.ts';
 import { internalStatus, toStatus } from './errors.ts';
-import { idempotencyHeader, requestIdHeader, traceHeader } from './headers.ts';
+import { actorHeader, idempotencyHeader, requestIdHeader, traceHeader } from './headers.ts';
 import type { HostedService } from './hosted-service.ts';
 import type { IncomingCall } from './incoming-call.ts';
 import { requireCaller } from './require-caller.ts';
@@ -91,9 +91,11 @@ function fail(span: ActiveSpan, error: unknown, { method, options }: ServedMetho
 
 function contextOf({ header, deadlineMs, request }: IncomingCall, method: MethodDefinition): RequestContext {
   const key = header(idempotencyHeader);
+  const actor = header(actorHeader);
   return {
     requestId: header(requestIdHeader) ?? newRequestId(),
     isServed: true,
+    ...(actor !== undefined && { actor }),
     ...(Number.isFinite(deadlineMs) && { deadlineMs }),
     ...(key !== undefined && { idempotency: { key, fingerprint: fingerprintOf(request, method) } }),
   };

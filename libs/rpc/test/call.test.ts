@@ -1,7 +1,7 @@
 import { type Customer, CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AppointmentServiceService } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
-import { currentContext, FairQueue, QueueFull, runWithContext } from '@scheduling/runtime';
+import { currentActor, currentContext, FairQueue, QueueFull, runWithContext } from '@scheduling/runtime';
 import { eventually, testLogger } from '@scheduling/testing';
 import { once } from 'node:events';
 import { constants, createServer } from 'node:http2';
@@ -45,6 +45,14 @@ describe('a call', () => {
     const client = await connect(async () => ({ customer: customer(currentContext()!.requestId) }));
     const answer = await runWithContext({ requestId: 'request-1' }, () => client.getCustomer(request));
     expect(answer.customer).toEqual(customer('request-1'));
+  });
+
+  it('carries who caused it, on to the next service as well', async () => {
+    const next = await connect(async () => ({ customer: customer(currentActor()) }));
+    const client = await connect(() => next.getCustomer(request));
+    const answer = await runWithContext({ requestId: 'request-1', actor: 'crm:sk_123456789' }, () => client.getCustomer(request));
+    expect(answer.customer).toEqual(customer('crm:sk_123456789'));
+    expect((await client.getCustomer(request)).customer).toEqual(customer('service'));
   });
 
   it('carries the idempotency key and a fingerprint of the request, but not on to the next service', async () => {

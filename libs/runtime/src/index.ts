@@ -11,7 +11,7 @@ export { createMetrics, type Metrics } from './metrics.ts';
 export { type OperationsServer, type ReadinessCheck, failedChecks, startOperationsServer } from './operations-server.ts';
 export { FatalError, runProcess } from './process.ts';
 export { reasonOf } from './reason-of.ts';
-export { currentContext, type Idempotency, newRequestId, type RequestContext, runWithContext } from './request-context.ts';
+export { currentActor, currentContext, type Idempotency, newRequestId, type RequestContext, runWithContext } from './request-context.ts';
 export { isOnThisMachine, requiresTls, withTlsRule } from './smtp-tls.ts';
 export { type SpokenLanguage, spokenLanguage, spokenLanguages } from './spoken-languages.ts';
 export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, type SpanOptions, startSpan, startTracing } from './tracing.ts';

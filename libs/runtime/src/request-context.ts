@@ -5,6 +5,8 @@ import { randomUUID } from 'node:crypto';
 /** The context of one request on its way through HTTP, gRPC, NATS and mail. */
 export interface RequestContext {
   requestId: string;
+  /** Who asked for it: `crm:<prefix of the key>`, or `person` for a page without a key. Absent for what a service does by itself. */
+  actor?: string;
   /** Epoch milliseconds after which the caller no longer waits for the response. Absent for work without a waiting caller. */
   deadlineMs?: number;
   /** In a service: the code runs on behalf of a call from another service. */
@@ -30,6 +32,11 @@ export function runWithContext<T>(context: RequestContext, work: () => T): T {
 /** The context of the current request, undefined outside of one. */
 export function currentContext(): RequestContext | undefined {
   return storage.getStore();
+}
+
+/** Who caused what the running code does, as events say it. */
+export function currentActor(): string {
+  return currentContext()?.actor ?? 'service';
 }
 
 /** The trace of the running code; undefined without tracing. */
