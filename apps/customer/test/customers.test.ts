@@ -1,7 +1,8 @@
 import type { CustomerServiceService } from '@scheduling/contracts/customer/v1';
-import { CustomerChanged } from '@scheduling/contracts/events/v1';
+import { CustomerChange, CustomerChanged } from '@scheduling/contracts/events/v1';
 import { events as catalogue } from '@scheduling/events';
 import type { ClientOf } from '@scheduling/rpc';
+import { runWithContext } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CustomerUnderTest, startCustomer } from './customer-under-test.ts';
@@ -36,12 +37,16 @@ describe('a customer', () => {
     expect((await get(key('bare'))).customer).toEqual(customer);
   });
 
-  it('is reported by one event with its id', async () => {
+  it('is reported by one event for each version', async () => {
     const { customer } = await customers.createCustomer({ ...key('reported'), userName: 'Reported' });
-    const rows = await service.database.kysely.selectFrom('outbox').select(['subject', 'payload']).where('type', '=', customerChanged.type).execute();
+    await customers.createCustomer({ ...key('reported'), userName: 'Again' });
+    await runWithContext({ requestId: 'request', actor: 'crm:sk_123456789' }, () => customers.updateCustomer({ ...key('reported'), userName: 'Renamed' }));
+    const rows = await service.database.kysely.selectFrom('outbox').select(['subject', 'payload']).where('type', '=', customerChanged.type).orderBy('id').execute();
     const reports = rows.filter(({ payload }) => CustomerChanged.decode(payload).customerId === customer!.id);
+    const ids = { crmId: 'one', customerId: customer!.id, providerId: customer!.providerId };
     expect(reports.map(({ subject, payload }) => [subject, CustomerChanged.decode(payload)])).toEqual([
-      [customerChanged.subject, { crmId: 'one', customerId: customer!.id, version: 1 }],
+      [customerChanged.subject, { ...ids, version: 1, change: CustomerChange.CREATED, actor: 'service' }],
+      [customerChanged.subject, { ...ids, version: 2, change: CustomerChange.UPDATED, actor: 'crm:sk_123456789' }],
     ]);
   });
 

@@ -10,6 +10,7 @@ import { createOutcomeRecorder } from '../src/mail/record-outcome.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
+import { reportedFailures } from './reported-failures.ts';
 
 const logger = testLogger('notification');
 const stack = new AsyncDisposableStack();
@@ -23,6 +24,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await database.kysely.deleteFrom('mail').execute();
+  await database.kysely.deleteFrom('outbox').execute();
   smtp.mails.length = 0;
   smtp.logins.length = 0;
   smtp.trouble = () => undefined;
@@ -82,17 +84,19 @@ describe('a mail that is rejected', () => {
       { state: 'sent', attempts: 1 },
       { state: 'sent', attempts: 4 },
     ]);
+    expect(await reportedFailures(database)).toEqual([]);
   });
 
   it.each([
     ['rcpt', 550, 'EENVELOPE RCPT TO 550'],
     ['data', 554, 'EMESSAGE DATA 554'],
-  ] as const)('permanently at %s fails immediately, and its content is deleted', async (at, code, reason) => {
+  ] as const)('permanently at %s fails immediately, is reported, and its content is deleted', async (at, code, reason) => {
     await using _delivery = deliver();
     smtp.trouble = () => ({ at, code });
     await storeAll([`gone-${code}@refused.example`]);
     await untilFinished();
     expect(await rows()).toMatchObject([{ state: 'failed', attempts: 1, lastError: reason, content: null, recipient: null, lease: null }]);
+    expect(await reportedFailures(database)).toEqual((await rows()).map(({ id }) => id));
     expect(smtp.mails).toEqual([]);
   });
 });

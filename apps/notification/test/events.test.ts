@@ -61,6 +61,9 @@ const created = (participationId: string) => ({
   fromState: ParticipationState.UNSPECIFIED,
   toState: ParticipationState.BOOKED,
   notify: true,
+  appointmentId: '01990000-0000-7000-8000-0000000000fa',
+  providerId: '01990000-0000-7000-8000-0000000000fb',
+  actor: 'service',
 });
 
 const forgetInbox = () => stack.database.kysely.deleteFrom('inbox').execute();

@@ -14,6 +14,7 @@ import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.t
 import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
+import { reportedFailures } from './reported-failures.ts';
 
 const logger = testLogger('notification');
 const stack = new AsyncDisposableStack();
@@ -28,6 +29,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await database.kysely.deleteFrom('mail').execute();
+  await database.kysely.deleteFrom('outbox').execute();
   smtp.mails.length = 0;
   smtp.trouble = () => undefined;
   outcomes = [];
@@ -209,7 +211,7 @@ describe('the decision about one mail over a quota', () => {
     expect(await decided('cleo@example.com')).toEqual({ held: 0, free: 1 });
   });
 
-  it('drops all that would have to wait for too long', async () => {
+  it('drops all that would have to wait for too long, and reports each', async () => {
     await exhaust();
     await storeMany(quota + 3, () => 'anna@example.com');
     await store('anna@example.com', { template: 'booking-cancelled' });
@@ -218,6 +220,7 @@ describe('the decision about one mail over a quota', () => {
     expect(await pending()).toMatchObject([{ template: 'booking-cancelled' }]);
     const dropped = (await rows()).filter(({ state }) => state === 'failed');
     expect(dropped).toHaveLength(quota + 3);
+    expect((await reportedFailures(database)).toSorted()).toEqual(dropped.map(({ id }) => id).toSorted());
     expect(dropped.every(({ content, recipient, held }) => content === null && recipient === null && !held)).toBe(true);
   });
 });
@@ -272,6 +275,7 @@ describe('an urgent mail', () => {
     expect(subjectsFor('anna@example.com')).toEqual(['email-verification 0', 'booking-cancelled 3']);
     const superseded = { state: 'failed', lastError: 'superseded', content: null, recipient: null, held: false };
     expect((await rows()).slice(1)).toMatchObject([{ ...superseded, version: 1 }, { ...superseded, version: 2 }, { state: 'sent', version: 3 }]);
+    expect(await reportedFailures(database)).toEqual([]);
     await eventually(() => expect(outcomes.filter(({ outcome }) => outcome === 'drop')).toMatchObject([{ reason: 'superseded' }, { reason: 'superseded' }]));
   });
 

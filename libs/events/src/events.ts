@@ -1,10 +1,12 @@
 import {
   ApiKeyRevoked,
+  AppointmentChanged,
   CrmChanged,
   CustomerChanged,
   CustomerErasureConfirmed,
   CustomerErasureRequested,
   EmailVerificationRequested,
+  MailFailed,
   ParticipationChanged,
   ProviderChanged,
   UserDeleted,
@@ -51,6 +53,8 @@ export const events = {
   participationChanged: define('calendar', 'participation-changed', 'ParticipationChanged', ParticipationChanged),
   /** The same without `notify`. It has a subject of its own, so that notification does not receive what it would only discard. */
   participationChangedSilently: define('calendar', 'participation-changed-silently', 'ParticipationChanged', ParticipationChanged),
+  appointmentChanged: define('calendar', 'appointment-changed', 'AppointmentChanged', AppointmentChanged),
+  mailFailed: define('notification', 'mail-failed', 'MailFailed', MailFailed),
 };
 
 /** The subjects of all events of a service. */

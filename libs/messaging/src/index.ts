@@ -1,7 +1,7 @@
 export { startConsumers } from './consumer.ts';
 export { type DeadLetterKey, dropDeadLetter, getDeadLetter, listDeadLetters, retryDeadLetter, type RetryOptions } from './dead-letters.ts';
 export { messagingMigrations } from './migrations.ts';
-export { appendEvent, outboxJson } from './outbox.ts';
+export { appendEvent, originJson, outboxJson } from './outbox.ts';
 export { startRelay } from './relay.ts';
 export { readOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';

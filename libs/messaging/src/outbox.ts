@@ -1,6 +1,6 @@
 import type { EventDefinition } from '@scheduling/events';
 import { withRows } from '@scheduling/postgres';
-import { currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
+import { currentActor, currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
 import type { Insertable, Transaction } from 'kysely';
 import type { MessagingSchema, OutboxTable } from './schema.ts';
 
@@ -23,12 +23,21 @@ export function outboxJson<Data>(definition: EventDefinition<Data>, data: Data) 
   return { ...row, request_id: requestId, payload: Buffer.from(payload).toString('base64') };
 }
 
+/** Where the events of a SQL function come from that writes them itself. */
+export function originJson() {
+  return { actor: currentActor(), request_id: requestId(), traceparent: currentTraceparent() ?? null };
+}
+
 function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): Insertable<OutboxTable> {
   return {
     subject: definition.subject,
     type: definition.type,
     payload: definition.encode(data),
-    requestId: currentContext()?.requestId ?? newRequestId(),
+    requestId: requestId(),
     traceparent: currentTraceparent() ?? null,
   };
+}
+
+function requestId(): string {
+  return currentContext()?.requestId ?? newRequestId();
 }

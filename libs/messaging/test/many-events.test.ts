@@ -6,6 +6,7 @@ import { createTestDatabase, eventually, startTestNats, testLogger, type TestNat
 import { type Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startCleanUp, startConsumers, startRelay, subscription } from '../src/index.ts';
+import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('messaging-test');
 /** Simulates what Postgres can process within the 5 s of the statement timeout. */
@@ -32,7 +33,7 @@ describe('more events than one statement can process', () => {
   const broker = (user: 'customer' | 'calendar' | 'test' = 'test') => stack.use(connectBroker({ url: nats.url(user), name: user, logger }));
   const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger }));
   const append = (version: number) =>
-    database.transaction((tx) => appendEvent(tx, events.customerChanged, { crmId: 'crm', customerId: 'customer', version }));
+    database.transaction((tx) => appendEvent(tx, events.customerChanged, changedCustomer(version)));
   const published = async () => (await stream.streams.info('scheduling')).state.messages;
   const position = () => database.kysely.selectFrom('outboxPosition').selectAll().executeTakeFirstOrThrow();
 
@@ -123,7 +124,7 @@ async function refuseLargeStatements(db: Kysely<MessagingSchema>): Promise<void>
 async function insertSentEvents(db: Kysely<MessagingSchema>, count: number, ago: string): Promise<void> {
   const { subject, type, encode } = events.customerChanged;
   const versions = Array.from({ length: count }, (_, index) => index + 1);
-  const payloads = versions.map((version) => Buffer.from(encode({ crmId: 'crm', customerId: 'customer', version })).toString('hex'));
+  const payloads = versions.map((version) => Buffer.from(encode(changedCustomer(version))).toString('hex'));
   await sql`
     INSERT INTO outbox (subject, type, payload, request_id, sent_at)
     SELECT ${subject}, ${type}, decode(payload, 'hex'), 'request', now() - ${ago}::interval

@@ -5,6 +5,7 @@ import { createMetrics } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, sumSamples, testLogger, type TestNats } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
+import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('messaging-metrics-test');
 const consumer = 'calendar-customer-customer-changed';
@@ -29,7 +30,7 @@ describe('the metrics of events', () => {
 
   const value = async (name: string, labels: Record<string, string> = {}): Promise<number | undefined> => sumSamples(await metrics.metrics(), name, labels);
   const append = (...versions: number[]) =>
-    database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map((version) => ({ crmId: 'crm', customerId: 'customer', version }))));
+    database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map((version) => changedCustomer(version))));
   const connect = (user: 'customer' | 'test') => stack.use(connectBroker({ url: nats.url(user), name: user, logger }));
   const relay = () => stack.use(startRelay({ service: 'customer', database, broker: connect('customer'), logger, metrics }));
 

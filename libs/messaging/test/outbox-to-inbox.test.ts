@@ -8,11 +8,10 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
 import { startProxy } from './nats-proxy.ts';
+import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('messaging-test');
 const anHour = 3_600_000;
-const event = (version: number) => ({ crmId: 'crm', customerId: 'customer', version });
-
 describe('an event', () => {
   let stack: AsyncDisposableStack;
   let nats: TestNats;
@@ -32,7 +31,7 @@ describe('an event', () => {
   const broker = (user: 'customer' | 'calendar' | 'test' = 'test', url = nats.url(user)) => stack.use(connectBroker({ url, name: user, logger }));
   const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger }));
   const append = (...versions: number[]) =>
-    database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map(event)));
+    database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map((version) => changedCustomer(version))));
 
   const unsent = () => database.kysely.selectFrom('outbox').where('sentAt', 'is', null).selectAll().execute();
   const deadLetters = () => database.kysely.selectFrom('deadLetter').selectAll().execute();
@@ -82,7 +81,7 @@ describe('an event', () => {
     relay();
     const committed = consume();
     const failing = database.transaction(async (tx) => {
-      await appendEvent(tx, events.customerChanged, event(1));
+      await appendEvent(tx, events.customerChanged, changedCustomer(1));
       throw new Error('no');
     });
     await expect(failing).rejects.toThrow('no');
@@ -195,9 +194,9 @@ describe('an event', () => {
       appendEvent(
         tx,
         events.customerChanged,
-        { crmId: 'crm', customerId: 'a', version: 1 },
-        { crmId: 'crm', customerId: 'a', version: 2 },
-        { crmId: 'crm', customerId: 'b', version: 1 },
+        changedCustomer(1, 'a'),
+        changedCustomer(2, 'a'),
+        changedCustomer(1, 'b'),
       ),
     );
     relay();
@@ -224,7 +223,7 @@ describe('an event', () => {
     await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
     const { created } = await consumer();
     // From here on, the next request for the consumer's state is the check after an empty fetch.
-    whenChecked = () => client.publish(events.customerChanged.subject, events.customerChanged.encode(event(1)));
+    whenChecked = () => client.publish(events.customerChanged.subject, events.customerChanged.encode(changedCustomer(1)));
     await eventually(() => expect(committed).toEqual([1]));
     expect((await consumer()).created).toBe(created);
   });
@@ -298,14 +297,14 @@ describe('an event', () => {
     const connection = broker('customer');
     stack.use(startRelay({ service: 'customer', database: other, broker: connection, logger, pollMs: anHour }));
     await connection.jetStream(AbortSignal.timeout(5_000));
-    await other.transaction((tx) => appendEvent(tx, events.customerChanged, event(2)));
+    await other.transaction((tx) => appendEvent(tx, events.customerChanged, changedCustomer(2)));
     await eventually(async () => expect(await unsent()).toEqual([]));
   });
 
   describe('that no commit announced is published', () => {
     async function appendSilently(): Promise<void> {
       await using other = createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger });
-      await other.transaction((tx) => appendEvent(tx, events.customerChanged, event(2)));
+      await other.transaction((tx) => appendEvent(tx, events.customerChanged, changedCustomer(2)));
     }
 
     it('at the next poll', async () => {

@@ -6,6 +6,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startRelay } from '../src/index.ts';
 import { startProxy } from './nats-proxy.ts';
+import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('relay-test');
 const { customerChanged } = events;
@@ -34,7 +35,7 @@ describe('the relay', () => {
   }
 
   const append = (count: number) =>
-    database.transaction((tx) => appendEvent(tx, customerChanged, ...Array.from({ length: count }, (_, version) => ({ crmId: 'crm', customerId: 'customer', version }))));
+    database.transaction((tx) => appendEvent(tx, customerChanged, ...Array.from({ length: count }, (_, version) => changedCustomer(version))));
   const outbox = () => database.kysely.selectFrom('outbox').selectAll().orderBy('id').execute();
   const unsent = async () => (await outbox()).filter(({ sentAt }) => sentAt === null);
 

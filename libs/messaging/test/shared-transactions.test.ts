@@ -8,6 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createInbox } from '../src/inbox.ts';
 import { appendEvent, type Effect, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
+import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('messaging-test');
 const consumerName = 'calendar-customer-customer-changed';
@@ -68,7 +69,7 @@ describe('events whose effects are ready together', () => {
   const append = async (...numbers: number[]): Promise<void> => {
     for (const version of numbers) {
       await runWithContext({ requestId: `request ${version}` }, () =>
-        database.transaction((tx) => appendEvent(tx, events.customerChanged, { crmId: 'crm', customerId: 'customer', version })),
+        database.transaction((tx) => appendEvent(tx, events.customerChanged, changedCustomer(version))),
       );
     }
   };
@@ -150,7 +151,7 @@ describe('events whose effects are ready together', () => {
     const { client } = await broker('test').jetStream(AbortSignal.timeout(5_000));
     const { subject, type, encode } = events.customerChanged;
     const publish = (id: string, version: number) =>
-      client.publish(subject, encode({ crmId: 'crm', customerId: 'customer', version }), {
+      client.publish(subject, encode(changedCustomer(version)), {
         headers: eventHeaders({ id, service: 'customer', type, time: new Date(), requestId: 'request', repeated: true }),
       });
     const known = randomUUID();

@@ -1,12 +1,12 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { AppointmentChange, ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { withRows } from '@scheduling/postgres';
-import { sql, type Transaction } from 'kysely';
-import type { CalendarSchema } from '../db/schema.ts';
+import { type Selectable, sql, type Transaction } from 'kysely';
+import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { appendAppointmentChanges, appendChanges } from '../events/append-events.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
-import { appendChanges } from '../participation/change-events.ts';
 import { isActive, type ParticipationState } from '../participation/moves.ts';
 import { reclaimOf } from '../participation/reclaim-reservations.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
@@ -27,28 +27,31 @@ export interface AppointmentCancellation {
 export async function cancelAppointment(dependencies: CalendarDependencies, request: AppointmentCancellation): Promise<AppointmentRecord> {
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
-    const { id, state } = await tx
+    const appointment = await tx
       .selectFrom('appointment')
-      .select(['id', 'state'])
+      .select(['crmId', 'id', 'providerId', 'state'])
       .where('crmId', '=', request.crmId)
       .where('providerId', '=', provider.id)
       .where('reference', '=', request.appointmentReference)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(() => new DomainError('appointment.not_found'));
-    if (state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, request, id);
+    const { id, state } = appointment;
+    if (state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, appointment, request.message);
     const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crmId', '=', request.crmId).where('id', '=', id).execute();
     const [record] = await withParticipations(tx, rows);
     return record!;
   });
 }
 
+type ActiveAppointment = Pick<Selectable<AppointmentTable>, 'crmId' | 'id' | 'providerId' | 'state'>;
+
 async function cancelWithParticipations(
   tx: Transaction<CalendarSchema>,
   bookings: BookingMetrics,
-  request: AppointmentCancellation,
-  id: string,
+  appointment: ActiveAppointment,
+  message: string | undefined,
 ): Promise<void> {
-  const { crmId, message } = request;
+  const { crmId, id, providerId } = appointment;
   // An expired reservation counts as deleted, so nobody is notified.
   const reclaimed = await reclaimOf(tx, crmId, id);
   const cancelled = await cancelParticipations(tx, crmId, id);
@@ -72,14 +75,19 @@ async function cancelWithParticipations(
     fromState: ParticipationStateMessage[participation.fromState],
     toState: ParticipationStateMessage.CANCELED,
     notify: isActive(participation.fromState),
+    appointmentId: id,
+    providerId,
+    customerId: participation.customerId ?? undefined,
   }));
   await appendChanges(tx, facts);
+  await appendAppointmentChanges(tx, AppointmentChange.CANCELLED, [appointment]);
   bookings.expired(tx, reclaimed);
   for (const participation of cancelled) bookings.moved(tx, crmId, participation.fromState, 'CANCELED');
 }
 
 interface CancelledParticipation {
   id: string;
+  customerId: string | null;
   version: number;
   fromState: ParticipationState;
 }
@@ -88,6 +96,6 @@ async function cancelParticipations(tx: Transaction<CalendarSchema>, crmId: stri
   const { rows } = await sql<CancelledParticipation>`
     UPDATE participation SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL
      WHERE crm_id = ${crmId} AND appointment_id = ${appointmentId} AND state <> 'CANCELED'
-    RETURNING id, new.version, old.state AS from_state`.execute(tx);
+    RETURNING id, customer_id, new.version, old.state AS from_state`.execute(tx);
   return rows;
 }

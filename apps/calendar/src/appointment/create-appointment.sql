@@ -2,8 +2,8 @@
 -- the application and are passed in the request, so the provider's time zone must still be the one that the application has read.
 --
 -- Request: crmId, providerId, providerVersion, the columns of the appointment in camelCase (address as text, contentDigest in hex), archiveAfterDays,
---   reservationSeconds, participations (id, reference, name, email, mobile, note, state; the last three columns may be missing), events (rows of the
---   outbox, their payloads in base64).
+--   reservationSeconds, participations (id, reference, name, email, mobile, note, state; the last three columns may be missing), origin (of the
+--   events; see append-events.sql).
 -- Answer: outcome, which is created, exists or provider_changed; for created also id, archived and reservedUntil, the end of reservations.
 -- If one of the participations exists, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION create_appointment(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -12,8 +12,9 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   present timestamptz := scheduling_now();
   held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
-  new_id uuid;
-  is_archived boolean;
+  origin jsonb := coalesce(request -> 'origin', request #> '{events,0}');
+  place appointment%ROWTYPE;
+  silently CONSTANT text := 'scheduling.calendar.v1.participation-changed-silently';
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
@@ -27,20 +28,26 @@ BEGIN
     (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, (request ->> 'taken')::bigint,
     (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'))
   ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
-  RETURNING id, ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24) INTO new_id, is_archived;
+  RETURNING * INTO place;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
+  PERFORM append_appointment_changed(place, 'CREATED', origin);
 
   IF jsonb_array_length(request -> 'participations') > 0 THEN
     -- In the order of the references, so that two requests with the same ones cannot deadlock.
-    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
-    SELECT the_crm, id, new_id, reference, name, email, mobile, note, state, true, CASE WHEN state = 'RESERVED' THEN held_until END
-      FROM jsonb_to_recordset(request -> 'participations')
-        AS embedded(id uuid, reference text, name text, email text, mobile text, note text, state text)
-     ORDER BY reference COLLATE "C";
+    WITH made AS (
+      INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
+      SELECT the_crm, id, place.id, reference, name, email, mobile, note, state, true, CASE WHEN state = 'RESERVED' THEN held_until END
+        FROM jsonb_to_recordset(request -> 'participations')
+          AS embedded(id uuid, reference text, name text, email text, mobile text, note text, state text)
+       ORDER BY reference COLLATE "C"
+      RETURNING participation
+    )
     INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-    SELECT subject, type, decode(payload, 'base64'), request_id, traceparent
-      FROM jsonb_to_recordset(request -> 'events') AS event(subject text, type text, payload text, request_id text, traceparent text);
+    SELECT silently, 'scheduling.events.v1.ParticipationChanged',
+        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor'), origin ->> 'request_id', origin ->> 'traceparent'
+      FROM made;
   END IF;
-  RETURN jsonb_build_object('outcome', 'created', 'id', new_id, 'archived', is_archived, 'reservedUntil', held_until);
+  RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,
+    'archived', place.ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24));
 END
 $$;

@@ -1,3 +1,4 @@
+import { AppointmentChange } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { transactOnce, withRows } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
@@ -7,6 +8,7 @@ import { parseDateTime, parseTimeOfDay, toDate } from '../date-time.ts';
 import { archivedUntil } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { appendAppointmentChanges } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentDetails, type AppointmentRecord, type DescribedAppointment, detailColumns, readBack, selectAppointments, withParticipations } from './appointment.ts';
@@ -50,6 +52,7 @@ export async function createSeries(dependencies: CalendarDependencies, request: 
   return transactOnce(database, request.crmId, {
     work: async (tx): Promise<CreatedSeries> => {
       await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
+      await appendAppointmentChanges(tx, AppointmentChange.CREATED, rows.map((row) => ({ ...row, state: 'ACTIVE' })));
       const archivedTime = await readArchivedTime(tx, archiveAfterDays);
       return { seriesId, appointments: rows.map((row) => ({ row: readBack(row, request, row.endsAt <= archivedTime), participations: [] })) };
     },
@@ -118,7 +121,7 @@ function toRows(request: NewSeries, providerId: string, seriesId: string, slots:
     contentDigest: contentDigest([seriesId]),
     ...detailColumns(request),
   };
-  return slots.map(({ startsAt, endsAt }) => ({ ...shared, reference: `${randomUUIDv7()}@scheduling`, startsAt: toDate(startsAt), endsAt: toDate(endsAt) }));
+  return slots.map(({ startsAt, endsAt }) => ({ ...shared, id: randomUUIDv7(), reference: `${randomUUIDv7()}@scheduling`, startsAt: toDate(startsAt), endsAt: toDate(endsAt) }));
 }
 
 function seriesTooLong(): DomainError {

@@ -1,7 +1,9 @@
+import { AppointmentChange } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { appendAppointmentChanges, appendRemovals } from '../events/append-events.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 
 export interface AppointmentDeletion {
@@ -20,7 +22,20 @@ export async function deleteAppointments(dependencies: CalendarDependencies, { t
     const targets = await selectTargets(tx, { crmId: request.crmId, providerId: provider.id, target }).forUpdate().execute();
     const ids = targets.map((appointment) => appointment.id);
     if (ids.length === 0) throw 'seriesId' in target ? new DomainError('series.not_found') : new DomainError('appointment.not_found');
-    const deleted = await tx.deleteFrom('appointment').where('crmId', '=', request.crmId).where('id', 'in', ids).returning('taken').execute();
+    const participations = await tx
+      .deleteFrom('participation')
+      .where('crmId', '=', request.crmId)
+      .where('appointmentId', 'in', ids)
+      .returning(['crmId', 'id', 'appointmentId', 'customerId', 'state', 'version'])
+      .execute();
+    await appendRemovals(tx, provider.id, participations);
+    const deleted = await tx
+      .deleteFrom('appointment')
+      .where('crmId', '=', request.crmId)
+      .where('id', 'in', ids)
+      .returning(['crmId', 'id', 'providerId', 'state', 'taken'])
+      .execute();
+    await appendAppointmentChanges(tx, AppointmentChange.DELETED, deleted);
     dependencies.bookings.freed(tx, deleted.reduce((sum, { taken }) => sum + taken, 0));
   });
 }

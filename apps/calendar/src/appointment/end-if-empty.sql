@@ -1,35 +1,41 @@
 -- An appointment that was made by a booking ends with its last participant: it is cancelled, or removed if it never had anybody but reservations that
 -- expired. Its place is free again.
 
+DROP FUNCTION IF EXISTS end_if_empty(text, uuid);
+
 -- Called by the other functions only, with the appointment locked and its expired reservations removed.
-CREATE OR REPLACE FUNCTION end_if_empty(the_crm text, the_appointment uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION end_if_empty(the_crm text, the_appointment uuid, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  the_end text;
+  place appointment%ROWTYPE;
 BEGIN
-  SELECT when_empty INTO the_end FROM appointment
+  SELECT * INTO place FROM appointment
    WHERE crm_id = the_crm AND id = the_appointment AND state = 'ACTIVE' AND when_empty IS NOT NULL AND taken = 0;
   IF NOT FOUND THEN RETURN; END IF;
   PERFORM FROM participation WHERE crm_id = the_crm AND appointment_id = the_appointment AND state IN ('RESERVED', 'REQUESTED', 'BOOKED');
   IF FOUND THEN RETURN; END IF;
 
-  IF the_end = 'REMOVED' THEN
+  IF place.when_empty = 'REMOVED' THEN
     DELETE FROM appointment
      WHERE crm_id = the_crm AND id = the_appointment
        AND NOT EXISTS (SELECT FROM participation WHERE participation.crm_id = the_crm AND appointment_id = the_appointment);
-    IF FOUND THEN RETURN; END IF;
+    IF FOUND THEN
+      PERFORM append_appointment_changed(place, 'DELETED', origin);
+      RETURN;
+    END IF;
   END IF;
   UPDATE appointment SET state = 'CANCELLED' WHERE crm_id = the_crm AND id = the_appointment;
+  PERFORM append_appointment_changed(place, 'CANCELLED', origin);
 END
 $$;
 
--- { crmId, appointmentIds } -> {}. The caller has locked the appointments, and removed a participation from each.
+-- { crmId, appointmentIds, origin } -> {}. The caller has locked the appointments, and removed a participation from each.
 CREATE OR REPLACE FUNCTION end_left_appointments(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   appointment_ids uuid[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'appointmentIds'))::uuid[];
 BEGIN
   UPDATE appointment SET when_empty = 'CANCELLED' WHERE crm_id = the_crm AND id = ANY (appointment_ids) AND when_empty = 'REMOVED';
-  PERFORM end_if_empty(the_crm, id) FROM unnest(appointment_ids) AS id;
+  PERFORM end_if_empty(the_crm, id, request -> 'origin') FROM unnest(appointment_ids) AS id;
   RETURN '{}';
 END
 $$;

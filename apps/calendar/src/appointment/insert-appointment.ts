@@ -1,8 +1,6 @@
-import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { originJson } from '@scheduling/messaging';
 import type { FunctionCall } from '@scheduling/postgres';
 import { randomUUIDv7 } from 'node:crypto';
-import { changeJson } from '../participation/change-events.ts';
 import { type ParticipationState, takesSeat } from '../participation/moves.ts';
 import { reservationSeconds } from '../participation/participation.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
@@ -44,7 +42,7 @@ export function insertionOf(provider: ProviderRow, content: AppointmentContent, 
     archiveAfterDays,
     reservationSeconds,
     participations,
-    events: participations.map((participation) => creationOf(provider.crmId, participation)),
+    origin: originJson(),
   };
   return {
     call: { name: 'create_appointment', request, locks: row.reference },
@@ -79,18 +77,6 @@ function toRow({ crmId, id: providerId }: ProviderRow, content: AppointmentConte
 function withIds(participations: EmbeddedParticipation[]): NewParticipation[] {
   const ids = participations.map(() => randomUUIDv7()).toSorted();
   return participations.map((participation, index) => ({ ...participation, id: ids[index]! }));
-}
-
-function creationOf(crmId: string, { id, state }: NewParticipation) {
-  return changeJson({
-    crmId,
-    participationId: id,
-    version: 1,
-    cause: ParticipationChangeCause.CREATED,
-    fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: ParticipationStateMessage[state],
-    notify: false,
-  });
 }
 
 function toRecord(row: NewRow, content: AppointmentContent, participations: NewParticipation[], result: CreatedResult): AppointmentRecord {

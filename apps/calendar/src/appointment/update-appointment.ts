@@ -7,8 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseDateTime } from '../date-time.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { appendChanges } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
-import { appendChanges } from '../participation/change-events.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
 import type { AppointmentKey } from './get-appointment.ts';
@@ -80,14 +80,14 @@ function shownOf({ startsAt, endsAt, description, address }: Row) {
 }
 
 /** A new version of each, which the event in the person's calendar gets as well. */
-async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id }: Row, notify: boolean): Promise<void> {
+async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id, providerId }: Row, notify: boolean): Promise<void> {
   const participations = await tx
     .updateTable('participation')
     .set({ version: sql<number>`version + 1` })
     .where('crmId', '=', crmId)
     .where('appointmentId', '=', id)
     .where('state', 'in', ['BOOKED', 'REQUESTED'])
-    .returning(['id', 'version', 'state'])
+    .returning(['id', 'customerId', 'version', 'state'])
     .execute();
   const facts = participations.map((participation) => ({
     crmId,
@@ -97,6 +97,9 @@ async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id }: 
     fromState: ParticipationStateMessage[participation.state],
     toState: ParticipationStateMessage[participation.state],
     notify,
+    appointmentId: id,
+    providerId,
+    customerId: participation.customerId ?? undefined,
   }));
   await appendChanges(tx, facts);
 }

@@ -1,9 +1,11 @@
 import { DomainError } from '@scheduling/errors';
+import { originJson } from '@scheduling/messaging';
 import { callFunction, forgetKeys } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { appendRemovals } from '../events/append-events.ts';
 import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { isActive, takesSeat } from '../participation/moves.ts';
@@ -63,7 +65,9 @@ async function tryRemove(
   const creating = participations.filter(({ customerId }) => customerId === null).map(({ appointmentId }) => appointmentId);
   await forgetContents(tx, customer.crmId, creating);
   await forgetKeys(tx, customer.crmId, [...participations.map(({ id }) => id), ...creating]);
-  await leaveAppointments(tx, customer, leaving);
+  // A customer has only one provider.
+  const [first] = appointments;
+  if (first) await leaveAppointments(tx, { ...customer, providerId: first.providerId }, leaving);
   const staying = participations.filter((participation) => !leaving.includes(participation));
   await anonymiseParticipations(tx, customer.crmId, staying.map(({ id }) => id));
   const removed = await selectRemoved(tx, customer);
@@ -74,7 +78,7 @@ async function tryRemove(
 function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('appointment')
-    .select(['id', 'reference', sql<boolean>`state = 'ACTIVE' AND ends_at > ${databaseNow}`.as('isFuture')])
+    .select(['id', 'reference', 'providerId', sql<boolean>`state = 'ACTIVE' AND ends_at > ${databaseNow}`.as('isFuture')])
     .where('crmId', '=', crmId)
     .where('id', 'in', (query) => query.selectFrom('participation').select('appointmentId').where('crmId', '=', crmId).where(isOf(customerId)))
     .orderBy('id')
@@ -95,7 +99,7 @@ async function lockCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId
 function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('participation')
-    .select(['id', 'appointmentId', 'state', 'version', 'customerId', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('isOver')])
+    .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'customerId', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('isOver')])
     .where('crmId', '=', crmId)
     .where(isOf(customerId))
     .execute();
@@ -134,7 +138,7 @@ async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, ap
 
 type Leaving = Awaited<ReturnType<typeof selectParticipationsOfCustomer>>[number];
 
-async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId, leaving: Leaving[]): Promise<void> {
+async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId, providerId }: CustomerId & { providerId: string }, leaving: Leaving[]): Promise<void> {
   if (leaving.length === 0) return;
   await tx
     .insertInto('removedParticipation')
@@ -149,12 +153,13 @@ async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, custo
     )
     .execute();
   await deleteParticipations(tx, crmId, leaving);
+  await appendRemovals(tx, providerId, leaving);
   await endLeftAppointments(tx, crmId, [...new Set(leaving.map(({ appointmentId }) => appointmentId))]);
 }
 
 /** See end-if-empty.sql. */
 async function endLeftAppointments(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
-  const request = { crmId, appointmentIds };
+  const request = { crmId, appointmentIds, origin: originJson() };
   await callFunction(tx, { name: 'end_left_appointments', request, locks: '' });
 }
 

@@ -55,6 +55,15 @@ const functions = {
   '2026-11-27-1-appointment-json': sqlFile(new URL('../appointment/appointment-json.sql', import.meta.url)),
   '2026-11-27-2-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
   '2026-11-27-3-read-participations': sqlFile(new URL('../participation/read-participations.sql', import.meta.url)),
+  '2026-11-29-1-append-events': sqlFile(new URL('../events/append-events.sql', import.meta.url)),
+  '2026-11-29-2-end-if-empty': sqlFile(new URL('../appointment/end-if-empty.sql', import.meta.url)),
+  '2026-11-29-3-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
+  '2026-11-29-4-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
+  '2026-11-29-5-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2026-11-29-6-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
+  '2026-11-29-7-claim-place': sqlFile(new URL('../slot/claim-place.sql', import.meta.url)),
+  '2026-11-29-8-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
+  '2026-11-29-9-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -215,6 +215,55 @@ CREATE INDEX timeslot_by_start ON public.timeslot USING btree (crm_id, provider_
 CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 
+CREATE OR REPLACE FUNCTION public.append_appointment_changed(place appointment, change text, origin jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  who text := coalesce(origin ->> 'actor', 'service');
+  payload bytea := convert_to(concat(
+    chr(10), chr(length(place.crm_id)), place.crm_id,
+    chr(18), '$', place.id,
+    chr(26), '$', place.provider_id,
+    chr(32), chr(CASE change WHEN 'CREATED' THEN 1 WHEN 'CANCELLED' THEN 2 WHEN 'DELETED' THEN 3 END),
+    CASE WHEN change <> 'CREATED' THEN chr(40) || chr(array_position('{ACTIVE,CANCELLED}'::text[], place.state)) END,
+    chr(48), chr(CASE WHEN change = 'CREATED' THEN 1 WHEN place.state = 'ACTIVE' THEN 2 ELSE 3 END),
+    chr(58), chr(length(who)), who), 'LATIN1');
+BEGIN
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (
+    'scheduling.calendar.v1.appointment-changed', 'scheduling.events.v1.AppointmentChanged', payload,
+    coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.append_participation_changed(change participation, provider uuid, cause text, from_state text, origin jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  VALUES (
+    origin ->> 'subject', 'scheduling.events.v1.ParticipationChanged',
+    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor'),
+    coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.append_participation_removed(change participation, provider uuid, origin jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  from_state text := change.state;
+BEGIN
+  change.state := NULL;
+  change.version := change.version + 1;
+  PERFORM append_participation_changed(
+    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}');
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.appointment_json(appointment appointment, present timestamp with time zone, archived_until timestamp with time zone)
  RETURNS TABLE(content text)
  LANGUAGE sql
@@ -264,12 +313,13 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  event jsonb := request -> 'event';
+  origin jsonb := coalesce(request -> 'origin', request -> 'event');
   opening timeslot%ROWTYPE;
   known record;
   claim record;
   place appointment%ROWTYPE;
   person customer%ROWTYPE;
+  made participation%ROWTYPE;
   held_until timestamptz;
   answer jsonb;
 BEGIN
@@ -305,12 +355,12 @@ BEGIN
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
   IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
-  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until);
+  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until)
+  RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, (request ->> 'id')::uuid, 1, request ->> 'message');
   END IF;
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'slot', (SELECT content FROM slot_record(place, place.taken)),
@@ -396,7 +446,7 @@ BEGIN
     overlapping := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference');
   END IF;
   locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
-  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id)), 0) FROM unnest(locked) AS id);
+  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, coalesce(request -> 'origin', request -> 'event'))), 0) FROM unnest(locked) AS id);
   IF NOT in_timeslot THEN
     SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
     IF NOT FOUND THEN outcome := 'appointment_unknown'; RETURN NEXT; RETURN; END IF;
@@ -439,8 +489,9 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   present timestamptz := scheduling_now();
   held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
-  new_id uuid;
-  is_archived boolean;
+  origin jsonb := coalesce(request -> 'origin', request #> '{events,0}');
+  place appointment%ROWTYPE;
+  silently CONSTANT text := 'scheduling.calendar.v1.participation-changed-silently';
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
@@ -454,21 +505,27 @@ BEGIN
     (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, (request ->> 'taken')::bigint,
     (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'))
   ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
-  RETURNING id, ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24) INTO new_id, is_archived;
+  RETURNING * INTO place;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
+  PERFORM append_appointment_changed(place, 'CREATED', origin);
 
   IF jsonb_array_length(request -> 'participations') > 0 THEN
     -- In the order of the references, so that two requests with the same ones cannot deadlock.
-    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
-    SELECT the_crm, id, new_id, reference, name, email, mobile, note, state, true, CASE WHEN state = 'RESERVED' THEN held_until END
-      FROM jsonb_to_recordset(request -> 'participations')
-        AS embedded(id uuid, reference text, name text, email text, mobile text, note text, state text)
-     ORDER BY reference COLLATE "C";
+    WITH made AS (
+      INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
+      SELECT the_crm, id, place.id, reference, name, email, mobile, note, state, true, CASE WHEN state = 'RESERVED' THEN held_until END
+        FROM jsonb_to_recordset(request -> 'participations')
+          AS embedded(id uuid, reference text, name text, email text, mobile text, note text, state text)
+       ORDER BY reference COLLATE "C"
+      RETURNING participation
+    )
     INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-    SELECT subject, type, decode(payload, 'base64'), request_id, traceparent
-      FROM jsonb_to_recordset(request -> 'events') AS event(subject text, type text, payload text, request_id text, traceparent text);
+    SELECT silently, 'scheduling.events.v1.ParticipationChanged',
+        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor'), origin ->> 'request_id', origin ->> 'traceparent'
+      FROM made;
   END IF;
-  RETURN jsonb_build_object('outcome', 'created', 'id', new_id, 'archived', is_archived, 'reservedUntil', held_until);
+  RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,
+    'archived', place.ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24));
 END
 $function$;
 
@@ -483,10 +540,11 @@ DECLARE
   new_state text := request ->> 'state';
   takes_seat boolean := request ->> 'takesSeat';
   is_exempt boolean := request ->> 'exempt';
-  event jsonb := request -> 'event';
+  origin jsonb := coalesce(request -> 'origin', request -> 'event');
   the_provider uuid;
   place appointment%ROWTYPE;
   person customer%ROWTYPE;
+  made participation%ROWTYPE;
   held_until timestamptz;
   reclaimed integer;
   answer jsonb;
@@ -497,7 +555,7 @@ BEGIN
   SELECT * INTO place FROM appointment
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
-  reclaimed := free_expired_seats(the_crm, place.id);
+  reclaimed := free_expired_seats(the_crm, place.id, origin);
   answer := jsonb_build_object('reclaimed', reclaimed);
   IF reclaimed > 0 THEN
     SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
@@ -521,12 +579,12 @@ BEGIN
     held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
-  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until);
+  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until)
+  RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
   END IF;
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
@@ -534,26 +592,30 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.end_if_empty(the_crm text, the_appointment uuid)
+CREATE OR REPLACE FUNCTION public.end_if_empty(the_crm text, the_appointment uuid, origin jsonb)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  the_end text;
+  place appointment%ROWTYPE;
 BEGIN
-  SELECT when_empty INTO the_end FROM appointment
+  SELECT * INTO place FROM appointment
    WHERE crm_id = the_crm AND id = the_appointment AND state = 'ACTIVE' AND when_empty IS NOT NULL AND taken = 0;
   IF NOT FOUND THEN RETURN; END IF;
   PERFORM FROM participation WHERE crm_id = the_crm AND appointment_id = the_appointment AND state IN ('RESERVED', 'REQUESTED', 'BOOKED');
   IF FOUND THEN RETURN; END IF;
 
-  IF the_end = 'REMOVED' THEN
+  IF place.when_empty = 'REMOVED' THEN
     DELETE FROM appointment
      WHERE crm_id = the_crm AND id = the_appointment
        AND NOT EXISTS (SELECT FROM participation WHERE participation.crm_id = the_crm AND appointment_id = the_appointment);
-    IF FOUND THEN RETURN; END IF;
+    IF FOUND THEN
+      PERFORM append_appointment_changed(place, 'DELETED', origin);
+      RETURN;
+    END IF;
   END IF;
   UPDATE appointment SET state = 'CANCELLED' WHERE crm_id = the_crm AND id = the_appointment;
+  PERFORM append_appointment_changed(place, 'CANCELLED', origin);
 END
 $function$;
 
@@ -566,7 +628,7 @@ DECLARE
   appointment_ids uuid[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'appointmentIds'))::uuid[];
 BEGIN
   UPDATE appointment SET when_empty = 'CANCELLED' WHERE crm_id = the_crm AND id = ANY (appointment_ids) AND when_empty = 'REMOVED';
-  PERFORM end_if_empty(the_crm, id) FROM unnest(appointment_ids) AS id;
+  PERFORM end_if_empty(the_crm, id, request -> 'origin') FROM unnest(appointment_ids) AS id;
   RETURN '{}';
 END
 $function$;
@@ -611,19 +673,29 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.free_expired_seats(the_crm text, the_appointment uuid)
+CREATE OR REPLACE FUNCTION public.free_expired_seats(the_crm text, the_appointment uuid, origin jsonb)
  RETURNS integer
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  freed integer;
+  expired participation%ROWTYPE;
+  the_provider uuid;
+  freed integer := 0;
 BEGIN
-  DELETE FROM participation
-   WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'RESERVED' AND reserved_until <= scheduling_now();
-  GET DIAGNOSTICS freed = ROW_COUNT;
+  -- They would have expired without the request that finds them.
+  origin := origin - 'actor';
+  FOR expired IN
+    DELETE FROM participation
+     WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'RESERVED' AND reserved_until <= scheduling_now()
+    RETURNING *
+  LOOP
+    freed := freed + 1;
+    IF freed = 1 THEN SELECT provider_id INTO the_provider FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
+    PERFORM append_participation_removed(expired, the_provider, origin);
+  END LOOP;
   IF freed > 0 THEN
     UPDATE appointment SET taken = taken - freed WHERE crm_id = the_crm AND id = the_appointment;
-    PERFORM end_if_empty(the_crm, the_appointment);
+    PERFORM end_if_empty(the_crm, the_appointment, origin);
   END IF;
   RETURN freed;
 END
@@ -661,10 +733,11 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   the_participation uuid := request ->> 'participationId';
   seats integer := (request ->> 'takesSeat')::boolean::integer;
-  event jsonb := request -> 'event';
+  origin jsonb := coalesce(request -> 'origin', request -> 'event');
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;
   place appointment%ROWTYPE;
+  moved participation%ROWTYPE;
   claim record;
   answer jsonb;
 BEGIN
@@ -695,14 +768,14 @@ BEGIN
   UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
-  UPDATE participation SET appointment_id = place.id, version = version + 1, exempt = false WHERE crm_id = the_crm AND id = the_participation;
-  PERFORM end_if_empty(the_crm, source.id);
+  UPDATE participation SET appointment_id = place.id, version = version + 1, exempt = false WHERE crm_id = the_crm AND id = the_participation
+  RETURNING * INTO moved;
+  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin);
+  PERFORM end_if_empty(the_crm, source.id, origin);
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
     VALUES (the_crm, the_participation, (request ->> 'expectedVersion')::integer + 1, request ->> 'message');
   END IF;
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
   RETURN answer || jsonb_build_object('outcome', 'moved');
 END
 $function$;
@@ -717,9 +790,10 @@ DECLARE
   expected_version integer := request ->> 'expectedVersion';
   seats integer := request ->> 'seats';
   becomes_exempt boolean := request ->> 'exempt';
-  event jsonb := request -> 'event';
+  origin jsonb := coalesce(request -> 'origin', request -> 'event');
   place appointment%ROWTYPE;
   present participation%ROWTYPE;
+  moved participation%ROWTYPE;
   person uuid;
   reclaimed integer;
   answer jsonb;
@@ -729,7 +803,7 @@ BEGIN
      AND id = (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND id = the_participation)
      FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
-  reclaimed := free_expired_seats(the_crm, place.id);
+  reclaimed := free_expired_seats(the_crm, place.id, origin);
   IF reclaimed > 0 THEN
     -- Gone, if it ended with them.
     SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
@@ -754,14 +828,14 @@ BEGIN
   END IF;
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id)
-   WHERE crm_id = the_crm AND id = the_participation;
-  IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id); END IF;
+   WHERE crm_id = the_crm AND id = the_participation
+  RETURNING * INTO moved;
+  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin);
+  IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
     VALUES (the_crm, the_participation, expected_version + 1, request ->> 'message');
   END IF;
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
   RETURN answer || jsonb_build_object('outcome', 'moved');
 END
 $function$;
@@ -812,6 +886,30 @@ AS $function$
      AND ends_at - starts_at > interval '24 hours'
 $function$;
 
+CREATE OR REPLACE FUNCTION public.participation_changed(change participation, provider uuid, cause text, from_state text, subject text, actor text)
+ RETURNS bytea
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+DECLARE
+  states CONSTANT text[] := '{RESERVED,REQUESTED,BOOKED,CANCELED,DELETED}';
+  who text := coalesce(actor, 'service');
+BEGIN
+  RETURN convert_to(concat(
+    chr(10), chr(length(change.crm_id)), change.crm_id,
+    chr(18), '$', change.id,
+    chr(24), CASE WHEN change.version < 128 THEN chr(change.version) ELSE proto_varint(change.version) END,
+    chr(32), chr(CASE cause WHEN 'CREATED' THEN 1 WHEN 'UPDATED' THEN 2 WHEN 'MOVED' THEN 4 WHEN 'REMOVED' THEN 6 END),
+    chr(40) || chr(array_position(states, from_state)),
+    chr(48) || chr(array_position(states, change.state)),
+    CASE WHEN subject = 'scheduling.calendar.v1.participation-changed' THEN chr(56) || chr(1) END,
+    chr(66), '$', change.appointment_id,
+    chr(74), '$', provider,
+    chr(82) || '$' || change.customer_id,
+    chr(90), chr(length(who)), who), 'LATIN1');
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.participation_json(crm_id text, id uuid, reference text, appointment_reference text, customer_reference text, email text, mobile text, name text, note text, state text, reserved_until timestamp with time zone)
  RETURNS TABLE(content json)
  LANGUAGE sql
@@ -848,6 +946,16 @@ AS $function$
       SELECT text FROM participation_message AS message
        WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
        ORDER BY message.version)))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.proto_varint(value integer)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT CASE WHEN value < 128 THEN chr(value) ELSE chr(value & 127 | 128) || CASE
+    WHEN value >> 7 < 128 THEN chr(value >> 7) ELSE chr(value >> 7 & 127 | 128) || CASE
+    WHEN value >> 14 < 128 THEN chr(value >> 14) ELSE chr(value >> 14 & 127 | 128) || chr(value >> 21) END END END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.provider_timeslots(the_crm text, the_provider uuid, period_start timestamp with time zone, period_end timestamp with time zone)
@@ -1287,7 +1395,7 @@ CREATE OR REPLACE FUNCTION public.reclaim_reservations(request jsonb)
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  RETURN jsonb_build_object('reclaimed', free_expired_seats(request ->> 'crmId', (request ->> 'appointmentId')::uuid));
+  RETURN jsonb_build_object('reclaimed', free_expired_seats(request ->> 'crmId', (request ->> 'appointmentId')::uuid, request -> 'origin'));
 END
 $function$;
 
@@ -1337,7 +1445,7 @@ BEGIN
         ORDER BY reserved_until LIMIT (request ->> 'limit')::integer)
        FOR NO KEY UPDATE SKIP LOCKED
   LOOP
-    swept := swept + free_expired_seats(place.crm_id, place.id);
+    swept := swept + free_expired_seats(place.crm_id, place.id, request -> 'origin');
   END LOOP;
   RETURN jsonb_build_object('swept', swept);
 END
@@ -1357,6 +1465,7 @@ BEGIN
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
       slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED')
     RETURNING * INTO place;
+    PERFORM append_appointment_changed(place, 'CREATED', coalesce(request -> 'origin', request -> 'event'));
   ELSIF seats > 0 THEN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
   END IF;

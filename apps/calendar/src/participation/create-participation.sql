@@ -4,7 +4,7 @@
 -- passed in the request.
 --
 -- Request: crmId, providerReference, appointmentReference, customerReference, id, reference, state, takesSeat, needsActive, exempt,
---   reservationSeconds, message (may be null), event (a row of the outbox, its payload in base64).
+--   reservationSeconds, message (may be null), origin (of the event, with its subject; see append-events.sql).
 -- Answer: outcome, which is created, provider_unknown, appointment_unknown, customer_unknown, appointment_cancelled, full or exists; reclaimed,
 --   the number of expired reservations it removed; for full also capacity; for created and exists also appointmentId and customerId; for created
 --   also name, email, mobile and reservedUntil.
@@ -17,10 +17,11 @@ DECLARE
   new_state text := request ->> 'state';
   takes_seat boolean := request ->> 'takesSeat';
   is_exempt boolean := request ->> 'exempt';
-  event jsonb := request -> 'event';
+  origin jsonb := coalesce(request -> 'origin', request -> 'event');
   the_provider uuid;
   place appointment%ROWTYPE;
   person customer%ROWTYPE;
+  made participation%ROWTYPE;
   held_until timestamptz;
   reclaimed integer;
   answer jsonb;
@@ -31,7 +32,7 @@ BEGIN
   SELECT * INTO place FROM appointment
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
-  reclaimed := free_expired_seats(the_crm, place.id);
+  reclaimed := free_expired_seats(the_crm, place.id, origin);
   answer := jsonb_build_object('reclaimed', reclaimed);
   IF reclaimed > 0 THEN
     SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
@@ -55,12 +56,12 @@ BEGIN
     held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
-  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until);
+  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until)
+  RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
   END IF;
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,

@@ -1,5 +1,3 @@
-import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
@@ -7,9 +5,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import { fetchCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { changeOrigin } from '../events/append-events.ts';
 import { fetchProvider } from '../provider/provider-copy.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
-import { changeJson } from './change-events.ts';
 import { findParticipation, moveParticipation, type RequestedMove } from './move-participation.ts';
 import { isActive, mailsOnCreation, takesSeat } from './moves.ts';
 import { capacityExhausted, type ParticipationRecord, requireParticipation, reservationSeconds } from './participation.ts';
@@ -128,15 +126,6 @@ interface InsertResult {
 
 function bookingCall(id: string, request: NewParticipation): FunctionCall {
   const { crmId, providerReference, appointmentReference, customerReference, reference, state } = request;
-  const event = changeJson({
-    crmId,
-    participationId: id,
-    version: 1,
-    cause: ParticipationChangeCause.CREATED,
-    fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: ParticipationStateMessage[state],
-    notify: request.sendMails && mailsOnCreation(state),
-  });
   const booking = {
     crmId,
     providerReference,
@@ -150,7 +139,7 @@ function bookingCall(id: string, request: NewParticipation): FunctionCall {
     exempt: request.ignoreCapacity,
     reservationSeconds,
     message: request.message ?? null,
-    event,
+    origin: changeOrigin(request.sendMails && mailsOnCreation(state)),
   };
   return { name: 'create_participation', request: booking, locks: appointmentReference };
 }

@@ -1,7 +1,7 @@
 -- Moves a participation to another state in one round trip, with the same locks in the same order as create_participation.
 --
 -- Request: crmId, participationId, expectedVersion, state, seats (the change in taken seats: -1, 0 or 1), needsActive, exempt (from now on),
---   message (may be null), event (a row of the outbox, its payload in base64); and for a hold that gets a customer, providerReference and customerReference.
+--   message (may be null), origin (of the event, with its subject; see append-events.sql); and for a hold that gets a customer, providerReference and customerReference.
 -- Answer: outcome, which is moved, gone, appointment_cancelled, full, customer_unknown, or stale when the version is not the expected one: the caller decides
 --   again; reclaimed, the number of expired reservations it removed; for full also capacity.
 CREATE OR REPLACE FUNCTION move_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -11,9 +11,10 @@ DECLARE
   expected_version integer := request ->> 'expectedVersion';
   seats integer := request ->> 'seats';
   becomes_exempt boolean := request ->> 'exempt';
-  event jsonb := request -> 'event';
+  origin jsonb := coalesce(request -> 'origin', request -> 'event');
   place appointment%ROWTYPE;
   present participation%ROWTYPE;
+  moved participation%ROWTYPE;
   person uuid;
   reclaimed integer;
   answer jsonb;
@@ -23,7 +24,7 @@ BEGIN
      AND id = (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND id = the_participation)
      FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
-  reclaimed := free_expired_seats(the_crm, place.id);
+  reclaimed := free_expired_seats(the_crm, place.id, origin);
   IF reclaimed > 0 THEN
     -- Gone, if it ended with them.
     SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
@@ -48,14 +49,14 @@ BEGIN
   END IF;
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id)
-   WHERE crm_id = the_crm AND id = the_participation;
-  IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id); END IF;
+   WHERE crm_id = the_crm AND id = the_participation
+  RETURNING * INTO moved;
+  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin);
+  IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
     VALUES (the_crm, the_participation, expected_version + 1, request ->> 'message');
   END IF;
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
   RETURN answer || jsonb_build_object('outcome', 'moved');
 END
 $$;

@@ -1,11 +1,9 @@
-import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { callFunction } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
+import { changeOrigin } from '../events/append-events.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
-import { changeJson } from './change-events.ts';
 import { checkMove, isActive, type ParticipationState, seatsOfMove } from './moves.ts';
 import { capacityExhausted, parseRecord, type ParticipationRecord, type WrittenRecord } from './participation.ts';
 
@@ -96,15 +94,6 @@ interface MoveResult {
 }
 
 function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: RequestedMove, notify: boolean): Promise<MoveResult> {
-  const event = changeJson({
-    crmId: current.crmId,
-    participationId: current.id,
-    version: current.version + 1,
-    cause: ParticipationChangeCause.UPDATED,
-    fromState: ParticipationStateMessage[current.state],
-    toState: ParticipationStateMessage[move.state],
-    notify,
-  });
   const request = {
     crmId: current.crmId,
     participationId: current.id,
@@ -114,7 +103,7 @@ function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, mo
     needsActive: isActive(move.state),
     exempt: move.ignoreCapacity,
     message: move.message ?? null,
-    event,
+    origin: changeOrigin(notify),
     ...move.customer,
   };
   return callFunction(db, { name: 'move_participation', request, locks: current.appointmentReference });

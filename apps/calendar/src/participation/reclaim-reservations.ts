@@ -1,3 +1,4 @@
+import { originJson } from '@scheduling/messaging';
 import { sql, type Transaction } from 'kysely';
 import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
@@ -28,7 +29,7 @@ export async function reclaimReservations({ database, bookings }: CalendarDepend
 
 /** Returns how many reservations of the appointment had expired. The caller holds the lock on it. */
 export async function reclaimOf(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<number> {
-  const request = JSON.stringify({ crmId, appointmentId });
+  const request = JSON.stringify({ crmId, appointmentId, origin: originJson() });
   const { rows } = await sql<{ result: { reclaimed: number } }>`SELECT reclaim_reservations(${request}) AS result`.execute(tx);
   return rows[0]!.result.reclaimed;
 }

@@ -1,3 +1,4 @@
+import { originJson } from '@scheduling/messaging';
 import type { Database } from '@scheduling/postgres';
 import { type Logger, startLoop } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
@@ -31,7 +32,8 @@ export function startReservationSweeper({ database, bookings, logger }: SweeperO
     run: async (limit) => {
       // This also limits the retries after a failure.
       pauseMs = shortestPauseMs;
-      const { rows } = await sql<{ result: { swept: number } }>`SELECT sweep_reservations(${JSON.stringify({ limit })}) AS result`.execute(database.kysely);
+      const request = JSON.stringify({ limit, origin: originJson() });
+      const { rows } = await sql<{ result: { swept: number } }>`SELECT sweep_reservations(${request}) AS result`.execute(database.kysely);
       const { swept } = rows[0]!.result;
       bookings.expired(database.kysely, swept);
       pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, await nextExpiryMs(database.kysely)));

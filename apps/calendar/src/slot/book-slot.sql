@@ -4,7 +4,7 @@
 -- Request: crmId, providerId, providerVersion, and where: either timeslotReference, startsAt, minutes (null: one raster) and productReference, with the
 --   details of an appointment that is made: newReference, contentDigest in hex, description, contactReference, priceValue, priceCurrency (null if absent);
 --   or appointmentReference. ignoreNotice. The participation: id, reference, customerReference (null for a hold without a customer), state, takesSeat,
---   reservationSeconds, message (may be null), event (a row of the outbox, its payload in base64).
+--   reservationSeconds, message (may be null), origin (of the event, with its subject; see append-events.sql).
 -- Answer: outcome and reclaimed, the number of expired reservations it removed. The outcome is created, exists, provider_changed, timeslot_unknown,
 --   appointment_unknown, customer_unknown, reference_taken, reference_expired, stale, or unavailable with a reason. For created also slot, the columns of
 --   its appointment, and name, email, mobile and reservedUntil of the participation; for exists the participationId.
@@ -13,12 +13,13 @@ CREATE OR REPLACE FUNCTION book_slot(request jsonb) RETURNS jsonb LANGUAGE plpgs
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  event jsonb := request -> 'event';
+  origin jsonb := coalesce(request -> 'origin', request -> 'event');
   opening timeslot%ROWTYPE;
   known record;
   claim record;
   place appointment%ROWTYPE;
   person customer%ROWTYPE;
+  made participation%ROWTYPE;
   held_until timestamptz;
   answer jsonb;
 BEGIN
@@ -54,12 +55,12 @@ BEGIN
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
   IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
-  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until);
+  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until)
+  RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, (request ->> 'id')::uuid, 1, request ->> 'message');
   END IF;
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'slot', (SELECT content FROM slot_record(place, place.taken)),

@@ -1,5 +1,3 @@
-import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError, type SlotReason } from '@scheduling/errors';
 import { callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
@@ -7,9 +5,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import { type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { changeOrigin } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
-import { changeJson } from '../participation/change-events.ts';
 import { isActive, mailsOnCreation, type ParticipationState, takesSeat } from '../participation/moves.ts';
 import { type ParticipationRecord, reservationSeconds } from '../participation/participation.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
@@ -143,15 +141,6 @@ type BookingResult = { reclaimed?: number } & (
 /** See book-slot.sql. */
 export function bookingCall(provider: ProviderRow, id: string, request: NewBooking): FunctionCall {
   const { crmId, place, reference, state, customer, message = null, ignoreNotice } = request;
-  const event = changeJson({
-    crmId,
-    participationId: id,
-    version: 1,
-    cause: ParticipationChangeCause.CREATED,
-    fromState: ParticipationStateMessage.UNSPECIFIED,
-    toState: ParticipationStateMessage[state],
-    notify: request.sendMails && mailsOnCreation(state),
-  });
   const booking = {
     crmId,
     providerId: provider.id,
@@ -165,7 +154,7 @@ export function bookingCall(provider: ProviderRow, id: string, request: NewBooki
     takesSeat: takesSeat(state),
     reservationSeconds,
     message,
-    event,
+    origin: changeOrigin(request.sendMails && mailsOnCreation(state)),
   };
   return { name: 'book_slot', request: booking, locks: lockOf(place) };
 }

@@ -1,13 +1,11 @@
-import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError, type SlotReason } from '@scheduling/errors';
 import { callFunction, type FunctionCall, runOnce } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { changeOrigin } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
-import { changeJson } from '../participation/change-events.ts';
 import { findParticipation, type MovableParticipation, moveParticipation } from '../participation/move-participation.ts';
 import { takesSeat } from '../participation/moves.ts';
 import { type ProviderRow, requireProvider } from '../provider/provider-copy.ts';
@@ -130,15 +128,6 @@ interface MoveResult {
 
 function moveCall({ provider, present, place, request }: Relocation): FunctionCall {
   const { crmId, id, version, state, appointmentId } = present;
-  const event = changeJson({
-    crmId,
-    participationId: id,
-    version: version + 1,
-    cause: ParticipationChangeCause.MOVED,
-    fromState: ParticipationStateMessage[state],
-    toState: ParticipationStateMessage[state],
-    notify: request.sendMails,
-  });
   const move = {
     crmId,
     providerId: provider.id,
@@ -150,7 +139,7 @@ function moveCall({ provider, present, place, request }: Relocation): FunctionCa
     appointmentId,
     takesSeat: takesSeat(state),
     message: request.message ?? null,
-    event,
+    origin: changeOrigin(request.sendMails),
   };
   return { name: 'move_booking', request: move, locks: lockOf(place) };
 }

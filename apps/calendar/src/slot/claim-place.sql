@@ -8,7 +8,7 @@
 -- Called by the other functions only.
 --
 -- Request: where, either startsAt, minutes (null: one raster) and productReference, with the timeslot as `opening`, or appointmentReference; crmId,
---   providerId, ignoreNotice; and for a participation that leaves the appointment `source`, the participationId.
+--   providerId, ignoreNotice, origin; and for a participation that leaves the appointment `source`, the participationId.
 -- Answer: outcome, which is claimed, stale, appointment_unknown, timeslot_unknown, or unavailable with a reason; reclaimed, the number of expired
 --   reservations it removed; and for claimed the place, an appointment to join, or else the period in which one is to be made.
 CREATE OR REPLACE FUNCTION claim_place(request jsonb, opening timeslot, source uuid)
@@ -46,7 +46,7 @@ BEGIN
     overlapping := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference');
   END IF;
   locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
-  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id)), 0) FROM unnest(locked) AS id);
+  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, coalesce(request -> 'origin', request -> 'event'))), 0) FROM unnest(locked) AS id);
   IF NOT in_timeslot THEN
     SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
     IF NOT FOUND THEN outcome := 'appointment_unknown'; RETURN NEXT; RETURN; END IF;
@@ -90,7 +90,7 @@ $$;
 
 -- Takes `seats` in the place that was claimed: in its appointment, or in one that is made there.
 --
--- Request: crmId, providerId; for an appointment that is made newReference, contentDigest in hex, productReference, description, contactReference,
+-- Request: crmId, providerId, origin; for an appointment that is made newReference, contentDigest in hex, productReference, description, contactReference,
 --   priceValue, priceCurrency.
 CREATE OR REPLACE FUNCTION take_place(request jsonb, opening timeslot, place appointment, slot_start timestamptz, slot_end timestamptz, seats integer)
 RETURNS appointment LANGUAGE plpgsql AS $$
@@ -104,6 +104,7 @@ BEGIN
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
       slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED')
     RETURNING * INTO place;
+    PERFORM append_appointment_changed(place, 'CREATED', coalesce(request -> 'origin', request -> 'event'));
   ELSIF seats > 0 THEN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
   END IF;

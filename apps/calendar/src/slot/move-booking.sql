@@ -2,7 +2,7 @@
 --
 -- Request: crmId, providerId, providerVersion, and where, as book_slot has it, but productReference and the other details of an appointment that is made may
 --   be null: then they are those of the present appointment. ignoreNotice. The participation: participationId, expectedVersion, appointmentId (the present
---   one), takesSeat, message (may be null), event (a row of the outbox, its payload in base64).
+--   one), takesSeat, message (may be null), origin (of the event, with its subject; see append-events.sql).
 -- Answer: outcome and reclaimed, the number of expired reservations it removed. The outcome is moved, unchanged (it is there already), provider_changed,
 --   timeslot_unknown, appointment_unknown, unavailable with a reason, or stale: the caller decides again.
 CREATE OR REPLACE FUNCTION move_booking(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -11,10 +11,11 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   the_participation uuid := request ->> 'participationId';
   seats integer := (request ->> 'takesSeat')::boolean::integer;
-  event jsonb := request -> 'event';
+  origin jsonb := coalesce(request -> 'origin', request -> 'event');
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;
   place appointment%ROWTYPE;
+  moved participation%ROWTYPE;
   claim record;
   answer jsonb;
 BEGIN
@@ -45,14 +46,14 @@ BEGIN
   UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
-  UPDATE participation SET appointment_id = place.id, version = version + 1, exempt = false WHERE crm_id = the_crm AND id = the_participation;
-  PERFORM end_if_empty(the_crm, source.id);
+  UPDATE participation SET appointment_id = place.id, version = version + 1, exempt = false WHERE crm_id = the_crm AND id = the_participation
+  RETURNING * INTO moved;
+  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin);
+  PERFORM end_if_empty(the_crm, source.id, origin);
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
     VALUES (the_crm, the_participation, (request ->> 'expectedVersion')::integer + 1, request ->> 'message');
   END IF;
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
   RETURN answer || jsonb_build_object('outcome', 'moved');
 END
 $$;

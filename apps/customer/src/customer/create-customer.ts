@@ -1,7 +1,9 @@
+import { CustomerChange } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { outboxJson } from '@scheduling/messaging';
 import { callOnce, emptyToNull } from '@scheduling/postgres';
 import { randomUUIDv7 } from 'node:crypto';
+import { customerChanged } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { requireCustomerById, requireCustomerByReference } from './get-customer.ts';
 import { requireProviderId } from './provider-ids.ts';
@@ -25,7 +27,7 @@ export async function createCustomer(dependencies: CustomerDependencies, request
   const { crmId } = request;
   const providerId = await requireProviderId(dependencies, request);
   const row = newRow(providerId, request);
-  const event = outboxJson(events.customerChanged, { crmId, customerId: row.id, version: row.version });
+  const event = outboxJson(events.customerChanged, customerChanged(row, CustomerChange.CREATED));
   const call = { name: 'create_customer', request: { ...row, event }, locks: `${row.providerReference} ${row.reference}` };
   return callOnce(dependencies.database, crmId, {
     call,

@@ -1,9 +1,11 @@
+import { CustomerChange } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { emptyToNull, isUniqueViolation } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
+import { customerChanged } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
 
 export interface CustomerUpdate {
@@ -22,7 +24,7 @@ export interface CustomerUpdate {
 export async function updateCustomer({ database }: CustomerDependencies, request: CustomerUpdate): Promise<CustomerRow> {
   return database.transaction(async (tx) => {
     const customer = await writeChanges(tx, request);
-    await appendEvent(tx, events.customerChanged, { crmId: customer.crmId, customerId: customer.id, version: customer.version });
+    await appendEvent(tx, events.customerChanged, customerChanged(customer, CustomerChange.UPDATED));
     return customer;
   });
 }

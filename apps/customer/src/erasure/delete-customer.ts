@@ -1,11 +1,13 @@
 import type { Crm } from '@scheduling/contracts/identity/v1';
 import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import type { RemovedParticipation } from '@scheduling/contracts/calendar/v1';
+import { CustomerChange } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { forgetKeys } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
+import { customerChanged } from '../customer/customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from '../customer/customer.ts';
 import { type CustomerReference, getCustomerByReference } from '../customer/get-customer.ts';
 import type { CustomerSchema } from '../db/schema.ts';
@@ -58,6 +60,7 @@ export async function finishErasure(dependencies: CustomerDependencies, erasure:
     await forgetKeys(tx, crmId, [customerId]);
     const notice = erasure.ignoreFutureAppointments ? noticeOf(customer, crm!, removed) : undefined;
     const requested = await requestErasure(tx, erasure, notice);
+    await appendEvent(tx, events.customerChanged, customerChanged(customer, CustomerChange.DELETED));
     await appendEvent(tx, events.customerErasureRequested, requestOf(requested));
   });
 }

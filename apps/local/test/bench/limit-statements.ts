@@ -1,5 +1,5 @@
-import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { AppointmentState } from '@scheduling/contracts/calendar/v1';
+import { AppointmentChange, CustomerChange } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import type { SlotsOf } from './requests.ts';
 import { customers } from './seed.ts';
@@ -34,7 +34,7 @@ export function transactionsOf(tenant: Tenant) {
       statements: [
         `SELECT create_participation(jsonb_build_object(
            'id', uuidv7(), 'reference', gen_random_uuid(), 'appointmentReference', 'a-' || :appointment::text, 'customerReference', 'c-' || :customer::text)
-           || '${json({ crmId, providerReference, state: 'BOOKED', takesSeat: true, needsActive: true, exempt: false, reservationSeconds: 180, message: null, event: changeEvent(tenant, mails) })}')`,
+           || '${json({ crmId, providerReference, state: 'BOOKED', takesSeat: true, needsActive: true, exempt: false, reservationSeconds: 180, message: null, origin: changeOrigin(mails) })}')`,
       ],
       adds: { table: 'participation', rows: 1 },
     }),
@@ -48,7 +48,7 @@ export function transactionsOf(tenant: Tenant) {
            'id', uuidv7(), 'reference', gen_random_uuid(), 'newReference', gen_random_uuid(), 'timeslotReference', 't-' || number % ${timeslots},
            'startsAt', timestamptz '2031-01-01 08:00Z' + number % ${timeslots} / ${resources} * interval '1 day' + number / ${timeslots} * interval '30 minutes',
            'customerReference', 'c-' || :customer::text)
-           || '${json({ ...slotContent, crmId, providerId, event: changeEvent(tenant, false) })}')
+           || '${json({ ...slotContent, crmId, providerId, origin: changeOrigin(false) })}')
            FROM (SELECT :n::int * ${limitClients} + :client_id::int) AS given (number)`,
       ],
       adds: { table: 'appointment', rows: 1 },
@@ -61,7 +61,7 @@ export function transactionsOf(tenant: Tenant) {
         movable(tenant, `((:n::int / 30 * 10 + :n::int % 10) * ${limitClients} + :client_id::int) % ${participations}`),
         `SELECT move_participation(jsonb_build_object(
            'participationId', :id::text, 'expectedVersion', :version::int, 'state', :next::text, 'seats', :seats::int, 'needsActive', :next::text = 'BOOKED')
-           || '${json({ crmId, exempt: false, message: null, event: changeEvent(tenant, false) })}')`,
+           || '${json({ crmId, exempt: false, message: null, origin: changeOrigin(false) })}')`,
       ],
       adds: { table: 'outbox', rows: 1 },
     }),
@@ -73,7 +73,7 @@ export function transactionsOf(tenant: Tenant) {
         `SELECT create_appointment(jsonb_build_object(
            'reference', gen_random_uuid(), 'startsAt', day, 'endsAt', day + interval '1 hour', 'participations', jsonb_build_array(
              jsonb_build_object('id', uuidv7(), 'reference', gen_random_uuid()) || grace, jsonb_build_object('id', uuidv7(), 'reference', gen_random_uuid()) || grace))
-           || '${json({ ...appointmentContent, crmId, providerId, events: [changeEvent(tenant, false), changeEvent(tenant, false)] })}')
+           || '${json({ ...appointmentContent, crmId, providerId, origin })}')
            FROM (SELECT date '2031-01-01' + :day::int, '${json({ name: 'Grace Hopper', email: 'g@customers.example', state: 'BOOKED' })}'::jsonb) AS values (day, grace)`,
       ],
       adds: { table: 'appointment', rows: 1 },
@@ -89,6 +89,9 @@ export function transactionsOf(tenant: Tenant) {
         `INSERT INTO appointment (crm_id, provider_id, reference, series_id, starts_at, ends_at, taken, content_digest, capacity, accept_bookings, resource_reference, product_reference, description)
          SELECT '${crmId}', '${providerId}', uuidv7() || '@scheduling', :series::text, start, start + interval '1 minute', 0, sha256('x'), 10, false, 'room-0', 'cut', 'Haircut'
            FROM generate_series(1, ${length}) AS number, LATERAL (SELECT date '2031-01-01' + :day::int + number * interval '1 minute') AS starts (start)`,
+        `INSERT INTO outbox (subject, type, payload, request_id)
+         SELECT '${events.appointmentChanged.subject}', '${events.appointmentChanged.type}', decode('${createdAppointment(crmId, providerId)}', 'hex'), '${origin.request_id}'
+           FROM generate_series(1, ${length})`,
         `SELECT * FROM appointment WHERE ${scope} AND series_id = :series::text ORDER BY starts_at`,
         'COMMIT',
       ],
@@ -127,7 +130,7 @@ export function transactionsOf(tenant: Tenant) {
       database: 'customer',
       statements: [
         `SELECT create_customer(jsonb_build_object('id', uuidv7(), 'reference', gen_random_uuid(), 'email', gen_random_uuid() || '@customers.example')
-           || '${json({ crmId, providerId, providerReference, userName: 'Grace Hopper', language: 'en', event: eventRow(events.customerChanged, { crmId, customerId: providerId, version: 1 }) })}')`,
+           || '${json({ crmId, providerId, providerReference, userName: 'Grace Hopper', language: 'en', event: eventRow(events.customerChanged, { crmId, customerId: providerId, version: 1, providerId, change: CustomerChange.CREATED, actor: origin.actor }) })}')`,
       ],
       adds: { table: 'customer', rows: 1 },
     }),
@@ -139,20 +142,22 @@ function json(value: unknown): string {
   return JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, ' ');
 }
 
-function changeEvent({ crmId, providerId }: Tenant, notify: boolean) {
-  return eventRow(notify ? events.participationChanged : events.participationChangedSilently, {
-    crmId,
-    participationId: providerId,
-    version: 1,
-    cause: ParticipationChangeCause.CREATED,
-    fromState: ParticipationState.UNSPECIFIED,
-    toState: ParticipationState.BOOKED,
-    notify,
-  });
+const origin = { actor: 'person', request_id: '00000000-0000-7000-8000-000000000000', traceparent: null };
+
+function changeOrigin(notify: boolean) {
+  return { ...origin, subject: (notify ? events.participationChanged : events.participationChangedSilently).subject };
 }
 
 function eventRow<Data>({ subject, type, encode }: { subject: string; type: string; encode: (data: Data) => Uint8Array }, data: Data) {
-  return { subject, type, payload: Buffer.from(encode(data)).toString('base64'), request_id: '00000000-0000-7000-8000-000000000000', traceparent: null };
+  const { request_id, traceparent } = origin;
+  return { subject, type, payload: Buffer.from(encode(data)).toString('base64'), request_id, traceparent };
+}
+
+/** In hex. */
+function createdAppointment(crmId: string, providerId: string): string {
+  const { CREATED: change } = AppointmentChange;
+  const data = { crmId, appointmentId: providerId, providerId, change, fromState: AppointmentState.UNSPECIFIED, version: 1, actor: origin.actor };
+  return Buffer.from(events.appointmentChanged.encode(data)).toString('hex');
 }
 
 const slotContent = {

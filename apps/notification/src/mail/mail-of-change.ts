@@ -28,6 +28,7 @@ export function mailOfChange({ cause, fromState, toState }: Pick<ParticipationCh
       return toState === BOOKED ? { template: 'booking-moved', calendar: 'REQUEST' } : { template: 'request-changed' };
     case ParticipationChangeCause.APPOINTMENT_CHANGED:
       return toState === BOOKED ? { template: 'appointment-changed', calendar: 'REQUEST' } : { template: 'request-changed' };
+    case ParticipationChangeCause.REMOVED:
     case ParticipationChangeCause.UNSPECIFIED:
     case ParticipationChangeCause.UNRECOGNIZED:
       return undefined;

@@ -53,6 +53,7 @@ async function recordNotSent(tx: Transaction<NotificationSchema>, mail: MailRow,
     .where('lease', '=', mail.lease)
     .executeTakeFirstOrThrow();
   if (numUpdatedRows === 0n) return [];
+  if (hasFailed(outcome)) await reportFailures(tx, [mail]);
   if (mail.erasureId === null) return isOverQuota(outcome) ? decideOthers(tx, mail, outcome) : [];
   if (outcome.outcome === 'give-up') await confirmErasure(tx, mail, mail.erasureId);
   return [];
@@ -68,7 +69,7 @@ function isOverQuota(outcome: NotSent): outcome is OverQuota {
 async function decideOthers(tx: Transaction<NotificationSchema>, { crmId, recipient }: MailRow, outcome: OverQuota): Promise<Outcome[]> {
   const isHeld = outcome.outcome === 'hold';
   const [room, storedBefore] = isHeld ? [outcome.room - 1] : [maxDecidedAtOnce, outcome.storedBefore];
-  const { numUpdatedRows } = await tx
+  const others = await tx
     .with('others', (query) =>
       query
         .selectFrom('mail')
@@ -90,12 +91,22 @@ async function decideOthers(tx: Transaction<NotificationSchema>, { crmId, recipi
     .set({ held: isHeld, ...changesOf(outcome) })
     .where('crmId', '=', crmId)
     .where('id', 'in', (query) => query.selectFrom('others').select('id'))
-    .executeTakeFirstOrThrow();
-  return repeat(outcome, numUpdatedRows);
+    .returning(['crmId', 'id', 'aboutId', 'template', 'customerId'])
+    .execute();
+  if (hasFailed(outcome)) await reportFailures(tx, others);
+  return others.map(() => outcome);
 }
 
-function repeat(outcome: Outcome, count: bigint): Outcome[] {
-  return Array.from({ length: Number(count) }, () => outcome);
+/** The recipient does not know what the mail says. A superseded one does not count: a later mail says what is true. */
+function hasFailed(outcome: NotSent): boolean {
+  return outcome.outcome === 'give-up' || (outcome.outcome === 'drop' && outcome.reason !== 'superseded');
+}
+
+type FailedMail = Pick<MailRow, 'crmId' | 'id' | 'aboutId' | 'template' | 'customerId'>;
+
+async function reportFailures(tx: Transaction<NotificationSchema>, mails: FailedMail[]): Promise<void> {
+  const failures = mails.map(({ crmId, id: mailId, aboutId, template, customerId }) => ({ crmId, mailId, aboutId, template, customerId: customerId ?? undefined }));
+  await appendEvent(tx, events.mailFailed, ...failures);
 }
 
 async function confirmErasure(tx: Transaction<NotificationSchema>, { crmId }: MailRow, erasureId: string): Promise<void> {
@@ -113,7 +124,7 @@ async function dropSuperseded(tx: Transaction<NotificationSchema>, { crmId, abou
     .where('version', '<', version)
     .where('state', '=', 'pending')
     .executeTakeFirstOrThrow();
-  return repeat(outcome, numUpdatedRows);
+  return Array.from({ length: Number(numUpdatedRows) }, () => outcome);
 }
 
 function changesOf(outcome: NotSent) {

@@ -4,10 +4,68 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import {
+  AppointmentState,
+  appointmentStateFromJSON,
+  appointmentStateToNumber,
   ParticipationState,
   participationStateFromJSON,
   participationStateToNumber,
 } from "../../calendar/v1/calendar.ts";
+
+export const CustomerChange = {
+  UNSPECIFIED: "CUSTOMER_CHANGE_UNSPECIFIED",
+  CREATED: "CUSTOMER_CHANGE_CREATED",
+  UPDATED: "CUSTOMER_CHANGE_UPDATED",
+  DELETED: "CUSTOMER_CHANGE_DELETED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type CustomerChange = typeof CustomerChange[keyof typeof CustomerChange];
+
+export namespace CustomerChange {
+  export type UNSPECIFIED = typeof CustomerChange.UNSPECIFIED;
+  export type CREATED = typeof CustomerChange.CREATED;
+  export type UPDATED = typeof CustomerChange.UPDATED;
+  export type DELETED = typeof CustomerChange.DELETED;
+  export type UNRECOGNIZED = typeof CustomerChange.UNRECOGNIZED;
+}
+
+export function customerChangeFromJSON(object: any): CustomerChange {
+  switch (object) {
+    case 0:
+    case "CUSTOMER_CHANGE_UNSPECIFIED":
+      return CustomerChange.UNSPECIFIED;
+    case 1:
+    case "CUSTOMER_CHANGE_CREATED":
+      return CustomerChange.CREATED;
+    case 2:
+    case "CUSTOMER_CHANGE_UPDATED":
+      return CustomerChange.UPDATED;
+    case 3:
+    case "CUSTOMER_CHANGE_DELETED":
+      return CustomerChange.DELETED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return CustomerChange.UNRECOGNIZED;
+  }
+}
+
+export function customerChangeToNumber(object: CustomerChange): number {
+  switch (object) {
+    case CustomerChange.UNSPECIFIED:
+      return 0;
+    case CustomerChange.CREATED:
+      return 1;
+    case CustomerChange.UPDATED:
+      return 2;
+    case CustomerChange.DELETED:
+      return 3;
+    case CustomerChange.UNRECOGNIZED:
+    default:
+      return -1;
+  }
+}
 
 export const ParticipationChangeCause = {
   UNSPECIFIED: "PARTICIPATION_CHANGE_CAUSE_UNSPECIFIED",
@@ -21,6 +79,8 @@ export const ParticipationChangeCause = {
   MOVED: "PARTICIPATION_CHANGE_CAUSE_MOVED",
   /** APPOINTMENT_CHANGED - What its appointment says about time, place or title was changed; its state stays. */
   APPOINTMENT_CHANGED: "PARTICIPATION_CHANGE_CAUSE_APPOINTMENT_CHANGED",
+  /** REMOVED - It no longer exists: its reservation expired, its customer was erased, or its appointment was deleted. `to_state` is unspecified. */
+  REMOVED: "PARTICIPATION_CHANGE_CAUSE_REMOVED",
   UNRECOGNIZED: "UNRECOGNIZED",
 } as const;
 
@@ -33,6 +93,7 @@ export namespace ParticipationChangeCause {
   export type APPOINTMENT_CANCELLED = typeof ParticipationChangeCause.APPOINTMENT_CANCELLED;
   export type MOVED = typeof ParticipationChangeCause.MOVED;
   export type APPOINTMENT_CHANGED = typeof ParticipationChangeCause.APPOINTMENT_CHANGED;
+  export type REMOVED = typeof ParticipationChangeCause.REMOVED;
   export type UNRECOGNIZED = typeof ParticipationChangeCause.UNRECOGNIZED;
 }
 
@@ -56,6 +117,9 @@ export function participationChangeCauseFromJSON(object: any): ParticipationChan
     case 5:
     case "PARTICIPATION_CHANGE_CAUSE_APPOINTMENT_CHANGED":
       return ParticipationChangeCause.APPOINTMENT_CHANGED;
+    case 6:
+    case "PARTICIPATION_CHANGE_CAUSE_REMOVED":
+      return ParticipationChangeCause.REMOVED;
     case -1:
     case "UNRECOGNIZED":
     default:
@@ -77,7 +141,64 @@ export function participationChangeCauseToNumber(object: ParticipationChangeCaus
       return 4;
     case ParticipationChangeCause.APPOINTMENT_CHANGED:
       return 5;
+    case ParticipationChangeCause.REMOVED:
+      return 6;
     case ParticipationChangeCause.UNRECOGNIZED:
+    default:
+      return -1;
+  }
+}
+
+export const AppointmentChange = {
+  UNSPECIFIED: "APPOINTMENT_CHANGE_UNSPECIFIED",
+  CREATED: "APPOINTMENT_CHANGE_CREATED",
+  CANCELLED: "APPOINTMENT_CHANGE_CANCELLED",
+  DELETED: "APPOINTMENT_CHANGE_DELETED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type AppointmentChange = typeof AppointmentChange[keyof typeof AppointmentChange];
+
+export namespace AppointmentChange {
+  export type UNSPECIFIED = typeof AppointmentChange.UNSPECIFIED;
+  export type CREATED = typeof AppointmentChange.CREATED;
+  export type CANCELLED = typeof AppointmentChange.CANCELLED;
+  export type DELETED = typeof AppointmentChange.DELETED;
+  export type UNRECOGNIZED = typeof AppointmentChange.UNRECOGNIZED;
+}
+
+export function appointmentChangeFromJSON(object: any): AppointmentChange {
+  switch (object) {
+    case 0:
+    case "APPOINTMENT_CHANGE_UNSPECIFIED":
+      return AppointmentChange.UNSPECIFIED;
+    case 1:
+    case "APPOINTMENT_CHANGE_CREATED":
+      return AppointmentChange.CREATED;
+    case 2:
+    case "APPOINTMENT_CHANGE_CANCELLED":
+      return AppointmentChange.CANCELLED;
+    case 3:
+    case "APPOINTMENT_CHANGE_DELETED":
+      return AppointmentChange.DELETED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return AppointmentChange.UNRECOGNIZED;
+  }
+}
+
+export function appointmentChangeToNumber(object: AppointmentChange): number {
+  switch (object) {
+    case AppointmentChange.UNSPECIFIED:
+      return 0;
+    case AppointmentChange.CREATED:
+      return 1;
+    case AppointmentChange.CANCELLED:
+      return 2;
+    case AppointmentChange.DELETED:
+      return 3;
+    case AppointmentChange.UNRECOGNIZED:
     default:
       return -1;
   }
@@ -114,11 +235,16 @@ export interface UserDeleted {
   userId: string;
 }
 
-/** customer: a customer was created or changed. */
+/** customer: a customer was created, changed or deleted. */
 export interface CustomerChanged {
   crmId: string;
   customerId: string;
+  /** A deletion has the next one, too. */
   version: number;
+  providerId: string;
+  change: CustomerChange;
+  /** Who caused it: `crm:<prefix of the key>`, `person`, or `service`. */
+  actor: string;
 }
 
 /** customer: everything of a person has to go. Published again until every service has confirmed. */
@@ -155,6 +281,41 @@ export interface ParticipationChanged {
   toState: ParticipationState;
   /** Whether the participant gets the mail that belongs to this move. */
   notify: boolean;
+  /** After the change; of one that was removed, the last one. */
+  appointmentId: string;
+  providerId: string;
+  /** Absent for one without a customer: embedded in an appointment, or a hold. */
+  customerId?:
+    | string
+    | undefined;
+  /** As in CustomerChanged. */
+  actor: string;
+}
+
+/** calendar: an appointment was created, cancelled or deleted. */
+export interface AppointmentChanged {
+  crmId: string;
+  appointmentId: string;
+  providerId: string;
+  change: AppointmentChange;
+  /** Before the change; unspecified for one that was created. */
+  fromState: AppointmentState;
+  /** Counts these events of the appointment, from 1. */
+  version: number;
+  /** As in CustomerChanged. */
+  actor: string;
+}
+
+/** notification: a mail was given up, and its recipient does not know what it says. */
+export interface MailFailed {
+  crmId: string;
+  mailId: string;
+  /** The participation, verification or erasure that the mail is about. */
+  aboutId: string;
+  /** What kind of mail, such as `booking-confirmed`. */
+  template: string;
+  /** The recipient, if the person is a customer. */
+  customerId?: string | undefined;
 }
 
 function createBaseCrmChanged(): CrmChanged {
@@ -493,7 +654,7 @@ export const UserDeleted: MessageFns<UserDeleted> = {
 };
 
 function createBaseCustomerChanged(): CustomerChanged {
-  return { crmId: "", customerId: "", version: 0 };
+  return { crmId: "", customerId: "", version: 0, providerId: "", change: CustomerChange.UNSPECIFIED, actor: "" };
 }
 
 export const CustomerChanged: MessageFns<CustomerChanged> = {
@@ -506,6 +667,15 @@ export const CustomerChanged: MessageFns<CustomerChanged> = {
     }
     if (message.version !== 0) {
       writer.uint32(24).uint32(message.version);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(34).string(message.providerId);
+    }
+    if (message.change !== CustomerChange.UNSPECIFIED) {
+      writer.uint32(40).int32(customerChangeToNumber(message.change));
+    }
+    if (message.actor !== "") {
+      writer.uint32(50).string(message.actor);
     }
     return writer;
   },
@@ -547,6 +717,30 @@ export const CustomerChanged: MessageFns<CustomerChanged> = {
             message.version = reader.uint32();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.change = customerChangeFromJSON(reader.int32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -567,6 +761,9 @@ export const CustomerChanged: MessageFns<CustomerChanged> = {
     message.crmId = object.crmId ?? "";
     message.customerId = object.customerId ?? "";
     message.version = object.version ?? 0;
+    message.providerId = object.providerId ?? "";
+    message.change = object.change ?? CustomerChange.UNSPECIFIED;
+    message.actor = object.actor ?? "";
     return message;
   },
 };
@@ -762,6 +959,10 @@ function createBaseParticipationChanged(): ParticipationChanged {
     fromState: ParticipationState.UNSPECIFIED,
     toState: ParticipationState.UNSPECIFIED,
     notify: false,
+    appointmentId: "",
+    providerId: "",
+    customerId: undefined,
+    actor: "",
   };
 }
 
@@ -787,6 +988,18 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     }
     if (message.notify !== false) {
       writer.uint32(56).bool(message.notify);
+    }
+    if (message.appointmentId !== "") {
+      writer.uint32(66).string(message.appointmentId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(74).string(message.providerId);
+    }
+    if (message.customerId !== undefined) {
+      writer.uint32(82).string(message.customerId);
+    }
+    if (message.actor !== "") {
+      writer.uint32(90).string(message.actor);
     }
     return writer;
   },
@@ -860,6 +1073,38 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
             message.notify = reader.bool();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.appointmentId = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -884,6 +1129,248 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     message.fromState = object.fromState ?? ParticipationState.UNSPECIFIED;
     message.toState = object.toState ?? ParticipationState.UNSPECIFIED;
     message.notify = object.notify ?? false;
+    message.appointmentId = object.appointmentId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.customerId = object.customerId ?? undefined;
+    message.actor = object.actor ?? "";
+    return message;
+  },
+};
+
+function createBaseAppointmentChanged(): AppointmentChanged {
+  return {
+    crmId: "",
+    appointmentId: "",
+    providerId: "",
+    change: AppointmentChange.UNSPECIFIED,
+    fromState: AppointmentState.UNSPECIFIED,
+    version: 0,
+    actor: "",
+  };
+}
+
+export const AppointmentChanged: MessageFns<AppointmentChanged> = {
+  encode(message: AppointmentChanged, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.appointmentId !== "") {
+      writer.uint32(18).string(message.appointmentId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(26).string(message.providerId);
+    }
+    if (message.change !== AppointmentChange.UNSPECIFIED) {
+      writer.uint32(32).int32(appointmentChangeToNumber(message.change));
+    }
+    if (message.fromState !== AppointmentState.UNSPECIFIED) {
+      writer.uint32(40).int32(appointmentStateToNumber(message.fromState));
+    }
+    if (message.version !== 0) {
+      writer.uint32(48).uint32(message.version);
+    }
+    if (message.actor !== "") {
+      writer.uint32(58).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AppointmentChanged {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAppointmentChanged();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.appointmentId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.change = appointmentChangeFromJSON(reader.int32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.fromState = appointmentStateFromJSON(reader.int32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<AppointmentChanged>): AppointmentChanged {
+    return AppointmentChanged.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AppointmentChanged>): AppointmentChanged {
+    const message = createBaseAppointmentChanged();
+    message.crmId = object.crmId ?? "";
+    message.appointmentId = object.appointmentId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.change = object.change ?? AppointmentChange.UNSPECIFIED;
+    message.fromState = object.fromState ?? AppointmentState.UNSPECIFIED;
+    message.version = object.version ?? 0;
+    message.actor = object.actor ?? "";
+    return message;
+  },
+};
+
+function createBaseMailFailed(): MailFailed {
+  return { crmId: "", mailId: "", aboutId: "", template: "", customerId: undefined };
+}
+
+export const MailFailed: MessageFns<MailFailed> = {
+  encode(message: MailFailed, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.mailId !== "") {
+      writer.uint32(18).string(message.mailId);
+    }
+    if (message.aboutId !== "") {
+      writer.uint32(26).string(message.aboutId);
+    }
+    if (message.template !== "") {
+      writer.uint32(34).string(message.template);
+    }
+    if (message.customerId !== undefined) {
+      writer.uint32(42).string(message.customerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MailFailed {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMailFailed();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.mailId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.aboutId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.template = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MailFailed>): MailFailed {
+    return MailFailed.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MailFailed>): MailFailed {
+    const message = createBaseMailFailed();
+    message.crmId = object.crmId ?? "";
+    message.mailId = object.mailId ?? "";
+    message.aboutId = object.aboutId ?? "";
+    message.template = object.template ?? "";
+    message.customerId = object.customerId ?? undefined;
     return message;
   },
 };

@@ -1,0 +1,67 @@
+import { AppointmentState as AppointmentStateMessage, ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
+import { AppointmentChange, ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
+import { events } from '@scheduling/events';
+import { appendEvent, originJson } from '@scheduling/messaging';
+import { currentActor } from '@scheduling/runtime';
+import type { Selectable, Transaction } from 'kysely';
+import type { AppointmentTable, CalendarSchema, ParticipationTable } from '../db/schema.ts';
+
+/** Records changes of participations in their transaction, each on the subject for changes with or without a mail. */
+export async function appendChanges(tx: Transaction<CalendarSchema>, changes: Omit<ParticipationChanged, 'actor'>[]): Promise<void> {
+  const actor = currentActor();
+  const facts = changes.map((change) => ({ ...change, actor }));
+  await appendEvent(tx, events.participationChanged, ...facts.filter(({ notify }) => notify));
+  await appendEvent(tx, events.participationChangedSilently, ...facts.filter(({ notify }) => !notify));
+}
+
+/** For a SQL function that changes a participation and records it at once; see append-events.sql. */
+export function changeOrigin(notify: boolean) {
+  return { ...originJson(), subject: (notify ? events.participationChanged : events.participationChangedSilently).subject };
+}
+
+type RemovedRow = Pick<Selectable<ParticipationTable>, 'crmId' | 'id' | 'appointmentId' | 'customerId' | 'state' | 'version'>;
+
+/** Records that participations of a provider no longer exist. Nobody gets a mail: what a last mail says has an event of its own. */
+export async function appendRemovals(tx: Transaction<CalendarSchema>, providerId: string, rows: RemovedRow[]): Promise<void> {
+  const changes = rows.map(({ crmId, id: participationId, appointmentId, customerId, state, version }) => ({
+    crmId,
+    participationId,
+    version: version + 1,
+    cause: ParticipationChangeCause.REMOVED,
+    fromState: ParticipationStateMessage[state],
+    toState: ParticipationStateMessage.UNSPECIFIED,
+    notify: false,
+    appointmentId,
+    providerId,
+    customerId: customerId ?? undefined,
+  }));
+  await appendChanges(tx, changes);
+}
+
+type ChangedAppointment = Pick<Selectable<AppointmentTable>, 'crmId' | 'id' | 'providerId' | 'state'>;
+
+/** Records that appointments were created, cancelled or deleted; `rows` are these before the change, except for new ones. */
+export async function appendAppointmentChanges(
+  tx: Transaction<CalendarSchema>,
+  change: AppointmentChange.CREATED | AppointmentChange.CANCELLED | AppointmentChange.DELETED,
+  rows: ChangedAppointment[],
+): Promise<void> {
+  const actor = currentActor();
+  const isNew = change === AppointmentChange.CREATED;
+  const facts = rows.map(({ crmId, id: appointmentId, providerId, state }) => ({
+    crmId,
+    appointmentId,
+    providerId,
+    change,
+    fromState: isNew ? AppointmentStateMessage.UNSPECIFIED : AppointmentStateMessage[state],
+    version: versionAfter(isNew, state),
+    actor,
+  }));
+  await appendEvent(tx, events.appointmentChanged, ...facts);
+}
+
+/** Its events are counted: it is created, may be cancelled, and may be deleted. */
+function versionAfter(isNew: boolean, state: ChangedAppointment['state']): number {
+  if (isNew) return 1;
+  return state === 'ACTIVE' ? 2 : 3;
+}

@@ -1,0 +1,273 @@
+import { AppointmentState, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { AppointmentChange, AppointmentChanged, ParticipationChangeCause, ParticipationChanged } from '@scheduling/contracts/events/v1';
+import { events } from '@scheduling/events';
+import { runWithContext } from '@scheduling/runtime';
+import { eventually } from '@scheduling/testing';
+import { sql } from 'kysely';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, freshReference, newAppointment, newParticipation, owned, startCalendar } from './calendar-under-test.ts';
+import { createTimeslot, customerOf, newBooking, placeIn } from './slots-under-test.ts';
+
+const actor = 'crm:sk_one234567';
+const { RESERVED, BOOKED, CANCELED, DELETED } = ParticipationState;
+
+let calendar: CalendarUnderTest;
+/** For it, the reservations of the others have expired. */
+let late: Calendar;
+let customerReference: string;
+let lastEvent: string;
+
+beforeAll(async () => {
+  calendar = await startCalendar({ RESERVATION_SWEEPER: 'off' });
+  late = await calendar.startReplicaAt('181 seconds', { RESERVATION_SWEEPER: 'off' });
+  customerReference = await createCustomer(calendar);
+  // The first booking fetches the customer.
+  await calendar.participations.createParticipation(newParticipation({ appointmentReference: await createAppointment(calendar), customerReference }));
+}, 180_000);
+afterAll(async () => {
+  await late?.[Symbol.asyncDispose]();
+  await calendar?.[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  lastEvent = (await calendar.database.kysely.selectFrom('outbox').select('id').orderBy('id', 'desc').executeTakeFirstOrThrow()).id;
+});
+
+const asCrm = <T>(work: () => Promise<T>): Promise<T> => runWithContext({ requestId: randomUUID(), actor }, work);
+
+interface Recorded {
+  about: string;
+  event: ParticipationChanged | AppointmentChanged;
+}
+
+/** What was recorded since the test began, in this order. */
+async function recorded(): Promise<Recorded[]> {
+  const rows = await calendar.database.kysely.selectFrom('outbox').select(['type', 'payload']).where('id', '>', lastEvent).orderBy('id').execute();
+  return rows.map(({ type, payload }) =>
+    type === events.appointmentChanged.type
+      ? { about: 'appointment', event: AppointmentChanged.decode(payload) }
+      : { about: 'participation', event: ParticipationChanged.decode(payload) },
+  );
+}
+
+/** The same in short: what it is about, the version, what happened, the states, and who did it unless it was the CRM. */
+async function summary(): Promise<string[]> {
+  return (await recorded()).map(({ event }) => {
+    const by = event.actor === actor ? '' : ` by ${event.actor}`;
+    if ('change' in event) return `appointment ${event.version} ${event.change.replace(/^APPOINTMENT_CHANGE_/, '')}${by}`;
+    const state = (name: ParticipationState) => name.replace(/^PARTICIPATION_STATE_/, '').replace('UNSPECIFIED', '-');
+    return `participation ${event.version} ${event.cause.replace(/^PARTICIPATION_CHANGE_CAUSE_/, '')} ${state(event.fromState)} ${state(event.toState)}${by}`;
+  });
+}
+
+/** Where the events of a participation or an appointment do not lead, version by version, to what its table contains. */
+async function contradictions(): Promise<string[]> {
+  const { kysely } = calendar.database;
+  const rows = await kysely.selectFrom('outbox').select(['type', 'payload']).orderBy('id').execute();
+  const expected = new Map<string, { version: number; state: string }>();
+  const wrong: string[] = [];
+  for (const { type, payload } of rows) {
+    const isAppointment = type === events.appointmentChanged.type;
+    const event = isAppointment ? AppointmentChanged.decode(payload) : ParticipationChanged.decode(payload);
+    const id = 'change' in event ? event.appointmentId : event.participationId;
+    const before = expected.get(id) ?? { version: 0, state: 'UNSPECIFIED' };
+    const from = event.fromState.replace(/^(PARTICIPATION|APPOINTMENT)_STATE_/, '');
+    if (event.version !== before.version + 1 || from !== before.state) wrong.push(`${id} ${before.version} ${before.state} then ${event.version} from ${from}`);
+    expected.set(id, { version: event.version, state: 'change' in event ? appointmentStates[event.change]! : event.toState.replace('PARTICIPATION_STATE_', '') });
+  }
+  const { rows: present } = await sql<{ id: string; version: number | null; state: string }>`
+    SELECT id, version, state FROM participation UNION ALL SELECT id, NULL, state FROM appointment`.execute(kysely);
+  for (const { id, version, state } of present) {
+    const last = expected.get(id);
+    if (last?.state !== state || (version !== null && last.version !== version)) wrong.push(`${id} is ${state} ${version}, but was recorded as ${JSON.stringify(last)}`);
+    expected.delete(id);
+  }
+  for (const [id, { state }] of expected) if (state !== 'UNSPECIFIED') wrong.push(`${id} is gone, but was recorded as ${state}`);
+  return wrong;
+}
+
+const appointmentStates: Partial<Record<AppointmentChange, string>> = {
+  [AppointmentChange.CREATED]: 'ACTIVE',
+  [AppointmentChange.CANCELLED]: 'CANCELLED',
+  [AppointmentChange.DELETED]: 'UNSPECIFIED',
+};
+
+const update = (participationReference: string, state: ParticipationState, at: Calendar = calendar) =>
+  asCrm(() => at.participations.updateParticipation({ ...owned, participationReference, state, ignoreCapacity: false, sendMails: true }));
+
+async function idOf(table: 'appointment' | 'participation' | 'customer', reference: string): Promise<string> {
+  return (await calendar.database.kysely.selectFrom(table).select('id').where('reference', '=', reference).executeTakeFirstOrThrow()).id;
+}
+
+const embedded = (state: 'BOOKED' | 'RESERVED' | 'REQUESTED') => ({
+  reference: freshReference('embedded'),
+  name: 'Somebody',
+  email: 'somebody@example.com',
+  state: ParticipationState[state],
+});
+
+describe('an appointment', () => {
+  it('is created with its participations, updated and deleted', async () => {
+    const participations = [embedded('BOOKED'), embedded('RESERVED')];
+    const appointmentReference = await asCrm(() => createAppointment(calendar, { capacity: 3, participations }));
+    await asCrm(() => calendar.appointments.updateAppointment({ ...owned, appointmentReference, description: 'Changed', noAddress: false, sendMails: true }));
+    const [made, first] = await recorded();
+    const appointmentId = await idOf('appointment', appointmentReference);
+    const { providerId } = await calendar.database.kysely.selectFrom('appointment').select('providerId').where('id', '=', appointmentId).executeTakeFirstOrThrow();
+    expect(made!.event).toEqual({
+      crmId: 'one', appointmentId, providerId, actor, version: 1, change: AppointmentChange.CREATED, fromState: AppointmentState.UNSPECIFIED,
+    });
+    expect(first!.event).toMatchObject({ crmId: 'one', appointmentId, providerId, actor, customerId: undefined, notify: false });
+    await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: appointmentReference } }));
+    expect((await summary()).toSorted()).toEqual([
+      'appointment 1 CREATED',
+      'appointment 2 DELETED',
+      'participation 1 CREATED - BOOKED',
+      'participation 1 CREATED - RESERVED',
+      'participation 2 APPOINTMENT_CHANGED BOOKED BOOKED',
+      'participation 2 REMOVED RESERVED -',
+      'participation 3 REMOVED BOOKED -',
+    ]);
+  });
+
+  it('is cancelled with its participations, and deleted afterwards', async () => {
+    const appointmentReference = await asCrm(() => createAppointment(calendar, { participations: [embedded('BOOKED')] }));
+    await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
+    await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
+    await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: appointmentReference } }));
+    expect(await summary()).toEqual([
+      'appointment 1 CREATED',
+      'participation 1 CREATED - BOOKED',
+      'participation 2 APPOINTMENT_CANCELLED BOOKED CANCELED',
+      'appointment 2 CANCELLED',
+      'participation 3 REMOVED CANCELED -',
+      'appointment 3 DELETED',
+    ]);
+  });
+
+  it('of a series is created and deleted like any other', async () => {
+    const { participations: _none, reference: _reference, start: _start, end: _end, ...details } = newAppointment();
+    const series = { ...details, spanFrom: '2099-06-01T10:00', spanTo: '2099-06-01T12:00', raster: 60, weekdays: [] };
+    const { seriesId } = await asCrm(() => calendar.appointments.createSeries(series));
+    await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'seriesId', value: seriesId } }));
+    expect(await summary()).toEqual(['appointment 1 CREATED', 'appointment 1 CREATED', 'appointment 2 DELETED', 'appointment 2 DELETED']);
+  });
+
+  it('that exists is not created again', async () => {
+    const request = newAppointment();
+    await asCrm(() => calendar.appointments.createAppointment(request));
+    await asCrm(() => calendar.appointments.createAppointment(request));
+    expect(await summary()).toEqual(['appointment 1 CREATED']);
+  });
+});
+
+describe('a participation', () => {
+  it('says where it is and whose', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const request = newParticipation({ appointmentReference, customerReference });
+    await asCrm(() => calendar.participations.createParticipation(request));
+    await update(request.reference, DELETED);
+    await update(request.reference, CANCELED);
+    const [, ...changes] = await recorded();
+    const ids = { appointmentId: await idOf('appointment', appointmentReference), customerId: await idOf('customer', customerReference) };
+    expect(changes.map(({ event }) => event)).toMatchObject([
+      { ...ids, version: 1, cause: ParticipationChangeCause.CREATED, toState: BOOKED, notify: true },
+      { ...ids, version: 2, cause: ParticipationChangeCause.UPDATED, fromState: BOOKED, toState: DELETED, notify: false },
+      { ...ids, version: 3, cause: ParticipationChangeCause.UPDATED, fromState: DELETED, toState: CANCELED },
+    ]);
+  });
+
+  it('whose reservation expires is removed by the service, whoever finds it', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const reserve = () => newParticipation({ appointmentReference, customerReference }, { state: RESERVED });
+    await asCrm(() => calendar.participations.createParticipation(reserve()));
+    await asCrm(() => late.participations.createParticipation(reserve()));
+    expect((await summary()).slice(1)).toEqual(['participation 1 CREATED - RESERVED', 'participation 2 REMOVED RESERVED - by service', 'participation 1 CREATED - RESERVED']);
+    await using later = await calendar.startReplicaAt('362 seconds', { RESERVATION_SWEEPER: 'on' });
+    await eventually(async () => expect((await summary()).slice(4)).toEqual(['participation 2 REMOVED RESERVED - by service']));
+    expect(later).toBeDefined();
+  });
+
+  it('is removed with its customer', async () => {
+    const customer = await createCustomer(calendar);
+    const appointmentReference = await createAppointment(calendar);
+    await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference: customer }));
+    const customerId = await idOf('customer', customer);
+    await asCrm(() => calendar.removals.removeCustomer({ crmId: 'one', customerId, ignoreFutureAppointments: true }));
+    await asCrm(() => calendar.removals.removeCustomer({ crmId: 'one', customerId, ignoreFutureAppointments: true }));
+    expect((await summary()).slice(2)).toEqual(['participation 2 REMOVED BOOKED -']);
+    expect((await recorded()).at(-1)!.event).toMatchObject({ customerId, appointmentId: await idOf('appointment', appointmentReference) });
+  });
+});
+
+describe('a booking', () => {
+  it('makes an appointment, takes it along when it moves, and ends it when it leaves', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+    await asCrm(() => calendar.bookings.bookSlot(request));
+    const place = placeIn(timeslot, '11:30');
+    await asCrm(() => calendar.bookings.changeBooking({ ...owned, participationReference: request.reference, place, ignoreNotice: false, sendMails: true }));
+    await update(request.reference, CANCELED);
+    expect(await summary()).toEqual([
+      'appointment 1 CREATED',
+      'participation 1 CREATED - BOOKED',
+      'appointment 1 CREATED',
+      'participation 2 MOVED BOOKED BOOKED',
+      'appointment 2 CANCELLED',
+      'participation 3 UPDATED BOOKED CANCELED',
+      'appointment 2 CANCELLED',
+    ]);
+    const all = await recorded();
+    const appointmentIds = all.map(({ event }) => event.appointmentId);
+    expect(appointmentIds).toEqual([0, 0, 2, 2, 0, 2, 2].map((index) => appointmentIds[index]));
+  });
+
+  it('that is held and expires takes its appointment with it', async () => {
+    const timeslot = await createTimeslot(calendar);
+    await asCrm(() => calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), { state: RESERVED })));
+    await asCrm(() => late.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), { state: RESERVED })));
+    expect(await summary()).toEqual([
+      'appointment 1 CREATED',
+      'participation 1 CREATED - RESERVED',
+      'participation 2 REMOVED RESERVED - by service',
+      'appointment 2 DELETED by service',
+      'appointment 1 CREATED',
+      'participation 1 CREATED - RESERVED',
+    ]);
+  });
+
+  it('ends its appointment when its customer is removed', async () => {
+    const customer = await createCustomer(calendar);
+    const request = newBooking(placeIn(await createTimeslot(calendar), '10:30'), customerOf(customer));
+    await asCrm(() => calendar.bookings.bookSlot(request));
+    await calendar.removals.removeCustomer({ crmId: 'one', customerId: await idOf('customer', customer), ignoreFutureAppointments: true });
+    expect((await summary()).slice(2)).toEqual(['participation 2 REMOVED BOOKED - by service', 'appointment 2 CANCELLED by service']);
+  });
+});
+
+it('whatever the tests above did, its events lead, version by version, to what the tables contain', async () => {
+  expect(await contradictions()).toEqual([]);
+});
+
+describe('what SQL functions write', () => {
+  it.each([
+    { crmId: 'one', version: 1 },
+    { crmId: 'c'.repeat(63), version: 127 },
+    { crmId: 'one', version: 128 },
+    { crmId: 'one', version: 300 },
+    { crmId: 'one', version: 16_383 },
+    { crmId: 'one', version: 16_384 },
+    { crmId: 'one', version: 2_097_151 },
+    { crmId: 'one', version: 2_097_152 },
+    { crmId: 'one', version: 268_435_455 },
+  ])('is a message of the contract: $crmId, version $version', async ({ crmId, version }) => {
+    const ids = { participationId: randomUUID(), appointmentId: randomUUID(), providerId: randomUUID(), customerId: randomUUID() };
+    const row = { crm_id: crmId, id: ids.participationId, appointment_id: ids.appointmentId, customer_id: ids.customerId, state: 'DELETED', version };
+    const { rows } = await sql<{ payload: Buffer }>`
+      SELECT participation_changed(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${events.participationChanged.subject}, ${actor}) AS payload
+        FROM jsonb_populate_record(NULL::participation, ${JSON.stringify(row)}) AS row`.execute(calendar.database.kysely);
+    const message = { crmId, ...ids, version, cause: ParticipationChangeCause.MOVED, fromState: RESERVED, toState: DELETED, notify: true, actor };
+    expect(rows[0]!.payload).toEqual(Buffer.from(ParticipationChanged.encode(message).finish()));
+  });
+});
