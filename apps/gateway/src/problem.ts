@@ -104,6 +104,7 @@ const statusOfCategory: Record<DomainCategory, number> = {
   forbidden: 403,
   not_found: 404,
   conflict: 409,
+  gone: 410,
   unprocessable: 422,
   limited: 429,
   unavailable: 503,
@@ -132,6 +133,7 @@ function refusalOfDomainError(error: DomainError): Refusal {
     case 'invalid':
     case 'forbidden':
     case 'not_found':
+    case 'gone':
     case 'unprocessable':
       return refusal;
     default:

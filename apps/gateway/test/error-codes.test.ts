@@ -13,6 +13,7 @@ const grpcStatus: Record<DomainCategory, string> = {
   forbidden: 'PERMISSION_DENIED',
   not_found: 'NOT_FOUND',
   conflict: 'FAILED_PRECONDITION',
+  gone: 'OUT_OF_RANGE',
   unprocessable: 'ALREADY_EXISTS',
   limited: 'RESOURCE_EXHAUSTED',
   unavailable: 'UNAVAILABLE',

@@ -13,6 +13,7 @@ const statusOf: Record<DomainCategory, Status> = {
   forbidden: Status.PERMISSION_DENIED,
   not_found: Status.NOT_FOUND,
   conflict: Status.FAILED_PRECONDITION,
+  gone: Status.OUT_OF_RANGE,
   unprocessable: Status.ALREADY_EXISTS,
   limited: Status.RESOURCE_EXHAUSTED,
   unavailable: Status.UNAVAILABLE,

@@ -85,7 +85,7 @@ describe('a call', () => {
     expect(seen.filter(([key]) => key === undefined)).toHaveLength(3);
   });
 
-  it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'unprocessable', 'limited', 'unavailable'] as const)(
+  it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'gone', 'unprocessable', 'limited', 'unavailable'] as const)(
     'returns a domain error of category %s unchanged, even if its code is unknown here',
     async (category) => {
       const errors = [{ pointer: '/näme', detail: 'is empty' }];
