@@ -30,6 +30,7 @@ const meanings: Record<string, string> = {
   SENDER_ADDRESS: 'sender of the mails of CRMs that have no address of their own',
   SMTP_CONNECTIONS: 'number of mails that one replica sends concurrently',
   SMTP_URL: 'the mail server, `smtp://user:password@host:587` or `smtps://…:465`; a secret. Nothing is sent without TLS, except to this machine or with `?requireTLS=false`',
+  WEBHOOK_ADDRESS: 'the same for webhook',
 };
 
 interface Row extends EnvironmentVariable {

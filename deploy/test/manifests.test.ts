@@ -65,7 +65,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
   });
 
   it('gives no pod more privileges than it needs', () => {
-    expect(pods).toHaveLength(9);
+    expect(pods).toHaveLength(11);
     for (const { pod } of pods) {
       expect(pod.automountServiceAccountToken).toBe(false);
       expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });

@@ -31,7 +31,7 @@ describe.each(overlays)('the PodMonitor', ({ name, folder }) => {
   const deployments = renderKustomization(folder).filter(({ kind }) => kind === 'Deployment') as Deployment[];
 
   it(`scrapes every service of ${name} at its actual address, and names the job after it`, () => {
-    expect(deployments).toHaveLength(5);
+    expect(deployments).toHaveLength(6);
     for (const { metadata, spec: { template } } of deployments) {
       expect(template.metadata.labels).toMatchObject(spec.selector.matchLabels);
       expect(template.metadata.labels[spec.jobLabel]).toBe(metadata.name);

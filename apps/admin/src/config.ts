@@ -2,11 +2,11 @@ import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
 import { type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
 
 /** The services that answer operators. */
-export const services = ['identity', 'calendar', 'customer', 'notification'] as const;
+export const services = ['identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
 export type Service = (typeof services)[number];
 
 /** The services that consume events; a consumer's name begins with the name of its service. */
-export const consumingServices = ['calendar', 'customer', 'notification'] as const;
+export const consumingServices = ['calendar', 'customer', 'notification', 'webhook'] as const;
 export type ConsumingService = (typeof consumingServices)[number];
 
 /** A running system; anything not given is not checked. */

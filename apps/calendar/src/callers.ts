@@ -29,6 +29,9 @@ export const callers = {
     getBookingRules: ['gateway'],
     updateBookingRules: ['gateway'],
   },
+  ReferenceService: {
+    listReferences: ['webhook'],
+  },
   CustomerRemovalService: {
     removeCustomer: ['customer'],
     findEmbeddedParticipations: ['customer'],

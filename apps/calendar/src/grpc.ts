@@ -8,6 +8,7 @@ import {
   type DeleteAppointmentsRequest,
   ParticipationServiceService,
   ParticipationState,
+  ReferenceServiceService,
   TimeslotServiceService,
   TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
@@ -42,6 +43,7 @@ import { getParticipation } from './participation/get-participation.ts';
 import { getParticipationNotice } from './participation/get-participation-notice.ts';
 import { listParticipations } from './participation/list-participations.ts';
 import { updateParticipation } from './participation/update-participation.ts';
+import { listReferences } from './reference/list-references.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
 import { getBookingRules, updateBookingRules } from './slot/booking-rules.ts';
 import { changeBooking } from './slot/change-booking.ts';
@@ -61,6 +63,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostAppointmentService(dependencies),
     hostParticipationService(dependencies),
     hostBookingService(dependencies),
+    hostReferenceService(dependencies),
     hostCustomerRemovalService(dependencies),
   ];
 }
@@ -184,6 +187,15 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
       return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
     },
   }, { light: ['bookSlot'] });
+}
+
+function hostReferenceService(dependencies: CalendarDependencies): HostedService {
+  return hostService(ReferenceServiceService, callers.ReferenceService, {
+    listReferences: async (request) => {
+      const { participations, appointments } = await listReferences(dependencies, request);
+      return { participations: participations.map(withoutNulls), appointments };
+    },
+  });
 }
 
 function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedService {

@@ -3,6 +3,7 @@ export const callers = {
   CustomerService: {
     getCustomer: ['gateway', 'calendar'],
     listCustomers: ['gateway'],
+    listCustomerReferences: ['webhook'],
     createCustomer: ['gateway', 'calendar'],
     updateCustomer: ['gateway'],
     deleteCustomer: ['gateway'],

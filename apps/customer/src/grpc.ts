@@ -7,6 +7,7 @@ import { callers } from './callers.ts';
 import { createCustomer } from './customer/create-customer.ts';
 import type { CustomerDependencies, CustomerRow } from './customer/customer.ts';
 import { getCustomerById, getCustomerByReference } from './customer/get-customer.ts';
+import { listCustomerReferences } from './customer/list-customer-references.ts';
 import { listCustomers } from './customer/list-customers.ts';
 import { updateCustomer } from './customer/update-customer.ts';
 import { deleteCustomer } from './erasure/delete-customer.ts';
@@ -28,6 +29,7 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
     listCustomers: async function* (request, signal) {
       for await (const { customers, nextCursor } of listCustomers(dependencies, request, signal)) yield { customers: customers.map(toMessage), nextCursor };
     },
+    listCustomerReferences: async (request) => ({ customers: await listCustomerReferences(dependencies, request) }),
     createCustomer: async (request) => {
       const { customer, created } = await createCustomer(dependencies, request);
       return { customer: toMessage(customer), created };

@@ -23,6 +23,7 @@ import { bookingRoutes } from './routes/bookings.ts';
 import { bookingRulesRoutes } from './routes/booking-rules.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { erasureRoutes } from './routes/erasures.ts';
+import { eventRoutes } from './routes/events.ts';
 import { emailVerificationRoutes } from './routes/email-verification.ts';
 import { participationRoutes } from './routes/participations.ts';
 import { probeRoutes } from './routes/probes.ts';
@@ -138,6 +139,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       bookingRulesRoutes(clients),
       customerRoutes(clients, dependencies.publicUrl, admission),
       erasureRoutes(clients),
+      eventRoutes(clients, dependencies.publicUrl),
     ]) {
       await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);
     }

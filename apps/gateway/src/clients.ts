@@ -1,6 +1,7 @@
 import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { EventServiceService } from '@scheduling/contracts/webhook/v1';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
 
 /** The services behind the gateway; it has no data of its own. */
@@ -11,12 +12,14 @@ export interface Clients extends Disposable {
   participations: RpcClient<ParticipationServiceService>;
   bookings: RpcClient<BookingServiceService>;
   customers: RpcClient<CustomerServiceService>;
+  events: RpcClient<EventServiceService>;
 }
 
 export interface ClientAddresses {
   identityAddress: string;
   calendarAddress: string;
   customerAddress: string;
+  webhookAddress: string;
 }
 
 export function createClients(addresses: ClientAddresses, options: ClientOptions): Clients {
@@ -28,6 +31,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     participations: stack.use(createClient(ParticipationServiceService, 'calendar', addresses.calendarAddress, options)),
     bookings: stack.use(createClient(BookingServiceService, 'calendar', addresses.calendarAddress, options)),
     customers: stack.use(createClient(CustomerServiceService, 'customer', addresses.customerAddress, options)),
+    events: stack.use(createClient(EventServiceService, 'webhook', addresses.webhookAddress, options)),
     [Symbol.dispose]: () => stack.dispose(),
   };
 }

@@ -17,6 +17,7 @@ export interface Config {
   identityAddress: string;
   calendarAddress: string;
   customerAddress: string;
+  webhookAddress: string;
   /** The public base URL, without a trailing slash: used in the API document and in `Link` headers. */
   publicUrl: string;
   /** Addresses and networks of proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client. */
@@ -36,6 +37,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     identityAddress: read.text('IDENTITY_ADDRESS'),
     calendarAddress: read.text('CALENDAR_ADDRESS'),
     customerAddress: read.text('CUSTOMER_ADDRESS'),
+    webhookAddress: read.text('WEBHOOK_ADDRESS'),
     publicUrl: read.url('PUBLIC_URL', ['http:', 'https:']).replace(/\/+$/, ''),
     trustedProxies: read.text('TRUSTED_PROXIES', ''),
   }));

@@ -119,6 +119,7 @@ function describeApi(publicUrl: string) {
       { name: 'Participations', description: 'The bookings of customers.' },
       { name: 'Slots and bookings', description: 'What can be booked, and bookings in one request.' },
       { name: 'Customers', description: 'The contact data of the people who book.' },
+      { name: 'Events', description: 'What has happened in the CRM, in order.' },
       { name: 'Erasures', description: 'The deletion of everybody of whom the CRM knows an e-mail address.' },
     ],
   };

@@ -12,9 +12,10 @@ export const pageFields = {
 /** The header of every page but the last, as the API document describes it. */
 export const linkHeader = { Link: { type: 'string', description: 'With `limit`: the URL of the next page, `<…>; rel="next"`. Absent on the last page.' } };
 
-/** The value of the `Link` header (RFC 8288): the address of the request with another cursor. */
-export function linkToNextPage(publicUrl: string, requestUrl: string, cursor: string): string {
+/** The value of the `Link` header (RFC 8288): the address of the request with another position, or without one if that is empty. */
+export function linkToNext(publicUrl: string, requestUrl: string, parameter: 'cursor' | 'after', position: string): string {
   const url = new URL(publicUrl + requestUrl);
-  url.searchParams.set('cursor', cursor);
+  if (position === '') url.searchParams.delete(parameter);
+  else url.searchParams.set(parameter, position);
   return `<${url.href}>; rel="next"`;
 }

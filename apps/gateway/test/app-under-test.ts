@@ -26,7 +26,7 @@ export interface Document {
 
 /** The HTTP surface without a port and without any services. */
 export async function createAppUnderTest(): Promise<AppUnderTest> {
-  const clients = createClients({ identityAddress: nowhere, calendarAddress: nowhere, customerAddress: nowhere }, { metrics: createMetrics('gateway') });
+  const clients = createClients({ identityAddress: nowhere, calendarAddress: nowhere, customerAddress: nowhere, webhookAddress: nowhere }, { metrics: createMetrics('gateway') });
   const app = await createApp({
     clients,
     keyRing: createKeyRing({ lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash }), hearsRevocations: () => false, now: Date.now }),

@@ -22,6 +22,7 @@ export async function startGateway(settings: Record<string, string> = {}): Promi
     IDENTITY_ADDRESS: nowhere,
     CALENDAR_ADDRESS: nowhere,
     CUSTOMER_ADDRESS: nowhere,
+    WEBHOOK_ADDRESS: nowhere,
     PUBLIC_URL: 'https://scheduling.test',
     ...settings,
   });

@@ -11,6 +11,7 @@ import type { IdentityDependencies } from './dependencies.ts';
 import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
+import { listProviderReferences } from './provider/list-provider-references.ts';
 import type { ProviderKey } from './provider/provider.ts';
 import { updateProvider } from './provider/update-provider.ts';
 import { type AddStaff, addStaff } from './staff/add-staff.ts';
@@ -60,6 +61,7 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return { provider: withoutNulls(provider), created };
     },
     getProvider: async (request) => ({ provider: withoutNulls(await getProvider(dependencies, providerKeyOf(request))) }),
+    listProviderReferences: async (request) => ({ providers: await listProviderReferences(dependencies, request) }),
     updateProvider: async (request) => ({ provider: withoutNulls(await updateProvider(dependencies, request)) }),
     listStaff: async (request) => ({ users: (await listStaff(dependencies, request)).map(toUserMessage) }),
     addStaff: async (request) => {

@@ -11,7 +11,7 @@ Environment variables:
   SCHEDULING_PORT       port of the gateway, 0 for a free one (default: 8080)
   SCHEDULING_DATA       data folder (default: .data)
   DATABASE_URL_IDENTITY, DATABASE_URL_CALENDAR, DATABASE_URL_CUSTOMER,
-  DATABASE_URL_NOTIFICATION, NATS_URL, SMTP_URL
+  DATABASE_URL_NOTIFICATION, DATABASE_URL_WEBHOOK, NATS_URL, SMTP_URL
                         servers to use instead of the embedded ones
   POSTGRES_FSYNC        off: the embedded Postgres does not wait for the disk,
                         and may lose data if the machine crashes (default: on)

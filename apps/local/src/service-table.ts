@@ -1,12 +1,12 @@
 /** The services that own a database of the same name. */
-export const databaseServices = ['identity', 'calendar', 'customer', 'notification'] as const;
+export const databaseServices = ['identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
 export type DatabaseService = (typeof databaseServices)[number];
 
 export const services = [...databaseServices, 'gateway'] as const;
 export type Service = (typeof services)[number];
 
 /** The services that consume events; a consumer's name begins with the name of its service. */
-export const consumingServices = ['calendar', 'customer', 'notification'] as const;
+export const consumingServices = ['calendar', 'customer', 'notification', 'webhook'] as const;
 export type ConsumingService = (typeof consumingServices)[number];
 
 /** What the stack runs besides the services, unless existing servers are given. */
@@ -47,6 +47,7 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
       IDENTITY_ADDRESS: address('identity'),
       CALENDAR_ADDRESS: address('calendar'),
       CUSTOMER_ADDRESS: address('customer'),
+      WEBHOOK_ADDRESS: address('webhook'),
       PUBLIC_URL: publicUrl(ports),
     };
   }
@@ -68,6 +69,8 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
         SMTP_URL: around.smtpUrl,
         PUBLIC_URL: publicUrl(ports),
       };
+    case 'webhook':
+      return { ...owner, IDENTITY_ADDRESS: address('identity'), CALENDAR_ADDRESS: address('calendar'), CUSTOMER_ADDRESS: address('customer') };
   }
 }
 

@@ -147,7 +147,7 @@ async function release(folder: DataFolder, reporter: Reporter): Promise<void> {
 function describeStack({ ports, adminPorts }: Pick<Surroundings, 'ports' | 'adminPorts'>, servers: Servers, apiKey: string, units: SupervisedUnit[]): StackInfo {
   const gateway = publicUrl(ports);
   const pidOf = (unit: Unit): number | null => units.find((candidate) => candidate.unit === unit)?.running.pid ?? null;
-  const all: (Service | Server)[] = ['gateway', 'identity', 'calendar', 'customer', 'notification', 'postgres', 'nats', 'inbox'];
+  const all: (Service | Server)[] = ['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'postgres', 'nats', 'inbox'];
   return {
     gateway,
     docs: `${gateway}/docs`,

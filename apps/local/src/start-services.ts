@@ -20,8 +20,8 @@ const maxHeap = 268;
 /** As in the image of the services (ADR 18). */
 export const collection = ['--max-semi-space-size=8', '--heap-growing-percent=150'];
 
-/** Nobody waits for a response of notification, so requests come first: it gets a third of their share. In production, every pod has its own. */
-const niceness: Partial<Record<Service, number>> = { notification: 5 };
+/** Nobody waits for what notification and webhook do, so requests come first: they get a third of their share. In production, every pod has its own. */
+const niceness: Partial<Record<Service, number>> = { notification: 5, webhook: 5 };
 
 /** Runs the services as in production: one process each, configured only by environment variables. */
 export function createServiceRunner(settings: Settings, folder: DataFolder, around: Surroundings, reporter: Reporter): ServiceRunner {

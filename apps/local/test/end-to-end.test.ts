@@ -189,15 +189,17 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const common = ['DatabaseService', 'DeadLetterService', 'ConsumerService'];
     const forServices = {
       identity: methodsOf('IdentityService'),
-      calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'CustomerRemovalService'),
+      calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'ReferenceService', 'CustomerRemovalService'),
       customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureAddress', 'ErasureService/GetErasureNotice'],
       notification: [],
+      webhook: methodsOf('EventService'),
     };
     const forOperators = {
       identity: methodsOf('AdminService', 'DatabaseService'),
       calendar: methodsOf(...common),
       customer: [...methodsOf(...common), 'ErasureService/ListErasures', 'ErasureService/ReplayErasures'],
       notification: methodsOf(...common, 'MailService'),
+      webhook: methodsOf(...common),
     };
     const credentials = credentialsOf('stranger');
     for (const service of databaseServices) {

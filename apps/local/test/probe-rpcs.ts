@@ -3,10 +3,11 @@ import * as customer from '@scheduling/contracts/customer/v1';
 import * as identity from '@scheduling/contracts/identity/v1';
 import * as notification from '@scheduling/contracts/notification/v1';
 import * as operations from '@scheduling/contracts/operations/v1';
+import * as webhook from '@scheduling/contracts/webhook/v1';
 import { type ClientOptions, createClient, type Definition } from '@scheduling/rpc';
 import { expect } from 'vitest';
 
-const definitions = [calendar, customer, identity, notification, operations]
+const definitions = [calendar, customer, identity, notification, operations, webhook]
   .flatMap((contract) => Object.entries(contract).filter(([name]) => name.endsWith('ServiceService')))
   .flatMap(([, definition]) => Object.values(definition as unknown as Definition));
 

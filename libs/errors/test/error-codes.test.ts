@@ -7,6 +7,7 @@ import { errorCodes } from '../src/error-codes.ts';
 import { identityErrors } from '../src/identity-errors.ts';
 import { notificationErrors } from '../src/notification-errors.ts';
 import { platformErrors } from '../src/platform-errors.ts';
+import { webhookErrors } from '../src/webhook-errors.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -25,7 +26,7 @@ it('every code in the tables is used', () => {
 });
 
 it('no code is in more than one table', () => {
-  const tables = [identityErrors, calendarErrors, customerErrors, notificationErrors, platformErrors];
+  const tables = [identityErrors, calendarErrors, customerErrors, notificationErrors, platformErrors, webhookErrors];
   expect(Object.keys(errorCodes)).toHaveLength(tables.reduce((sum, table) => sum + Object.keys(table).length, 0));
 });
 

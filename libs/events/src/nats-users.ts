@@ -1,7 +1,7 @@
 import { consumerName, type EventDefinition, events, subjectsOf } from './events.ts';
 
 /** The services that own a database: each publishes its own events. */
-const publishers = ['identity', 'calendar', 'customer', 'notification'] as const;
+const publishers = ['identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
 type Publisher = (typeof publishers)[number];
 
 /** Everyone who connects to NATS, under the name of their user: the services, and the doctor, with which operators inspect the stream. */
@@ -34,6 +34,7 @@ export const consumedEvents: Record<Publisher, EventDefinition<unknown>[]> = {
   calendar: [events.providerChanged, events.customerChanged, events.customerErasureRequested],
   customer: [events.calendarErasureConfirmed, events.notificationErasureConfirmed],
   notification: [events.participationChanged, events.emailVerificationRequested, events.userDeleted, events.customerErasureRequested],
+  webhook: [events.participationChanged, events.participationChangedSilently, events.appointmentChanged, events.customerChanged, events.mailFailed],
 };
 /** The events that the gateway hears while it is connected. */
 const heardByGateway = [events.apiKeyRevoked, events.crmChanged];
@@ -78,6 +79,7 @@ const replayConsumers: Record<Publisher, StreamConsumer[]> = {
   calendar: [],
   customer: [{ name: replayConsumer, subject: events.customerErasureRequested.subject }],
   notification: [],
+  webhook: [],
 };
 
 function consumersOf(service: Publisher): StreamConsumer[] {

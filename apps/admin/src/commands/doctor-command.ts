@@ -9,7 +9,7 @@ const help = `
 Set those of these variables that you have; the rest is not checked:
   PUBLIC_URL                                              the gateway
   IDENTITY_ADDRESS, CALENDAR_ADDRESS, CUSTOMER_ADDRESS,
-  NOTIFICATION_ADDRESS                                    gRPC port for operators, host:port
+  NOTIFICATION_ADDRESS, WEBHOOK_ADDRESS                   gRPC port for operators, host:port
   NATS_URL, SMTP_URL                                      nats://…, smtp://… or smtps://…
   GRPC_TLS_CERT_FILE, GRPC_TLS_KEY_FILE, GRPC_TLS_CA_FILE a certificate for the name admin, if the services use mutual TLS
 Beside a running "npm start", "npm run admin -- doctor" sets them to its addresses.

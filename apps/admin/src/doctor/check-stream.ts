@@ -66,7 +66,7 @@ function checkReplicas({ config, clustered, laggingReplicas }: StreamReport): Fi
   const check = 'stream replicas';
   if (laggingReplicas.length > 0) return fault(check, `not up to date: ${laggingReplicas.join(', ')}`, 'check whether these NATS servers are running and have free disk space');
   if (clustered && config.num_replicas < 3) {
-    return warning(check, `${config.num_replicas} in a cluster of servers`, 'set NATS_STREAM_REPLICAS=3 for identity, calendar, customer and notification');
+    return warning(check, `${config.num_replicas} in a cluster of servers`, 'set NATS_STREAM_REPLICAS=3 for identity, calendar, customer, notification and webhook');
   }
   return ok(check, clustered ? `${config.num_replicas}, all up to date` : '1, NATS is a single server');
 }

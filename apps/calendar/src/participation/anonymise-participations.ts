@@ -1,6 +1,9 @@
 import { sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 
+/** The reference of a participation that leads to nobody any more; in the expressions `id` is its id. */
+export const anonymousReference = sql<string>`'anonymous-' || id::text`;
+
 /** What remains shows that there was a participant, but not who: no customer, no contact data, no reference, no message. */
 export async function anonymiseParticipations(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
@@ -11,7 +14,7 @@ export async function anonymiseParticipations(tx: Transaction<CalendarSchema>, c
     .execute();
   await tx
     .updateTable('participation')
-    .set({ customerId: null, reference: sql<string>`'anonymous-' || id::text`, name: null, email: null, mobile: null, note: null })
+    .set({ customerId: null, reference: anonymousReference, name: null, email: null, mobile: null, note: null })
     .where('crmId', '=', crmId)
     .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
     .execute();

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { weightOfMany } from '../admission.ts';
-import { linkToNextPage } from '../paging.ts';
+import { linkToNext } from '../paging.ts';
 import { closedSignal } from '../request-hooks.ts';
 import { type Exchange, type JsonTexts, jsonType, sendJson } from './json-stream.ts';
 
@@ -41,7 +41,7 @@ export async function sendList(exchange: Exchange, publicUrl: string, open: Open
 async function sendPage({ request, reply }: Exchange, publicUrl: string, messages: AsyncIterable<ListMessage>): Promise<FastifyReply> {
   const parts = await Array.fromAsync(messages);
   const nextCursor = parts.at(-1)?.nextCursor;
-  if (nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, nextCursor));
+  if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, request.url, 'cursor', nextCursor));
   const texts = parts.map(({ json }) => json).filter(({ length }) => length > 0);
   return reply.type(jsonType).send(`[${texts.join(',')}]`);
 }

@@ -7,7 +7,7 @@ import { type Admission, weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { capacityRange, dateTime, givenFields, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { linkHeader, linkToNextPage, pageFields } from '../paging.ts';
+import { linkHeader, linkToNext, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
@@ -44,7 +44,7 @@ export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admiss
       };
       async function* listed(): AsyncGenerator<TimeslotsPart> {
         const first = await timeslots.listTimeslots({ ...list, continuation: '' });
-        if (first.nextCursor !== undefined) void reply.header('link', linkToNextPage(publicUrl, request.url, first.nextCursor));
+        if (first.nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, request.url, 'cursor', first.nextCursor));
         yield* partsFrom(timeslots, list, first);
       }
       return sendJson({ request, reply, admission }, timeslotTexts(listed(), toJson(reply), array));

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { StackInfo } from '../../src/stack-file.ts';
 
 /** The processes whose cost is measured; `load` is this one. */
-export const processNames = ['gateway', 'identity', 'calendar', 'customer', 'notification', 'postgres', 'nats', 'load'] as const;
+export const processNames = ['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'postgres', 'nats', 'load'] as const;
 export type ProcessName = (typeof processNames)[number];
 
 /** Undefined where the system has no /proc. */

@@ -8,6 +8,7 @@ import { type Appointment, readAppointment } from './answers.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, type Practice, type TestCrm, unique } from './crm.ts';
 import { backUpDatabases } from './back-up-databases.ts';
 import { query } from './databases.ts';
+import { readFeed } from './feed.ts';
 import { findWord } from './find-word.ts';
 import { startTestStack, type TestStack } from './start-test-stack.ts';
 import { waitForErasures } from './wait-for-erasures.ts';
@@ -72,7 +73,7 @@ async function everyRead(practice: Practice, customerReference: string): Promise
     crm.get(path`/account/${practice.account}`),
     crm.get(path`/provider/${practice.provider}`),
   ]);
-  return answers.map(({ text }) => text).join('\n');
+  return [...answers.map(({ text }) => text), JSON.stringify(await readFeed(crm, { limit: '1000' }))].join('\n');
 }
 
 describe('a deleted customer', () => {

@@ -5,6 +5,7 @@ import { type DatabaseService, databaseServices } from '../../src/service-table.
 import { type Answer, apiDocument } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 import { query } from './databases.ts';
+import { waitForFeed } from './feed.ts';
 
 /** The kind of resource that a reference in a request refers to. */
 type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'hold' | 'customer' | 'resource' | 'product' | 'erasure';
@@ -239,6 +240,7 @@ const cases: Record<string, Case> = {
   },
   requestErasure: { request: () => ({ path: {}, query: {}, body: { email: 'nobody@customers.example' } }), existing: {} },
   getErasure: { request: ({ erasure }) => ({ path: { erasureId: erasure }, query: {} }), existing: { 'path.erasureId': 'erasure' } },
+  listEvents: { request: ({ provider }) => ({ path: {}, query: { providerRef: provider } }), existing: { 'query.providerRef': 'provider' } },
 };
 
 function newBooking(world: World): Record<string, unknown> {
@@ -295,6 +297,7 @@ async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world:
   const place = { timeslotReference: other['reference'], start: '2031-05-02T09:30', productReference: practice.product };
   await owner.post(`${practice.at}/bookings`, { ...place, reference: hold, state: 'RESERVED' });
   const { body: erased } = await owner.post<{ erasure: { id: string } }>('/erasures', { email: 'nobody@customers.example' });
+  await waitForFeed(owner, 1, { providerRef: practice.provider });
   const world = {
     provider: practice.provider,
     user: practice.owner,
@@ -511,7 +514,7 @@ async function waitUntilQuiet(): Promise<void> {
   );
 }
 
-const consumingServices = ['calendar', 'customer', 'notification'] as const;
+const consumingServices = ['calendar', 'customer', 'notification', 'webhook'] as const;
 
 /** The number of events that a service has not processed yet. */
 async function readLag(service: (typeof consumingServices)[number]): Promise<number | undefined> {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -24,14 +25,20 @@ export async function checkOutVersion(commit: string): Promise<LandedVersion> {
     await mkdir(root);
     await run('git', ['archive', '--output', join(folder, 'version.tar'), commit], { cwd: repositoryRoot });
     await run('tar', ['-xf', join(folder, 'version.tar'), '-C', root]);
-    const workspaces = services.map((service) => `--workspace=apps/${service}`);
+    const existing = servicesOf(root);
+    const workspaces = existing.map((service) => `--workspace=apps/${service}`);
     await run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', ...workspaces], { cwd: root });
-    await Promise.all(services.map((service) => requireOwnLibraries(root, service)));
+    await Promise.all(existing.map((service) => requireOwnLibraries(root, service)));
     return { root, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();
     throw error;
   }
+}
+
+/** The services of a version, which may be from before one of those of today. */
+export function servicesOf(root: string): Service[] {
+  return services.filter((service) => existsSync(join(root, 'apps', service)));
 }
 
 /** Old services with new libraries would be neither version. */

@@ -1,5 +1,6 @@
 import { type Child, describeExit, lastLines, spawnChild, startInbox, waitUntilReady } from '@scheduling/embedded';
 import { createTestDatabase, startTestNats } from '@scheduling/testing';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,9 +17,10 @@ import {
 } from '../../src/service-table.ts';
 import type { StackInfo } from '../../src/stack-file.ts';
 import { choosePorts } from '../../src/start-services.ts';
+import { servicesOf } from './landed-version.ts';
 import { operatorAddress } from './operator-address.ts';
 
-/** The code of each service: a folder that contains `apps` and `libs`. */
+/** The code of each service: a folder that contains `apps` and `libs`. A service that is new does not run in a version without it. */
 export type Versions = Record<Service, string>;
 
 /** Permanent databases, NATS and inbox, and a process for each service that may be of any version. */
@@ -77,6 +79,7 @@ function createRunner(folder: string, around: Surroundings) {
   const replace = async (service: Service, root: string): Promise<void> => {
     await running.get(service)?.child.stop('SIGTERM', stopTimeoutMs);
     running.delete(service);
+    if (!servicesOf(root).includes(service)) return;
     const child = await spawn(service, root, []);
     running.set(service, { root, child });
     const ready = async (): Promise<boolean> => (await fetch(`http://${host}:${around.ports[service].metrics}/readyz`)).ok;
@@ -85,7 +88,7 @@ function createRunner(folder: string, around: Surroundings) {
 
   return {
     migrate: async (root: string): Promise<void> => {
-      for (const service of databaseServices) {
+      for (const service of databaseServices.filter((each) => servicesOf(root).includes(each))) {
         const child = await spawn(service, root, ['migrate']);
         const exit = await child.exited;
         if (exit.code !== 0) throw new Error(`migrating ${service} ended with ${describeExit(exit)}:\n${await lastLines(child.logFile)}`);
@@ -102,9 +105,14 @@ function createRunner(folder: string, around: Surroundings) {
 
 async function readErrors(folder: string): Promise<string[]> {
   const lines = await Promise.all(
-    services.map(async (service) => (await readFile(logFileOf(folder, service), 'utf8')).split('\n').filter((line) => /"level":"(error|fatal)"/.test(line))),
+    services.map(async (service) => (await readLog(folder, service)).split('\n').filter((line) => /"level":"(error|fatal)"/.test(line))),
   );
   return lines.flat();
+}
+
+/** Empty if the service has not run yet. */
+async function readLog(folder: string, service: Service): Promise<string> {
+  return existsSync(logFileOf(folder, service)) ? readFile(logFileOf(folder, service), 'utf8') : '';
 }
 
 function logFileOf(folder: string, service: Service): string {

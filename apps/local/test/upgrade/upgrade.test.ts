@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { repositoryRoot } from '../../src/config.ts';
-import { databaseServices, type Service, services } from '../../src/service-table.ts';
+import { consumingServices, databaseServices, type Service, services } from '../../src/service-table.ts';
 import { query } from '../http/databases.ts';
 import { checkOutVersion, type LandedVersion } from './landed-version.ts';
 import { type MixedStack, startMixedStack, type Versions } from './mixed-stack.ts';
@@ -57,7 +57,7 @@ function allBut(single: Service, others: string, version: string): Versions {
 
 /** Errors in the logs, and the events that a service could not process. */
 async function complaints(): Promise<unknown[]> {
-  const putAside = (['calendar', 'customer', 'notification'] as const).map((service) =>
+  const putAside = consumingServices.map((service) =>
     query(service, 'SELECT consumer, subject, error FROM dead_letter', [], stack.info),
   );
   return [...(await stack.complaints()), ...(await Promise.all(putAside)).flat()];

@@ -6,6 +6,7 @@ import { createAdminClient } from '../../../src/demo-crm.ts';
 import { type Service, services, type Unit } from '../../../src/service-table.ts';
 import { type Answer, path } from '../client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from '../crm.ts';
+import { waitForFeed } from '../feed.ts';
 import { waitForMails } from '../inbox.ts';
 import type { TestStack } from '../start-test-stack.ts';
 import { practiceForFaults } from './stack.ts';
@@ -152,7 +153,7 @@ describe('a killed process', timed, () => {
     await expectNothingLost(record);
   });
 
-  it.each(['nats', 'notification', 'inbox'] as const)('%s: no request is affected', async (unit) => {
+  it.each(['nats', 'notification', 'webhook', 'inbox'] as const)('%s: no request is affected', async (unit) => {
     const record = await whileClientsWork(() => kill(unit));
     expect([record.unavailable, record.unanswered]).toEqual([0, 0]);
     await expectNothingLost(record);
@@ -218,6 +219,32 @@ describe('a booking made while something it depends on is down', timed, () => {
       await createParticipation(own, appointment, { state: 'REQUESTED' });
     });
     expect((await waitForMails(own.customerEmail, 2, stack.info)).map(({ subject }) => subject).sort()).toEqual(['Your booking: Haircut', 'Your request: Haircut']);
+  });
+});
+
+describe('the event feed', timed, () => {
+  it.each(['webhook', 'calendar', 'customer'] as const)('gets 503 within 2 s while %s hangs, and is complete when it resumes', async (unit) => {
+    const own = await createCrm({}, stack.info);
+    const practiceOfOwn = await createPractice(own);
+    const customer = practiceOfOwn.at + path`/customers/${practiceOfOwn.customer}`;
+    await createAppointment(practiceOfOwn);
+    const before = await waitForFeed(own, 2);
+    await whileHanging(unit, async () => {
+      const { status, durationMs } = await own.get('/events');
+      expect(status).toBe(503);
+      expect(durationMs).toBeLessThan(answerMs);
+    });
+    await waitUntil(async () => (await own.put(customer, { note: 'after' })).status === 200, { what: 'the change', timeoutMs: healMs });
+    expect(await waitForFeed(own, 3)).toMatchObject([...before, { type: 'customer.changed' }]);
+  });
+
+  it('has what happened while webhook was dead', async () => {
+    const own = await createCrm({}, stack.info);
+    await kill('webhook');
+    const practiceOfOwn = await createPractice(own);
+    await createParticipation(practiceOfOwn, await createAppointment(practiceOfOwn));
+    const types = (await waitUntil(() => waitForFeed(own, 3), { what: 'the feed', timeoutMs: healMs })).map(({ type }) => type);
+    expect(types.toSorted()).toEqual(['appointment.created', 'customer.created', 'participation.created']);
   });
 });
 

@@ -902,6 +902,30 @@ export interface Offers {
   offers: Offer[];
 }
 
+export interface ListReferencesRequest {
+  crmId: string;
+  participationIds: string[];
+  appointmentIds: string[];
+}
+
+export interface ListReferencesResponse {
+  participations: ParticipationReference[];
+  appointments: AppointmentReference[];
+}
+
+export interface ParticipationReference {
+  id: string;
+  reference: string;
+  /** Of a reservation: when it expires. */
+  reservedUntil?: Date | undefined;
+}
+
+export interface AppointmentReference {
+  id: string;
+  reference: string;
+  start?: Date | undefined;
+}
+
 function createBasePostalAddress(): PostalAddress {
   return { city: undefined, countryCode: undefined, street: undefined, number: undefined, zip: undefined };
 }
@@ -7840,6 +7864,310 @@ export const Offers: MessageFns<Offers> = {
   },
 };
 
+function createBaseListReferencesRequest(): ListReferencesRequest {
+  return { crmId: "", participationIds: [], appointmentIds: [] };
+}
+
+export const ListReferencesRequest: MessageFns<ListReferencesRequest> = {
+  encode(message: ListReferencesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    for (const v of message.participationIds) {
+      writer.uint32(18).string(v!);
+    }
+    for (const v of message.appointmentIds) {
+      writer.uint32(26).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListReferencesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListReferencesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.participationIds.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.appointmentIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListReferencesRequest>): ListReferencesRequest {
+    return ListReferencesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListReferencesRequest>): ListReferencesRequest {
+    const message = createBaseListReferencesRequest();
+    message.crmId = object.crmId ?? "";
+    message.participationIds = object.participationIds?.map((e) => e) || [];
+    message.appointmentIds = object.appointmentIds?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseListReferencesResponse(): ListReferencesResponse {
+  return { participations: [], appointments: [] };
+}
+
+export const ListReferencesResponse: MessageFns<ListReferencesResponse> = {
+  encode(message: ListReferencesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.participations) {
+      ParticipationReference.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.appointments) {
+      AppointmentReference.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListReferencesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListReferencesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.participations.push(ParticipationReference.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.appointments.push(AppointmentReference.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListReferencesResponse>): ListReferencesResponse {
+    return ListReferencesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListReferencesResponse>): ListReferencesResponse {
+    const message = createBaseListReferencesResponse();
+    message.participations = object.participations?.map((e) => ParticipationReference.fromPartial(e)) || [];
+    message.appointments = object.appointments?.map((e) => AppointmentReference.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseParticipationReference(): ParticipationReference {
+  return { id: "", reference: "", reservedUntil: undefined };
+}
+
+export const ParticipationReference: MessageFns<ParticipationReference> = {
+  encode(message: ParticipationReference, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    if (message.reservedUntil !== undefined) {
+      Timestamp.encode(toTimestamp(message.reservedUntil), writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ParticipationReference {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseParticipationReference();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reservedUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ParticipationReference>): ParticipationReference {
+    return ParticipationReference.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ParticipationReference>): ParticipationReference {
+    const message = createBaseParticipationReference();
+    message.id = object.id ?? "";
+    message.reference = object.reference ?? "";
+    message.reservedUntil = object.reservedUntil ?? undefined;
+    return message;
+  },
+};
+
+function createBaseAppointmentReference(): AppointmentReference {
+  return { id: "", reference: "", start: undefined };
+}
+
+export const AppointmentReference: MessageFns<AppointmentReference> = {
+  encode(message: AppointmentReference, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AppointmentReference {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAppointmentReference();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<AppointmentReference>): AppointmentReference {
+    return AppointmentReference.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AppointmentReference>): AppointmentReference {
+    const message = createBaseAppointmentReference();
+    message.id = object.id ?? "";
+    message.reference = object.reference ?? "";
+    message.start = object.start ?? undefined;
+    return message;
+  },
+};
+
 /**
  * Availability windows of a provider's resources.
  *
@@ -8714,6 +9042,65 @@ export const BookingServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): BookingServiceClient;
   service: typeof BookingServiceService;
+  serviceName: string;
+};
+
+/** What the references of the event feed are made of: its events carry only ids. Not for the gateway. */
+export type ReferenceServiceService = typeof ReferenceServiceService;
+export const ReferenceServiceService = {
+  /**
+   * The participations and appointments with these ids, up to 1,000 of each. One that no longer exists is left out, as is a participation without its
+   * person.
+   */
+  listReferences: {
+    path: "/scheduling.calendar.v1.ReferenceService/ListReferences" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListReferencesRequest): Buffer =>
+      Buffer.from(ListReferencesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListReferencesRequest => ListReferencesRequest.decode(value),
+    responseSerialize: (value: ListReferencesResponse): Buffer =>
+      Buffer.from(ListReferencesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListReferencesResponse => ListReferencesResponse.decode(value),
+  },
+} as const;
+
+export interface ReferenceServiceServer extends UntypedServiceImplementation {
+  /**
+   * The participations and appointments with these ids, up to 1,000 of each. One that no longer exists is left out, as is a participation without its
+   * person.
+   */
+  listReferences: handleUnaryCall<ListReferencesRequest, ListReferencesResponse>;
+}
+
+export interface ReferenceServiceClient extends Client {
+  /**
+   * The participations and appointments with these ids, up to 1,000 of each. One that no longer exists is left out, as is a participation without its
+   * person.
+   */
+  listReferences(
+    request: ListReferencesRequest,
+    callback: (error: ServiceError | null, response: ListReferencesResponse) => void,
+  ): ClientUnaryCall;
+  listReferences(
+    request: ListReferencesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListReferencesResponse) => void,
+  ): ClientUnaryCall;
+  listReferences(
+    request: ListReferencesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListReferencesResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const ReferenceServiceClient = makeGenericClientConstructor(
+  ReferenceServiceService,
+  "scheduling.calendar.v1.ReferenceService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ReferenceServiceClient;
+  service: typeof ReferenceServiceService;
   serviceName: string;
 };
 

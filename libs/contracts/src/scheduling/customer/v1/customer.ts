@@ -213,6 +213,20 @@ export interface ReplayErasuresResponse {
   eventsReachBackTo?: Date | undefined;
 }
 
+export interface ListCustomerReferencesRequest {
+  crmId: string;
+  customerIds: string[];
+}
+
+export interface ListCustomerReferencesResponse {
+  customers: CustomerReference[];
+}
+
+export interface CustomerReference {
+  id: string;
+  reference: string;
+}
+
 function createBaseCustomer(): Customer {
   return {
     id: "",
@@ -2345,6 +2359,195 @@ export const ReplayErasuresResponse: MessageFns<ReplayErasuresResponse> = {
   },
 };
 
+function createBaseListCustomerReferencesRequest(): ListCustomerReferencesRequest {
+  return { crmId: "", customerIds: [] };
+}
+
+export const ListCustomerReferencesRequest: MessageFns<ListCustomerReferencesRequest> = {
+  encode(message: ListCustomerReferencesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    for (const v of message.customerIds) {
+      writer.uint32(18).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListCustomerReferencesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListCustomerReferencesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.customerIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListCustomerReferencesRequest>): ListCustomerReferencesRequest {
+    return ListCustomerReferencesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListCustomerReferencesRequest>): ListCustomerReferencesRequest {
+    const message = createBaseListCustomerReferencesRequest();
+    message.crmId = object.crmId ?? "";
+    message.customerIds = object.customerIds?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseListCustomerReferencesResponse(): ListCustomerReferencesResponse {
+  return { customers: [] };
+}
+
+export const ListCustomerReferencesResponse: MessageFns<ListCustomerReferencesResponse> = {
+  encode(message: ListCustomerReferencesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.customers) {
+      CustomerReference.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListCustomerReferencesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListCustomerReferencesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.customers.push(CustomerReference.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListCustomerReferencesResponse>): ListCustomerReferencesResponse {
+    return ListCustomerReferencesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListCustomerReferencesResponse>): ListCustomerReferencesResponse {
+    const message = createBaseListCustomerReferencesResponse();
+    message.customers = object.customers?.map((e) => CustomerReference.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseCustomerReference(): CustomerReference {
+  return { id: "", reference: "" };
+}
+
+export const CustomerReference: MessageFns<CustomerReference> = {
+  encode(message: CustomerReference, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CustomerReference {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCustomerReference();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CustomerReference>): CustomerReference {
+    return CustomerReference.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CustomerReference>): CustomerReference {
+    const message = createBaseCustomerReference();
+    message.id = object.id ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
 /**
  * The contact data of the people who book. A customer belongs to one provider of one CRM.
  *
@@ -2381,6 +2584,19 @@ export const CustomerServiceService = {
     responseSerialize: (value: ListCustomersResponse): Buffer =>
       Buffer.from(ListCustomersResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListCustomersResponse => ListCustomersResponse.decode(value),
+  },
+  /** The references of the customers with these ids, up to 1,000. One that does not exist, or is being erased, is left out. */
+  listCustomerReferences: {
+    path: "/scheduling.customer.v1.CustomerService/ListCustomerReferences" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListCustomerReferencesRequest): Buffer =>
+      Buffer.from(ListCustomerReferencesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListCustomerReferencesRequest => ListCustomerReferencesRequest.decode(value),
+    responseSerialize: (value: ListCustomerReferencesResponse): Buffer =>
+      Buffer.from(ListCustomerReferencesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListCustomerReferencesResponse =>
+      ListCustomerReferencesResponse.decode(value),
   },
   /**
    * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
@@ -2464,6 +2680,8 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
    * (customer.invalid) for a cursor that is none, NOT_FOUND (provider.not_found).
    */
   listCustomers: handleServerStreamingCall<ListCustomersRequest, ListCustomersResponse>;
+  /** The references of the customers with these ids, up to 1,000. One that does not exist, or is being erased, is left out. */
+  listCustomerReferences: handleUnaryCall<ListCustomerReferencesRequest, ListCustomerReferencesResponse>;
   /**
    * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
    * customer.not_found when a repeated request finds it deleted).
@@ -2519,6 +2737,22 @@ export interface CustomerServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<ListCustomersResponse>;
+  /** The references of the customers with these ids, up to 1,000. One that does not exist, or is being erased, is left out. */
+  listCustomerReferences(
+    request: ListCustomerReferencesRequest,
+    callback: (error: ServiceError | null, response: ListCustomerReferencesResponse) => void,
+  ): ClientUnaryCall;
+  listCustomerReferences(
+    request: ListCustomerReferencesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListCustomerReferencesResponse) => void,
+  ): ClientUnaryCall;
+  listCustomerReferences(
+    request: ListCustomerReferencesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListCustomerReferencesResponse) => void,
+  ): ClientUnaryCall;
   /**
    * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
    * customer.not_found when a repeated request finds it deleted).

@@ -320,6 +320,20 @@ export interface GetProviderResponse {
   provider?: Provider | undefined;
 }
 
+export interface ListProviderReferencesRequest {
+  crmId: string;
+  providerIds: string[];
+}
+
+export interface ListProviderReferencesResponse {
+  providers: ProviderReference[];
+}
+
+export interface ProviderReference {
+  id: string;
+  reference: string;
+}
+
 export interface UpdateProviderRequest {
   crmId: string;
   reference: string;
@@ -3485,6 +3499,195 @@ export const GetProviderResponse: MessageFns<GetProviderResponse> = {
   },
 };
 
+function createBaseListProviderReferencesRequest(): ListProviderReferencesRequest {
+  return { crmId: "", providerIds: [] };
+}
+
+export const ListProviderReferencesRequest: MessageFns<ListProviderReferencesRequest> = {
+  encode(message: ListProviderReferencesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    for (const v of message.providerIds) {
+      writer.uint32(18).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProviderReferencesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProviderReferencesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProviderReferencesRequest>): ListProviderReferencesRequest {
+    return ListProviderReferencesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProviderReferencesRequest>): ListProviderReferencesRequest {
+    const message = createBaseListProviderReferencesRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerIds = object.providerIds?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseListProviderReferencesResponse(): ListProviderReferencesResponse {
+  return { providers: [] };
+}
+
+export const ListProviderReferencesResponse: MessageFns<ListProviderReferencesResponse> = {
+  encode(message: ListProviderReferencesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.providers) {
+      ProviderReference.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProviderReferencesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProviderReferencesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providers.push(ProviderReference.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProviderReferencesResponse>): ListProviderReferencesResponse {
+    return ListProviderReferencesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProviderReferencesResponse>): ListProviderReferencesResponse {
+    const message = createBaseListProviderReferencesResponse();
+    message.providers = object.providers?.map((e) => ProviderReference.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseProviderReference(): ProviderReference {
+  return { id: "", reference: "" };
+}
+
+export const ProviderReference: MessageFns<ProviderReference> = {
+  encode(message: ProviderReference, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ProviderReference {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseProviderReference();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ProviderReference>): ProviderReference {
+    return ProviderReference.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ProviderReference>): ProviderReference {
+    const message = createBaseProviderReference();
+    message.id = object.id ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
 function createBaseUpdateProviderRequest(): UpdateProviderRequest {
   return {
     crmId: "",
@@ -5917,6 +6120,19 @@ export const IdentityServiceService = {
     responseSerialize: (value: GetProviderResponse): Buffer => Buffer.from(GetProviderResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetProviderResponse => GetProviderResponse.decode(value),
   },
+  /** The references of the providers with these ids, up to 1,000. One that does not exist is left out. */
+  listProviderReferences: {
+    path: "/scheduling.identity.v1.IdentityService/ListProviderReferences" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListProviderReferencesRequest): Buffer =>
+      Buffer.from(ListProviderReferencesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListProviderReferencesRequest => ListProviderReferencesRequest.decode(value),
+    responseSerialize: (value: ListProviderReferencesResponse): Buffer =>
+      Buffer.from(ListProviderReferencesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListProviderReferencesResponse =>
+      ListProviderReferencesResponse.decode(value),
+  },
   /**
    * Changes the fields that are given; an empty time zone becomes the CRM's. INVALID_ARGUMENT (provider.time_zone_unknown), NOT_FOUND
    * (branch.unknown, provider.not_found).
@@ -6060,6 +6276,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   createProvider: handleUnaryCall<CreateProviderRequest, CreateProviderResponse>;
   /** Finds a provider by its reference or its id. NOT_FOUND (provider.not_found). */
   getProvider: handleUnaryCall<GetProviderRequest, GetProviderResponse>;
+  /** The references of the providers with these ids, up to 1,000. One that does not exist is left out. */
+  listProviderReferences: handleUnaryCall<ListProviderReferencesRequest, ListProviderReferencesResponse>;
   /**
    * Changes the fields that are given; an empty time zone becomes the CRM's. INVALID_ARGUMENT (provider.time_zone_unknown), NOT_FOUND
    * (branch.unknown, provider.not_found).
@@ -6319,6 +6537,22 @@ export interface IdentityServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetProviderResponse) => void,
+  ): ClientUnaryCall;
+  /** The references of the providers with these ids, up to 1,000. One that does not exist is left out. */
+  listProviderReferences(
+    request: ListProviderReferencesRequest,
+    callback: (error: ServiceError | null, response: ListProviderReferencesResponse) => void,
+  ): ClientUnaryCall;
+  listProviderReferences(
+    request: ListProviderReferencesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListProviderReferencesResponse) => void,
+  ): ClientUnaryCall;
+  listProviderReferences(
+    request: ListProviderReferencesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListProviderReferencesResponse) => void,
   ): ClientUnaryCall;
   /**
    * Changes the fields that are given; an empty time zone becomes the CRM's. INVALID_ARGUMENT (provider.time_zone_unknown), NOT_FOUND

@@ -1,0 +1,18 @@
+import { messagingMigrations } from '@scheduling/messaging';
+import { type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import type { Logger } from '@scheduling/runtime';
+import * as events from './migrations/2026-11-30-events.ts';
+
+const migrations = { '2026-11-30-events': events };
+
+/** When a function changes, add a line with a new date, which runs its file again. */
+const functions = {
+  '2026-11-30-1-sequence-events': sqlFile(new URL('../feed/sequence-events.sql', import.meta.url)),
+};
+
+/** In execution order; the doctor compares the database with them. */
+export const migrationSets: MigrationSet[] = [messagingMigrations, { name: 'webhook', migrations }, { name: 'webhook_functions', migrations: functions }];
+
+export function migrateWebhookDatabase(url: string, logger: Logger): Promise<void> {
+  return migrateDatabase({ url, sets: migrationSets, logger });
+}

@@ -1,0 +1,59 @@
+import type { MessagingSchema } from '@scheduling/messaging';
+import type { ColumnType, Generated } from 'kysely';
+
+export interface WebhookSchema extends MessagingSchema {
+  event: EventTable;
+  eventCounter: EventCounterTable;
+  incomingEvent: IncomingEventTable;
+  latestVersion: LatestVersionTable;
+}
+
+/** An event as other services report it: ids, states and codes, nothing personal. */
+interface EventColumns {
+  crmId: string;
+  /** A UUID of version 7, which contains the time of the event. */
+  id: string;
+  type: string;
+  /** The participation, appointment or customer; of a failed mail, what the mail is about. */
+  subjectId: string;
+  /** Counts the events of the subject from 1; 0 if their order does not matter. */
+  version: number;
+  /** This and the next one are null in events of a service older than 2026-11-29. */
+  providerId: string | null;
+  /** Of a participation. */
+  appointmentId: string | null;
+  /** Of a participation, if it has a customer, or the recipient of a mail. */
+  customerId: string | null;
+  /** The name of the state in the REST interface. Null if the subject has none, or no longer exists. */
+  state: string | null;
+  previousState: string | null;
+  /** What the service did to it, more exactly than the type: for support. */
+  cause: string | null;
+  actor: string;
+}
+
+/** The events of each CRM, in their final order. */
+export interface EventTable extends EventColumns {
+  /** Counts the events of the CRM without a gap, and becomes visible in this order. */
+  sequence: number;
+  recordedAt: Date;
+}
+
+/** The sequence of the newest event of each CRM, which is kept however old it is. */
+export interface EventCounterTable {
+  crmId: string;
+  lastSequence: number;
+}
+
+/** Events that have arrived and are not in order yet. */
+export interface IncomingEventTable extends EventColumns {
+  arrivedAt: ColumnType<Date, never, never>;
+}
+
+/** The version of the last event of each subject, for as long as the subject exists, and a month longer. */
+export interface LatestVersionTable {
+  crmId: string;
+  subjectId: string;
+  version: number;
+  goneAt: Generated<Date | null>;
+}

@@ -1,0 +1,16 @@
+import type { ReferenceServiceService } from '@scheduling/contracts/calendar/v1';
+import type { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import type { Database } from '@scheduling/postgres';
+import type { ClientOf } from '@scheduling/rpc';
+import type { WebhookSchema } from './db/schema.ts';
+import type { ProviderNames } from './references/provider-names.ts';
+
+export interface WebhookDependencies {
+  database: Database<WebhookSchema>;
+  identity: ClientOf<typeof IdentityServiceService>;
+  /** What has been asked of identity before. */
+  providerNames: ProviderNames;
+  calendar: ClientOf<typeof ReferenceServiceService>;
+  customers: ClientOf<typeof CustomerServiceService>;
+}

@@ -1,0 +1,24 @@
+import type { Database } from '@scheduling/postgres';
+import { measureAtScrape, type Metrics } from '@scheduling/runtime';
+import { sql } from 'kysely';
+import type { WebhookSchema } from '../db/schema.ts';
+
+/** The count is capped: many waiting events must not slow down the scrape. */
+const maxCounted = 10_000;
+
+/** Measures the events that have arrived and are not in the feed yet. */
+export function registerEventMetrics(metrics: Metrics, { kysely }: Database<WebhookSchema>): void {
+  measureAtScrape(
+    metrics,
+    {
+      scheduling_events_waiting: { help: `Events that have arrived and wait for their place in the feed, across all replicas; capped at ${maxCounted}` },
+      scheduling_event_longest_wait_seconds: { help: 'How long the oldest of them has waited; 0 if there are none' },
+    },
+    async () => {
+      const { rows } = await sql<{ count: number; seconds: number }>`
+        SELECT count(*) AS count, coalesce(extract(epoch FROM now() - min(arrived_at)), 0)::float8 AS seconds
+          FROM (SELECT arrived_at FROM incoming_event LIMIT ${maxCounted}) AS waiting`.execute(kysely);
+      return { scheduling_events_waiting: [{ value: rows[0]!.count }], scheduling_event_longest_wait_seconds: [{ value: rows[0]!.seconds }] };
+    },
+  );
+}

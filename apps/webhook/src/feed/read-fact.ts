@@ -1,0 +1,107 @@
+import { AppointmentState, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import {
+  AppointmentChange,
+  type AppointmentChanged,
+  CustomerChange,
+  type CustomerChanged,
+  type MailFailed,
+  type ParticipationChanged,
+  ParticipationChangeCause,
+} from '@scheduling/contracts/events/v1';
+import { enumName } from '@scheduling/rpc';
+import type { Insertable } from 'kysely';
+import type { IncomingEventTable } from '../db/schema.ts';
+import type { EventType } from './event-types.ts';
+
+/** What an event of another service says, without its id. */
+export type Fact = Omit<Insertable<IncomingEventTable>, 'id'> & { type: EventType };
+
+export function factOfParticipation(change: ParticipationChanged): Fact {
+  return {
+    crmId: change.crmId,
+    type: typeOfParticipation(change.cause),
+    subjectId: change.participationId,
+    version: change.version,
+    ...origin(change),
+    appointmentId: orNull(change.appointmentId),
+    customerId: change.customerId ?? null,
+    state: enumName(ParticipationState, change.toState) ?? null,
+    previousState: enumName(ParticipationState, change.fromState) ?? null,
+    cause: enumName(ParticipationChangeCause, change.cause) ?? null,
+  };
+}
+
+export function factOfAppointment(change: AppointmentChanged): Fact {
+  return {
+    crmId: change.crmId,
+    ...appointmentChanges[enumName(AppointmentChange, change.change) ?? 'CREATED'],
+    subjectId: change.appointmentId,
+    version: change.version,
+    ...origin(change),
+    appointmentId: null,
+    customerId: null,
+    previousState: enumName(AppointmentState, change.fromState) ?? null,
+    cause: null,
+  };
+}
+
+export function factOfCustomer(change: CustomerChanged): Fact {
+  return {
+    crmId: change.crmId,
+    type: customerTypes[enumName(CustomerChange, change.change) ?? (change.version === 1 ? 'CREATED' : 'UPDATED')],
+    subjectId: change.customerId,
+    version: change.version,
+    ...origin(change),
+    appointmentId: null,
+    customerId: null,
+    state: null,
+    previousState: null,
+    cause: null,
+  };
+}
+
+export function factOfMail(mail: MailFailed): Fact {
+  return {
+    crmId: mail.crmId,
+    type: 'mail.failed',
+    subjectId: mail.aboutId,
+    version: 0,
+    providerId: null,
+    appointmentId: null,
+    customerId: mail.customerId ?? null,
+    state: null,
+    previousState: null,
+    cause: mail.template,
+    actor: 'service',
+  };
+}
+
+function typeOfParticipation(cause: ParticipationChangeCause): EventType {
+  switch (cause) {
+    case ParticipationChangeCause.CREATED:
+      return 'participation.created';
+    case ParticipationChangeCause.MOVED:
+      return 'participation.moved';
+    case ParticipationChangeCause.REMOVED:
+      return 'participation.removed';
+    default:
+      return 'participation.changed';
+  }
+}
+
+const appointmentChanges = {
+  CREATED: { type: 'appointment.created', state: 'ACTIVE' },
+  CANCELLED: { type: 'appointment.cancelled', state: 'CANCELLED' },
+  DELETED: { type: 'appointment.deleted', state: null },
+} as const satisfies Record<string, Pick<Fact, 'type'> & { state: keyof typeof AppointmentState | null }>;
+
+const customerTypes = { CREATED: 'customer.created', UPDATED: 'customer.changed', DELETED: 'customer.deleted' } as const;
+
+/** Absent in events of a previous version of the service. */
+function origin({ providerId, actor }: { providerId: string; actor: string }): Pick<Fact, 'providerId' | 'actor'> {
+  return { providerId: orNull(providerId), actor: actor === '' ? 'service' : actor };
+}
+
+function orNull(text: string): string | null {
+  return text === '' ? null : text;
+}
