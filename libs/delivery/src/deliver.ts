@@ -1,5 +1,5 @@
 import type { Database } from '@scheduling/postgres';
-import { type ActiveSpan, inSpan, type Logger, type Loop, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
+import { type ActiveSpan, inSpan, type Logger, type Loop, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, releaseLeases, renewLeases } from './leased-table.ts';
@@ -171,7 +171,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     const { name, describe } = this.#kind;
     const attributes = Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
     const span: SpanOptions = { kind: 'CLIENT', attributes, parent: row.traceparent ?? undefined };
-    const delivering = runWithContext({ requestId: row.requestId }, () => inSpan(`send ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
+    const delivering = runWithContext({ requestId: row.requestId ?? newRequestId() }, () => inSpan(`send ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
       this.#inFlight.delete(row);
       this.#running.delete(delivering);
       this.#startWaiting();
@@ -194,7 +194,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   }
 
   #attempt(row: Row): Promise<Result> {
-    const remainingMs = row.expiresAt === null ? Number.POSITIVE_INFINITY : row.expiresAt.getTime() - Date.now();
+    const remainingMs = row.expiresAt ? row.expiresAt.getTime() - Date.now() : Number.POSITIVE_INFINITY;
     const limit = AbortSignal.timeout(Math.max(0, Math.min(this.#timings.attemptMs, remainingMs)));
     return this.#kind.attempt(row, AbortSignal.any([limit, this.#stopping.signal]), this.#stopping.signal);
   }

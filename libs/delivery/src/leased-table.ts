@@ -1,8 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 
 /**
- * A table whose rows are delivered to external systems. It has the columns of {@link LeasedColumns}, an index on `(crm_id, due_at)` and one on `(lease)`,
- * both `WHERE state = 'pending'`. In the expressions `item` is the row.
+ * A table whose rows are delivered to external systems. It has the columns of {@link LeasedColumns}, `state` and `due_at`, an index on `(crm_id, due_at)` and one on
+ * `(lease)`, both `WHERE state = 'pending'`. In the expressions `item` is the row.
  */
 export interface LeasedTable {
   name: string;
@@ -10,6 +10,8 @@ export interface LeasedTable {
   lane: RawBuilder<string>;
   /** Rows with the same host share its connections. */
   host: RawBuilder<string>;
+  /** Whether it has a column `expires_at`, after which a row is no longer delivered. */
+  expires: boolean;
   /** A row that has to wait for another one. */
   isBlocked?: RawBuilder<boolean>;
 }
@@ -19,16 +21,16 @@ export interface LeasedColumns {
   id: string;
   /** Fencing token of the process that holds the row until `due_at`. */
   lease: string | null;
-  /** After this the row is no longer delivered. */
-  expiresAt: Date | null;
-  requestId: string;
-  traceparent: string | null;
 }
 
 /** A row leased by this process. */
 export interface LeasedRow extends LeasedColumns {
   lane: string;
   host: string;
+  expiresAt?: Date | null;
+  /** Of the request that stored the row, with its span, if there is one. */
+  requestId?: string;
+  traceparent?: string | null;
 }
 
 export interface LeasedRows<Row> {
@@ -54,7 +56,7 @@ const maxConsidered = 1_000;
  */
 export async function leaseDueRows<Row extends LeasedRow>(
   db: Kysely<unknown>,
-  { name, lane, host, isBlocked = sql<boolean>`false` }: LeasedTable,
+  { name, lane, host, expires, isBlocked = sql<boolean>`false` }: LeasedTable,
   { limits, free, leaseMs, leased }: { limits: DeliveryLimits; free: number; leaseMs: number; leased: readonly Pick<LeasedRow, 'crmId' | 'lane' | 'host'>[] },
 ): Promise<LeasedRows<Row>> {
   const crms = JSON.stringify(countBy(leased, (row) => row.crmId));
@@ -97,7 +99,7 @@ export async function leaseDueRows<Row extends LeasedRow>(
       WHERE state = 'pending' AND due_at <= now()
       FOR UPDATE OF item SKIP LOCKED
     )
-    UPDATE ${table} AS item SET lease = gen_random_uuid(), due_at = ${dueAfter(leaseMs)}
+    UPDATE ${table} AS item SET lease = gen_random_uuid(), due_at = ${dueAfter(leaseMs, { expires })}
     FROM leased WHERE item.crm_id = leased.crm_id AND item.id = leased.id
     RETURNING item.*, ${lane} AS lane, ${host} AS host, (SELECT count(*) FROM turns) AS considered`.execute(db);
   return { rows, passedOver: rows.length < (rows[0]?.considered ?? 0) };
@@ -105,7 +107,7 @@ export async function leaseDueRows<Row extends LeasedRow>(
 
 /** Extends the leases of rows. A lease that was lost stays lost. */
 export function renewLeases(db: Kysely<unknown>, table: LeasedTable, rows: Iterable<LeasedColumns>, leaseMs: number): Promise<void> {
-  return changeLeased(db, table, rows, sql`due_at = ${dueAfter(leaseMs)}`);
+  return changeLeased(db, table, rows, sql`due_at = ${dueAfter(leaseMs, table)}`);
 }
 
 /** Makes rows that are not being delivered available again, to any process. */
@@ -127,8 +129,9 @@ async function changeLeased(db: Kysely<unknown>, { name }: LeasedTable, rows: It
 }
 
 /** A row that expires before then is checked again when it expires. */
-export function dueAfter(delayMs: number): RawBuilder<Date> {
-  return sql<Date>`least(now() + make_interval(secs => ${delayMs / 1_000}), expires_at)`;
+export function dueAfter(delayMs: number, { expires }: Pick<LeasedTable, 'expires'>): RawBuilder<Date> {
+  const due = sql<Date>`now() + make_interval(secs => ${delayMs / 1_000})`;
+  return expires ? sql<Date>`least(${due}, expires_at)` : due;
 }
 
 function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Record<string, number> {

@@ -27,7 +27,7 @@ interface Schema {
 type ParcelRow = LeasedRow & { shop: string };
 type Outcome = { outcome: 'sent' } | { outcome: 'retry'; afterMs: number };
 
-const table: LeasedTable = { name: 'parcel', lane: sql<string>`item.shop`, host: sql<string>`item.shop` };
+const table: LeasedTable = { name: 'parcel', expires: true, lane: sql<string>`item.shop`, host: sql<string>`item.shop` };
 const timings: DeliveryTimings = { pollMs: 60_000, leaseMs: 2_000, attemptMs: 5_000, firstPauseMs: 20, longestPauseMs: 50, stopMs: 1_000 };
 const logger = testLogger('delivery-test');
 let database: Database<Schema>;
@@ -82,7 +82,7 @@ const kind: DeliveryKind<ParcelRow, Outcome> = {
     return status === 204 ? { outcome: 'sent' } : { outcome: 'retry', afterMs: 50 };
   },
   record: async ({ crmId, id, lease }, outcome) => {
-    const changes = outcome.outcome === 'sent' ? { state: 'sent' as const } : { dueAt: dueAfter(outcome.afterMs) };
+    const changes = outcome.outcome === 'sent' ? { state: 'sent' as const } : { dueAt: dueAfter(outcome.afterMs, table) };
     await database.kysely.updateTable('parcel').set({ lease: null, ...changes }).where('crmId', '=', crmId).where('id', '=', id).where('lease', '=', lease).execute();
   },
   describe: ({ id }) => ({ id }),

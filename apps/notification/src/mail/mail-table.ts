@@ -19,6 +19,7 @@ export const urgentTemplates: readonly string[] = [
  */
 export const mailTable: LeasedTable = {
   name: 'mail',
+  expires: true,
   lane: sql<string>`item.crm_id || ' ' || item.recipient`,
   host: sql<string>`split_part(item.recipient, '@', -1)`,
   isBlocked: sql<boolean>`EXISTS (

@@ -6,7 +6,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { type QuotaDecision, recipientDigest } from './check-quotas.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
-import { type MailRow, urgentTemplates } from './mail-table.ts';
+import { type MailRow, mailTable, urgentTemplates } from './mail-table.ts';
 
 /** A statement that takes longer would block the delivery. */
 const maxDecidedAtOnce = 500;
@@ -134,9 +134,9 @@ function changesOf(outcome: NotSent) {
     case 'give-up':
       return { ...finished, state: 'failed' as const, attempts: answered, lastError: outcome.reason };
     case 'retry':
-      return { dueAt: dueAfter(outcome.afterMs), attempts: answered, lastError: outcome.reason };
+      return { dueAt: dueAfter(outcome.afterMs, mailTable), attempts: answered, lastError: outcome.reason };
     case 'retry-once':
-      return { dueAt: dueAfter(outcome.afterMs), attempts: answered, lastError: outcome.reason, uncertain: true };
+      return { dueAt: dueAfter(outcome.afterMs, mailTable), attempts: answered, lastError: outcome.reason, uncertain: true };
     case 'hold':
       return { dueAt: outcome.until, lastError: outcome.reason };
     case 'drop':
