@@ -13,5 +13,6 @@ export function readArrows() {
     databases: new Set(ends(/(\w+) --- \w+Db/g).flat()),
     stream: new Set([...ends(/(\w+) -\. .* \.-> stream/g), ...ends(/stream -\. .* \.-> (\w+)/g)].flat()),
     mail: new Set(ends(/(\w+) -- SMTP --> mail/g).flat()),
+    endpoints: new Set(ends(/(\w+) -- HTTPS --> endpoints/g).flat()),
   };
 }

@@ -31,6 +31,10 @@ const meanings: Record<string, string> = {
   SMTP_CONNECTIONS: 'number of mails that one replica sends concurrently',
   SMTP_URL: 'the mail server, `smtp://user:password@host:587` or `smtps://…:465`; a secret. Nothing is sent without TLS, except to this machine or with `?requireTLS=false`',
   WEBHOOK_ADDRESS: 'the same for webhook',
+  WEBHOOK_ALLOW_PRIVATE: '`true`: webhooks may have `http` URLs, and lead to this machine and to inner addresses; for development, never in production',
+  WEBHOOK_CONNECTIONS: 'number of webhooks to which one replica delivers concurrently; those of one CRM, or with the same host, get half of it at most',
+  WEBHOOK_SECRET_KEYS:
+    'the keys that seal the secrets of webhooks in the database (AES-256-GCM): the first one seals, all of them open; a secret. [How to rotate them](#keys-and-certificates)',
 };
 
 interface Row extends EnvironmentVariable {
@@ -42,7 +46,7 @@ export async function configurationTable(): Promise<string> {
   const rows = await collectRows();
   const unread = Object.keys(meanings).filter((name) => !rows.some((row) => row.name === name));
   if (unread.length > 0) throw new Error(`no service reads ${unread.join(', ')}`);
-  const lines = rows.map((row) => `| \`${row.name}\` | ${presentServices(row)} | ${presentDefault(row)} | ${row.allowed ?? 'a string'} | ${meaningOf(row)} |`);
+  const lines = rows.map((row) => `| \`${row.name}\` | ${presentServices(row)} | ${presentDefault(row)} | ${presentAllowed(row)} | ${meaningOf(row)} |`);
   return ['| Variable | Services | Default | Allowed | Meaning |', '|---|---|---|---|---|', ...lines].join('\n');
 }
 
@@ -66,6 +70,11 @@ function presentServices(row: Row): string {
 function presentDefault({ fallback }: Row): string {
   if (fallback === undefined) return 'required';
   return fallback === '' ? '' : `\`${fallback}\``;
+}
+
+/** Markdown takes `<id>` for HTML. */
+function presentAllowed({ allowed = 'a string' }: Row): string {
+  return allowed.replaceAll('<', '\\<');
 }
 
 function meaningOf({ name }: Row): string {

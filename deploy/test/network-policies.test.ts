@@ -1,18 +1,27 @@
+import type { BlockList } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { readArrows } from './architecture.ts';
-import { examples, overlays, tracing } from './kustomizations.ts';
+import { examples, overlays, repositoryRoot, tracing } from './kustomizations.ts';
 import { configurationOf, type Manifest, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
 interface Peer {
   podSelector?: { matchLabels: Record<string, string> };
   namespaceSelector?: { matchLabels: Record<string, string> };
+  ipBlock?: IpBlock;
+}
+
+interface IpBlock {
+  cidr: string;
+  except?: string[];
 }
 
 interface Rule {
   from?: Peer[];
   to?: Peer[];
-  ports: { port: string | number; protocol?: string }[];
+  ports: { port: string | number; endPort?: number; protocol?: string }[];
 }
 
 interface NetworkPolicy extends Manifest {
@@ -20,6 +29,9 @@ interface NetworkPolicy extends Manifest {
 }
 
 const arrows = readArrows();
+/** The parts of the internet that webhooks can reach. */
+const internet = ['0.0.0.0/0', '2000::/3'];
+const blocked = await readBlockedNetworks();
 
 describe.each(overlays)('the network policies of $name', ({ folder }) => {
   const policies = renderKustomization(folder).filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
@@ -35,8 +47,18 @@ describe.each(overlays)('the network policies of $name', ({ folder }) => {
         ...(arrows.databases.has(service) ? ['postgres:5432'] : []),
         ...(arrows.stream.has(service) ? ['nats:4222'] : []),
         ...(arrows.mail.has(service) ? ['anywhere:587', 'anywhere:465'] : []),
+        ...(arrows.endpoints.has(service) ? internet.flatMap((network) => [`${network}:443`, `${network}:1024-65535`]) : []),
       ].toSorted(),
     );
+  });
+
+  it.each([...arrows.endpoints])('keep %s away from every network that its code blocks', (service) => {
+    const policy = policies.find(({ metadata }) => metadata.name === service);
+    const open = (policy?.spec.egress ?? []).flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? []));
+    expect(open.map(({ cidr }) => cidr)).toEqual(internet);
+    const [ipv4, ipv6] = open.map(({ except = [] }) => except);
+    expect(ipv4?.toSorted()).toEqual(blocked.ipv4);
+    expect(ipv6?.toSorted()).toEqual(blocked.ipv6);
   });
 
   it.each(services)('allow only the callers in the architecture to reach %s', (service) => {
@@ -77,15 +99,31 @@ describe('the network policies of the examples', () => {
   });
 });
 
+it('webhook blocks what is outside of the networks that its policy names', () => {
+  const [beginning, end] = ['1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '4000::'];
+  for (const address of ['::', '::1', beginning, end, 'fc00::1', 'fe80::1', 'ff02::1']) expect(blocked.list.check(address, 'ipv6'), address).toBe(true);
+  expect(['2000::', '2606:4700::1111', '3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff'].filter((address) => blocked.list.check(address, 'ipv6'))).toEqual([]);
+});
+
+/** The networks that webhook never connects to: all of IPv4, and those of IPv6 within 2000::/3, outside of which it connects to nothing. */
+async function readBlockedNetworks(): Promise<{ list: BlockList; ipv4: string[]; ipv6: string[] }> {
+  // Not imported statically: nothing depends on a service's code.
+  const file = pathToFileURL(join(repositoryRoot, 'apps/webhook/src/endpoint/blocked-networks.ts')).href;
+  const { blockedNetworks: list } = (await import(/* @vite-ignore */ file)) as { blockedNetworks: BlockList };
+  const subnets = list.rules.flatMap((rule) => /^Subnet: IPv[46] (.+)$/.exec(rule)?.[1] ?? []).toSorted();
+  return { list, ipv4: subnets.filter((subnet) => !subnet.includes(':')), ipv6: subnets.filter((subnet) => /^[23][\da-f]{3}:/.test(subnet)) };
+}
+
 /** Every pair of a peer and a port that the rules allow. */
 function connections(rules: Rule[]): string[] {
   return rules.flatMap(({ from, to, ports }) =>
-    (from ?? to ?? [{}]).flatMap((peer) => ports.map(({ port, protocol }) => `${nameOf(peer)}:${port}${protocol ? `/${protocol}` : ''}`)),
+    (from ?? to ?? [{}]).flatMap((peer) => ports.map(({ port, endPort, protocol }) => `${nameOf(peer)}:${[port, endPort].filter((each) => each !== undefined).join('-')}${protocol ? `/${protocol}` : ''}`)),
   );
 }
 
 /** Contains all labels of the selector, so that an unexpected one becomes visible. */
-function nameOf({ podSelector, namespaceSelector }: Peer): string {
+function nameOf({ podSelector, namespaceSelector, ipBlock }: Peer): string {
+  if (ipBlock !== undefined && podSelector === undefined && namespaceSelector === undefined) return ipBlock.cidr;
   const { 'app.kubernetes.io/name': service, 'app.kubernetes.io/component': component = 'service', 'cnpg.io/cluster': cluster, 'k8s-app': system, ...others } = podSelector?.matchLabels ?? {};
   const { 'kubernetes.io/metadata.name': namespace, ...otherNamespaces } = namespaceSelector?.matchLabels ?? {};
   const unexpected = [...Object.keys({ ...others, ...otherNamespaces }), ...(component === 'service' ? [] : [component])];

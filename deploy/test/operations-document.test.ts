@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -30,7 +30,7 @@ it('docs/operations.md has a section for every alert', () => {
   expect(runbooks.filter((runbook) => !anchors.some((anchor) => runbook.endsWith(anchor)))).toEqual([]);
 });
 
-it.each(['docs/operations.md', 'README.md', 'deploy/README.md', ...['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'local'].map((app) => `apps/${app}/README.md`)])(
+it.each([...globSync('docs/**/*.md', { cwd: repositoryRoot }), 'README.md', 'deploy/README.md', ...['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'local'].map((app) => `apps/${app}/README.md`)])(
   'the links of %s are valid',
   (file) => {
     const text = readFileSync(join(repositoryRoot, file), 'utf8');

@@ -32,6 +32,7 @@ import { slotRoutes } from './routes/slots.ts';
 import { staffRoutes } from './routes/staff.ts';
 import { timeslotRoutes } from './routes/timeslots.ts';
 import { userRoutes } from './routes/users.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 import { offerStrictHandling } from './strict-handling.ts';
 import { createStrangers, type Strangers } from './strangers.ts';
 import { toRequestError, validatorCompiler } from './validation.ts';
@@ -140,6 +141,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       customerRoutes(clients, dependencies.publicUrl, admission),
       erasureRoutes(clients),
       eventRoutes(clients, dependencies.publicUrl),
+      webhookRoutes(clients, dependencies.publicUrl),
     ]) {
       await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);
     }

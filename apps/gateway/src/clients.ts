@@ -1,7 +1,7 @@
 import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { EventServiceService } from '@scheduling/contracts/webhook/v1';
+import { EventServiceService, WebhookServiceService } from '@scheduling/contracts/webhook/v1';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
 
 /** The services behind the gateway; it has no data of its own. */
@@ -13,6 +13,7 @@ export interface Clients extends Disposable {
   bookings: RpcClient<BookingServiceService>;
   customers: RpcClient<CustomerServiceService>;
   events: RpcClient<EventServiceService>;
+  webhooks: RpcClient<WebhookServiceService>;
 }
 
 export interface ClientAddresses {
@@ -32,6 +33,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     bookings: stack.use(createClient(BookingServiceService, 'calendar', addresses.calendarAddress, options)),
     customers: stack.use(createClient(CustomerServiceService, 'customer', addresses.customerAddress, options)),
     events: stack.use(createClient(EventServiceService, 'webhook', addresses.webhookAddress, options)),
+    webhooks: stack.use(createClient(WebhookServiceService, 'webhook', addresses.webhookAddress, options)),
     [Symbol.dispose]: () => stack.dispose(),
   };
 }

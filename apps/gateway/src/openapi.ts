@@ -120,6 +120,7 @@ function describeApi(publicUrl: string) {
       { name: 'Slots and bookings', description: 'What can be booked, and bookings in one request.' },
       { name: 'Customers', description: 'The contact data of the people who book.' },
       { name: 'Events', description: 'What has happened in the CRM, in order.' },
+      { name: 'Webhooks', description: 'Endpoints of the CRM to which events are sent.' },
       { name: 'Erasures', description: 'The deletion of everybody of whom the CRM knows an e-mail address.' },
     ],
   };

@@ -35,7 +35,7 @@ type Say = (message: string) => void;
 
 const marker = '.scheduling-data';
 const runFile = 'run.json';
-const ownEntries = ['postgres', 'postgres.new', 'postgres-password', 'nats', 'inbox', 'logs', 'demo-key', 'stack.json'];
+const ownEntries = ['postgres', 'postgres.new', 'postgres-password', 'nats', 'inbox', 'logs', 'demo-key', 'webhook-key', 'stack.json'];
 
 /** A command whose terminal or npm process is gone needs this long to notice. */
 const orphanNoticeMs = 3_000;

@@ -1,8 +1,11 @@
+import { waitUntil } from '@scheduling/embedded';
 import { createCommand } from './command-line.ts';
 import { dataDirOf, UsageError } from './config.ts';
+import { openWebhookInbox } from './open-webhook-inbox.ts';
 import { type DemoAnswer, DemoFailure, type DemoMail, type DemoRequest, playDemo } from './play-demo.ts';
 import { styler } from './reporter.ts';
 import { readStackFile, type StackInfo } from './stack-file.ts';
+import type { WebhookEvent } from './webhook-receiver.ts';
 
 createCommand('npm run demo --', 'Book an appointment step by step on the running stack, and show every request and its response.').parse();
 const output = process.stdout;
@@ -10,16 +13,23 @@ const style = styler(output);
 // The reader of the output may close the pipe (`| head`).
 output.on('error', () => process.exit());
 const lineWidth = 100;
+const eventTimeoutMs = 20_000;
 
 try {
   const stack = await readStackFile(dataDirOf(process.env));
   print(`\n  ${style('bold', 'From an empty calendar to a confirmed booking')}, on ${stack.gateway} as the CRM "${stack.crmId}"\n`);
+  const received: WebhookEvent[] = [];
+  await using webhookInbox = await openWebhookInbox(stack, (event) => event && received.push(event));
   let number = 0;
   const mail = await playDemo(stack, Date.now().toString(36), (request, answer) => {
     number += 1;
     showStep(number, stack, request, answer);
   });
   showEnd(stack, mail);
+  await waitUntil(() => received.some(({ type }) => type === 'participation.created'), { what: 'the event', timeoutMs: eventTimeoutMs }).catch((error: unknown) => {
+    throw new DemoFailure(`No event arrived at the webhook within ${eventTimeoutMs / 1_000} s.`, { cause: error });
+  });
+  showEvents(webhookInbox.url, received);
 } catch (error) {
   if (!(error instanceof DemoFailure || error instanceof UsageError)) throw error;
   process.stderr.write(`${style('red', '✘')} ${error.message}\n`);
@@ -43,6 +53,12 @@ function showEnd({ inbox, smtp }: StackInfo, mail: DemoMail | undefined): void {
   print(`     Subject  ${style('bold', mail.subject)}\n`);
   print(style('dim', mail.text.trim().replaceAll(/^/gm, '     | ')));
   print(`\n  Read it in the inbox: ${style('cyan', inbox ?? '')}\n`);
+}
+
+function showEvents(url: string, events: WebhookEvent[]): void {
+  print(`  ${style('green', '✔')} ${style('bold', 'And the CRM was told by a webhook')}, at ${url} for the time of this demo`);
+  for (const { type, data } of events) print(`     ${type.padEnd(22)} ${style('dim', data.reference ?? '')}`);
+  print(`\n  ${style('cyan', 'npm run webhook-inbox')} prints every event of the CRM "demo" as it happens.\n`);
 }
 
 function indent(body: unknown): string {

@@ -29,6 +29,8 @@ export interface Surroundings {
   /** The address of NATS for each service, with its own user unless the operator gave one for all. */
   natsUrls: Record<Service, string>;
   smtpUrl: string;
+  /** The keys that seal the secrets of webhooks. */
+  webhookSecretKeys: string;
   logLevel: string;
 }
 
@@ -70,7 +72,15 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
         PUBLIC_URL: publicUrl(ports),
       };
     case 'webhook':
-      return { ...owner, IDENTITY_ADDRESS: address('identity'), CALENDAR_ADDRESS: address('calendar'), CUSTOMER_ADDRESS: address('customer') };
+      return {
+        ...owner,
+        IDENTITY_ADDRESS: address('identity'),
+        CALENDAR_ADDRESS: address('calendar'),
+        CUSTOMER_ADDRESS: address('customer'),
+        WEBHOOK_SECRET_KEYS: around.webhookSecretKeys,
+        // Endpoints on this machine.
+        WEBHOOK_ALLOW_PRIVATE: 'true',
+      };
   }
 }
 

@@ -6,6 +6,7 @@ import { claimDataFolder, type DataFolder, isUnusedFolder } from './data-folder.
 import { createAdminClient, demoCrmId, ensureDemoCrm } from './demo-crm.ts';
 import { checkGivenServers } from './given-servers.ts';
 import type { Reporter } from './reporter.ts';
+import { ensureSecretKeys } from './secret-keys.ts';
 import { databaseServices, host, type Server, type Service, services, type Surroundings, publicUrl, type Unit } from './service-table.ts';
 import { removeStackFile, type StackInfo, writeStackFile } from './stack-file.ts';
 import { requirePort, type Servers, startServers } from './start-servers.ts';
@@ -74,7 +75,8 @@ async function assemble(settings: Settings, folder: DataFolder, warnings: string
   const ports = await choosePorts(settings.port);
   const servers = await startServers(settings, folder, reporter);
   signal.throwIfAborted();
-  const runner = createServiceRunner(settings, folder, { ...ports, logLevel: settings.logLevel, ...servers }, reporter);
+  const webhookSecretKeys = await ensureSecretKeys(folder.path);
+  const runner = createServiceRunner(settings, folder, { ...ports, logLevel: settings.logLevel, webhookSecretKeys, ...servers }, reporter);
   await runner.migrate();
   signal.throwIfAborted();
   const started = services.map(async (unit): Promise<SupervisedUnit> => {

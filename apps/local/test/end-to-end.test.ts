@@ -192,14 +192,14 @@ describe('the whole stack', { timeout: 120_000 }, () => {
       calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'ReferenceService', 'CustomerRemovalService'),
       customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureAddress', 'ErasureService/GetErasureNotice'],
       notification: [],
-      webhook: methodsOf('EventService'),
+      webhook: methodsOf('EventService', 'WebhookService'),
     };
     const forOperators = {
       identity: methodsOf('AdminService', 'DatabaseService'),
       calendar: methodsOf(...common),
       customer: [...methodsOf(...common), 'ErasureService/ListErasures', 'ErasureService/ReplayErasures'],
       notification: methodsOf(...common, 'MailService'),
-      webhook: methodsOf(...common),
+      webhook: methodsOf(...common, 'DeliveryStateService'),
     };
     const credentials = credentialsOf('stranger');
     for (const service of databaseServices) {

@@ -19,6 +19,7 @@ describe('--help', () => {
     ['main', /^Usage: npm start -- \[options\]\n[^]*--fresh [^]*SCHEDULING_PORT [^]*SCHEDULING_DATA [^]*NATS_URL/],
     ['demo', /^Usage: npm run demo -- \[options\]\n\nBook an appointment step by step/],
     ['mails', /^Usage: npm run mails -- \[options\]\n\nSend a sample of every mail/],
+    ['webhook-inbox', /^Usage: npm run webhook-inbox -- \[options\]\n\nRegister a webhook of the demo CRM/],
   ] as const)('of %s shows the options and does nothing else', async (name, text) => {
     expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--help')).toEqual({ code: 0, output: expect.stringMatching(text) as string });
     expect(await readdir(folder)).toEqual([]);
@@ -35,7 +36,7 @@ describe('--help', () => {
 });
 
 describe('an unknown argument', () => {
-  it.each(['main', 'demo', 'mails'] as const)('makes %s exit with code 2 and print its usage', async (name) => {
+  it.each(['main', 'demo', 'mails', 'webhook-inbox'] as const)('makes %s exit with code 2 and print its usage', async (name) => {
     expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--frsh')).toEqual({
       code: 2,
       output: expect.stringMatching(/^error: unknown option '--frsh'\n[^]*\nUsage: npm /) as string,

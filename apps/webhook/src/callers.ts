@@ -3,4 +3,14 @@ export const callers = {
   EventService: {
     listEvents: ['gateway'],
   },
+  WebhookService: {
+    createWebhook: ['gateway'],
+    getWebhook: ['gateway'],
+    listWebhooks: ['gateway'],
+    updateWebhook: ['gateway'],
+    deleteWebhook: ['gateway'],
+    rotateSecret: ['gateway'],
+    testWebhook: ['gateway'],
+    listAttempts: ['gateway'],
+  },
 };

@@ -4,7 +4,9 @@ import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
 import type { WebhookSchema } from './db/schema.ts';
+import type { Poster } from './endpoint/post.ts';
 import type { ProviderNames } from './references/provider-names.ts';
+import type { Sealer } from './secret/seal.ts';
 
 export interface WebhookDependencies {
   database: Database<WebhookSchema>;
@@ -13,4 +15,8 @@ export interface WebhookDependencies {
   providerNames: ProviderNames;
   calendar: ClientOf<typeof ReferenceServiceService>;
   customers: ClientOf<typeof CustomerServiceService>;
+  poster: Poster;
+  sealer: Sealer;
+  /** For development: endpoints may be anywhere, and need no TLS. */
+  allowPrivate: boolean;
 }

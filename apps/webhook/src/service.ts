@@ -1,20 +1,35 @@
 import { ReferenceServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
 import type { Config } from './config.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { WebhookSchema } from './db/schema.ts';
+import { startWebhookDelivery } from './delivery/deliver-events.ts';
+import { defaultTimings, type WebhookTimings } from './delivery/timings.ts';
+import { createPoster, type PosterOptions } from './endpoint/post.ts';
 import { registerEventMetrics } from './feed/event-metrics.ts';
 import { startEventCleanUp } from './feed/start-event-clean-up.ts';
 import { startSequencer } from './feed/start-sequencer.ts';
-import { hostEventService } from './grpc.ts';
+import { hostDeliveryStateService, hostEventService, hostWebhookService } from './grpc.ts';
 import { createProviderNames } from './references/provider-names.ts';
+import { createSealer } from './secret/seal.ts';
+import { startResealing } from './secret/start-resealing.ts';
 import { webhookSubscriptions } from './subscriptions.ts';
+import { startAttemptCleanUp } from './webhook/start-attempt-clean-up.ts';
+import { createTestSender } from './webhook/test-webhook.ts';
+import { registerWebhookMetrics } from './webhook/webhook-metrics.ts';
+
+export interface Overrides {
+  timings?: Partial<WebhookTimings>;
+  /** How endpoints are reached; see `createPoster`. */
+  endpoints?: Omit<PosterOptions, 'allowPrivate'>;
+}
 
 /** Assembles the service, for the process as well as the tests. */
-export function createWebhookService(config: Config, logger: Logger): Promise<RunningService> {
+export function createWebhookService(config: Config, logger: Logger, overrides: Overrides = {}): Promise<RunningService> {
   return createService<WebhookSchema>({
     name: 'webhook',
     settings: config,
@@ -27,11 +42,26 @@ export function createWebhookService(config: Config, logger: Logger): Promise<Ru
         providerNames: createProviderNames(),
         calendar: connect(ReferenceServiceService, 'calendar', config.calendarAddress),
         customers: connect(CustomerServiceService, 'customer', config.customerAddress),
+        poster: createPoster({ allowPrivate: config.allowPrivate, ...overrides.endpoints }),
+        sealer: createSealer(config.secretKeys),
+        allowPrivate: config.allowPrivate,
       };
+      const timings = { ...defaultTimings, ...overrides.timings };
+      const { webhookConnections: connections } = config;
       registerEventMetrics(metrics, database);
+      const onResult = registerWebhookMetrics(metrics, database);
       use(startSequencer({ database, logger }));
       use(startEventCleanUp({ database, logger }));
-      return { hosted: [hostEventService(dependencies)], subscriptions: webhookSubscriptions() };
+      use(startKeySweeper({ database, logger }));
+      use(startResealing({ database, sealer: dependencies.sealer, logger }));
+      use(startAttemptCleanUp({ database, logger }));
+      use(startWebhookDelivery({ dependencies, connections, timings, onResult, logger }));
+      const tests = use(createTestSender(dependencies, logger));
+      return {
+        hosted: [hostEventService(dependencies), hostWebhookService(dependencies, tests)],
+        operators: [hostDeliveryStateService(database)],
+        subscriptions: webhookSubscriptions(),
+      };
     },
   });
 }

@@ -16,6 +16,8 @@ export interface EnvironmentReader {
   oneOf<T extends string>(name: string, values: readonly T[], fallback?: T): T;
   /** A URL with one of the given protocols, such as `postgres:`. */
   url(name: string, protocols: readonly string[], fallback?: string): string;
+  /** A required value of another form, which `allowed` describes; `parse` returns undefined if it has not this form. The value is not repeated in the error. */
+  parsed<T extends object>(name: string, allowed: string, parse: (raw: string) => T | undefined): T;
 }
 
 /** One variable that a configuration reads. */
@@ -93,6 +95,15 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
         return raw;
       };
       return read(name, fallback, '', parse, allowed);
+    },
+    parsed: <T extends object>(name: string, allowed: string, parse: (raw: string) => T | undefined): T => {
+      const required = (raw: string): T => {
+        const value = parse(raw);
+        if (value === undefined) faults.push(`${name} must be ${allowed}`);
+        return value as T;
+      };
+      // With a fault, nobody sees this value.
+      return read<T>(name, undefined, undefined as unknown as T, required, allowed);
     },
   };
   return reader;

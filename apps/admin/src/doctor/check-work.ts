@@ -1,6 +1,7 @@
 import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
+import { DeliveryStateServiceService } from '@scheduling/contracts/webhook/v1';
 import { createClient } from '@scheduling/rpc';
 import { reasonOf } from '@scheduling/runtime';
 import { addressVariable, consumingServices, type Service, type System } from '../config.ts';
@@ -11,7 +12,11 @@ const mailToleranceMs = 10 * 60_000;
 const dayMs = 24 * 60 * 60_000;
 const erasureToleranceMs = 60_000;
 
-/** Whether any work is overdue: dead letters, mails, erasures. */
+/** In seconds, as in the alerts. */
+const eventTolerance = 120;
+const webhookTolerance = 300;
+
+/** Whether any work is overdue: dead letters, mails, erasures, events and webhooks. */
 export async function checkWork({ services }: System): Promise<Finding[]> {
   return Promise.all([
     ...consumingServices.map((service) =>
@@ -20,6 +25,8 @@ export async function checkWork({ services }: System): Promise<Finding[]> {
     asking('waiting mails', 'notification', services.notification, checkWaitingMails),
     asking('failed mails', 'notification', services.notification, checkFailedMails),
     asking('erasures', 'customer', services.customer, checkErasures),
+    asking('waiting events', 'webhook', services.webhook, checkWaitingEvents),
+    asking('webhooks', 'webhook', services.webhook, checkWebhooks),
   ]);
 }
 
@@ -73,4 +80,25 @@ async function checkErasures(address: string): Promise<Finding> {
   const seen = `${open.length} open, the oldest for ${ageOf(oldest.requestedAt!, now)}, waiting for ${awaiting}`;
   if (now.getTime() - oldest.requestedAt!.getTime() <= erasureToleranceMs) return ok('erasures', seen);
   return fault('erasures', seen, `check whether ${awaiting} is running, reaches NATS and has dead letters; then the erasure completes by itself`);
+}
+
+async function checkWaitingEvents(address: string): Promise<Finding> {
+  const check = 'waiting events';
+  using client = createClient(DeliveryStateServiceService, 'webhook', address, callOptions());
+  const { waitingEvents, longestWaitSeconds } = await client.getDeliveryState({});
+  if (waitingEvents === 0) return ok(check, 'none');
+  const seen = `${waitingEvents}, the oldest for ${Math.round(longestWaitSeconds)} s`;
+  if (longestWaitSeconds <= eventTolerance) return ok(check, seen);
+  return fault(check, seen, 'CRMs do not learn of changes: read "the ordering of events failed" in the log of webhook, and look for a session that blocks it in its database');
+}
+
+/** Those whose endpoint fails are the matter of their CRM. */
+async function checkWebhooks(address: string): Promise<Finding> {
+  const check = 'webhooks';
+  using client = createClient(DeliveryStateServiceService, 'webhook', address, callOptions());
+  const { webhooks } = await client.getDeliveryState({});
+  const seen = webhooks.map(({ state, count, lagSeconds }) => `${count} ${state}${lagSeconds > 0 ? ` (up to ${Math.round(lagSeconds)} s behind)` : ''}`).join(', ');
+  const isBehind = webhooks.some(({ state, lagSeconds }) => state === 'delivering' && lagSeconds > webhookTolerance);
+  if (!isBehind) return ok(check, seen);
+  return warning(check, seen, 'look for "webhook not sent" with the outcome postpone in the log of webhook; if there is none, an endpoint is slow, or a CRM has events sent again');
 }

@@ -17,7 +17,7 @@ export function eventRoutes({ events }: Clients, publicUrl: string): FastifyPlug
     app.get('/events', { schema: listEventsSchema, config: { weigh } }, async ({ params, query, url }, reply) => {
       const { json, nextAfter } = await events.listEvents({
         crmId: params.crmId,
-        after: query.after ?? '',
+        after: query.after ?? 'start',
         limit: query.limit ?? defaultLimit,
         types: given(query.types)?.split(',') ?? [],
         providerReference: given(query.providerRef),
@@ -54,7 +54,7 @@ const eventExample = {
 /** interface 6.2. */
 const eventTypes =
   '`participation.created`, `participation.changed`, `participation.moved`, `participation.removed`, `appointment.created`, `appointment.cancelled`, ' +
-  '`appointment.deleted`, `customer.created`, `customer.changed`, `customer.deleted` and `mail.failed`';
+  '`appointment.deleted`, `customer.created`, `customer.changed`, `customer.deleted`, `mail.failed` and `webhook.disabled`';
 
 const eventData = Type.Object(
   {
@@ -92,7 +92,7 @@ const listEventsSchema = {
   tags: ['Events'],
   params: crmParams,
   querystring: Type.Object({
-    after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, format: 'line', description: 'Only events after the one with this id. `end`: only events from now on.' })),
+    after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, format: 'line', description: 'Only events after the one with this id. `start`: from the oldest one on; `end`: only from now on.' })),
     limit: Type.Optional(integer({ minimum: 1, maximum: 1_000, description: `Maximum number of events; ${defaultLimit} by default.` })),
     types: queryLine(`Only events of these types, separated by commas: ${eventTypes}. A page may then be empty although more follow.`),
     providerRef: queryLine('Only events of this provider. A page may then be empty although more follow.'),

@@ -7,5 +7,6 @@ await import('./faults/long-list.ts');
 await import('./faults/shared-appointments.ts');
 await import('./faults/contention.ts');
 await import('./faults/outages.ts');
+await import('./faults/webhooks.ts');
 
 afterAll(stopStackForFaults, 60_000);

@@ -1,27 +1,10 @@
 import { waitUntil } from '@scheduling/embedded';
 import { expect } from 'vitest';
 import { type Answer, nextQuery } from './client.ts';
+import type { WebhookEvent } from '../../src/webhook-receiver.ts';
 import type { TestCrm } from './crm.ts';
 
-/** interface 6.1. */
-export interface FeedEvent {
-  id: string;
-  type: string;
-  timestamp: string;
-  actor: string;
-  providerReference: string | null;
-  data: {
-    id: string;
-    reference: string | null;
-    appointmentReference: string | null;
-    customerReference: string | null;
-    state: string | null;
-    previousState: string | null;
-    version: number | null;
-    start: string | null;
-    expiresAt: string | null;
-  };
-}
+export type FeedEvent = WebhookEvent;
 
 /** One page of the feed, and the query of the next one. */
 export async function readFeedPage(crm: TestCrm, query: Record<string, string>): Promise<{ events: FeedEvent[]; next: Record<string, string> }> {

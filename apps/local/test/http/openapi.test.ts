@@ -48,6 +48,8 @@ const order = [
   'updateCustomer',
   'deleteAppointmentsWithoutNotification',
   'deleteCustomer',
+  'createWebhook',
+  'updateWebhook',
   'requestErasure',
 ];
 
@@ -60,6 +62,7 @@ const parameters: Record<string, string> = {
   customerRef: 'c-1@acme',
   userRef: '4711@acme',
   resourceRef: 'room-1@acme',
+  webhookRef: 'w-1@acme',
 };
 
 /** What the parameter `reference` means depends on the resource. */
@@ -170,7 +173,8 @@ function exampleAnswers({ operation }: Place, status: number): unknown[] {
 function withoutChance(answer: unknown): unknown {
   const text = JSON.stringify(Array.isArray(answer) ? answer.slice(0, 1) : answer);
   return JSON.parse(text.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid'), (name, value: unknown) => {
-    if (name === 'requestedAt') return 'time';
+    if (name === 'requestedAt' || name === 'createdAt') return 'time';
+    if (name === 'secret') return 'secret';
     return name === 'appointments' ? [] : value;
   });
 }

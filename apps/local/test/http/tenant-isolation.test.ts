@@ -8,7 +8,7 @@ import { query } from './databases.ts';
 import { waitForFeed } from './feed.ts';
 
 /** The kind of resource that a reference in a request refers to. */
-type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'hold' | 'customer' | 'resource' | 'product' | 'erasure';
+type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'hold' | 'customer' | 'resource' | 'product' | 'erasure' | 'webhook';
 
 /** All resources of one provider, by kind. */
 type World = Record<Kind, string>;
@@ -32,6 +32,8 @@ interface Case {
   labels?: string[];
 }
 
+/** Nothing listens there. */
+const unreachable = 'http://127.0.0.1:1/';
 const period = { from: '2031-01-01T00:00', to: '2031-12-31T00:00' };
 const ofProvider = (world: World, more: Record<string, string> = {}): Record<string, string> => ({ providerRef: world.provider, ...more });
 
@@ -240,6 +242,21 @@ const cases: Record<string, Case> = {
   },
   requestErasure: { request: () => ({ path: {}, query: {}, body: { email: 'nobody@customers.example' } }), existing: {} },
   getErasure: { request: ({ erasure }) => ({ path: { erasureId: erasure }, query: {} }), existing: { 'path.erasureId': 'erasure' } },
+  createWebhook: {
+    request: ({ provider }) => ({ path: {}, query: {}, body: { reference: newReference(), url: unreachable, providerReference: provider } }),
+    existing: { 'body.providerReference': 'provider' },
+    made: ['body.reference'],
+  },
+  listWebhooks: { request: () => ({ path: {}, query: {} }), existing: {} },
+  getWebhook: { request: ({ webhook }) => ({ path: { webhookRef: webhook }, query: {} }), existing: { 'path.webhookRef': 'webhook' } },
+  updateWebhook: {
+    request: ({ webhook, provider }) => ({ path: { webhookRef: webhook }, query: {}, body: { providerReference: provider } }),
+    existing: { 'path.webhookRef': 'webhook', 'body.providerReference': 'provider' },
+  },
+  deleteWebhook: { request: ({ webhook }) => ({ path: { webhookRef: webhook }, query: {} }), existing: { 'path.webhookRef': 'webhook' } },
+  rotateSecret: { request: ({ webhook }) => ({ path: { webhookRef: webhook }, query: {} }), existing: { 'path.webhookRef': 'webhook' } },
+  testWebhook: { request: ({ webhook }) => ({ path: { webhookRef: webhook }, query: {} }), existing: { 'path.webhookRef': 'webhook' } },
+  listAttempts: { request: ({ webhook }) => ({ path: { webhookRef: webhook }, query: {} }), existing: { 'path.webhookRef': 'webhook' } },
   listEvents: { request: ({ provider }) => ({ path: {}, query: { providerRef: provider } }), existing: { 'query.providerRef': 'provider' } },
 };
 
@@ -250,7 +267,7 @@ function newBooking(world: World): Record<string, unknown> {
 /** Customers are identified per provider, everything else per CRM; so only for these may the same reference exist twice in a CRM. */
 const namedByProvider = new Set(['createCustomer', 'updateCustomer']);
 /** Kinds that belong to the CRM and not to a provider, so that no other provider has its own. */
-const ofCrm = new Set<Kind>(['provider', 'user', 'account', 'erasure']);
+const ofCrm = new Set<Kind>(['provider', 'user', 'account', 'erasure', 'webhook']);
 
 const document = await apiDocument();
 const operations = document.places.map(({ operation }) => operation.operationId);
@@ -261,7 +278,7 @@ let own: { practice: Practice; world: World };
 let sibling: World;
 let foreign: World;
 const absent = Object.fromEntries(
-  ['provider', 'user', 'staff', 'account', 'timeslot', 'appointment', 'series', 'participation', 'hold', 'customer', 'resource', 'product', 'erasure'].map((kind) => [kind, newReference()]),
+  ['provider', 'user', 'staff', 'account', 'timeslot', 'appointment', 'series', 'participation', 'hold', 'customer', 'resource', 'product', 'erasure', 'webhook'].map((kind) => [kind, newReference()]),
 ) as World;
 
 beforeAll(async () => {
@@ -312,8 +329,24 @@ async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world:
     resource: practice.resource,
     product: practice.product,
     erasure: erased.erasure.id,
+    webhook: await requireWebhook(owner),
   };
   return { practice, world };
+}
+
+/** A CRM can have only 10. It is disabled, and has been tested. */
+async function requireWebhook(owner: TestCrm): Promise<string> {
+  const [existing] = (await owner.get<{ reference: string }[]>('/webhooks')).body;
+  if (existing !== undefined) return existing.reference;
+  const reference = newReference();
+  const at = `/webhooks/${encodeURIComponent(reference)}`;
+  expect(await owner.post('/webhooks', { reference, url: unreachable })).toMatchObject({ status: 201 });
+  expect(await owner.put(at, { state: 'DISABLED' })).toMatchObject({ status: 200 });
+  expect(await owner.post(`${at}/test`, undefined)).toMatchObject({ status: 202 });
+  // Until it was disabled, events of the setup may have been sent, too.
+  const isTested = async (): Promise<boolean> => (await owner.get<{ eventType: string }[]>(`${at}/attempts`)).body.some(({ eventType }) => eventType === 'webhook.test');
+  await waitUntil(isTested, { what: 'the attempt', timeoutMs: 30_000 });
+  return reference;
 }
 
 describe('every route', () => {
@@ -374,6 +407,8 @@ describe('a reference that another CRM also uses', () => {
       const { status, text, body } = await sendWith(operationId, caller.world, { [where]: taken }, caller.practice);
       expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);
       if (operationId === 'updateCustomer') caller.world.customer = (body as { customer: { customerReference: string } }).customer.customerReference;
+      // There must be room for the next one.
+      if (operationId === 'createWebhook') await caller.practice.crm.delete(`/webhooks/${encodeURIComponent(taken)}`);
     }
     expect(await snapshot([foreignCrm])).toEqual(before);
   });

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAdminClient, demoCrmId, ensureDemoCrm } from '../../src/demo-crm.ts';
+import { newSecretKeys } from '../../src/secret-keys.ts';
 import {
   databaseServices,
   type DatabaseService,
@@ -49,7 +50,7 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
     await Promise.all(databaseServices.map(async (service) => [service, await createTestDatabase()] as const)),
   ) as Record<DatabaseService, string>;
   const natsUrls = Object.fromEntries(services.map((service) => [service, nats.url(service)])) as Record<Service, string>;
-  const around: Surroundings = { ...(await choosePorts(0)), databaseUrls: databases, natsUrls, smtpUrl: inbox.smtpUrl, logLevel: 'warn' };
+  const around: Surroundings = { ...(await choosePorts(0)), databaseUrls: databases, natsUrls, smtpUrl: inbox.smtpUrl, webhookSecretKeys: newSecretKeys(), logLevel: 'warn' };
   const runner = createRunner(folder, around);
   starting.defer(() => runner.stop());
   await runner.migrate(root);

@@ -1,9 +1,10 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as events from './migrations/2026-11-30-events.ts';
+import * as webhooks from './migrations/2026-12-01-webhooks.ts';
 
-const migrations = { '2026-11-30-events': events };
+const migrations = { '2026-11-30-events': events, '2026-12-01-webhooks': webhooks };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {
@@ -11,7 +12,12 @@ const functions = {
 };
 
 /** In execution order; the doctor compares the database with them. */
-export const migrationSets: MigrationSet[] = [messagingMigrations, { name: 'webhook', migrations }, { name: 'webhook_functions', migrations: functions }];
+export const migrationSets: MigrationSet[] = [
+  messagingMigrations,
+  idempotencyMigrations,
+  { name: 'webhook', migrations },
+  { name: 'webhook_functions', migrations: functions },
+];
 
 export function migrateWebhookDatabase(url: string, logger: Logger): Promise<void> {
   return migrateDatabase({ url, sets: migrationSets, logger });

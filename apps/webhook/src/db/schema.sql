@@ -36,6 +36,18 @@ CREATE TABLE event_counter (
   CONSTRAINT event_counter_pkey PRIMARY KEY (crm_id)
 );
 
+CREATE TABLE idempotency_key (
+  crm_id text NOT NULL,
+  key_hash bytea NOT NULL,
+  fingerprint bytea NOT NULL,
+  resource_ids uuid[] NOT NULL,
+  created boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT idempotency_key_pkey PRIMARY KEY (crm_id, key_hash)
+);
+CREATE INDEX idempotency_key_created_at ON public.idempotency_key USING btree (created_at);
+CREATE INDEX idempotency_key_resources ON public.idempotency_key USING gin (resource_ids);
+
 CREATE TABLE inbox (
   consumer text NOT NULL,
   event_id uuid NOT NULL,
@@ -98,6 +110,76 @@ CREATE TABLE outbox_position (
   CONSTRAINT outbox_position_id_check CHECK (id)
 );
 
+CREATE TABLE webhook (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  reference text NOT NULL,
+  url text NOT NULL,
+  types text[] NOT NULL,
+  provider_id uuid,
+  ignore_actors text[] NOT NULL,
+  secret text NOT NULL,
+  previous_secret text,
+  previous_secret_until timestamp with time zone,
+  "position" bigint NOT NULL,
+  state text NOT NULL DEFAULT 'pending'::text,
+  failed_attempts integer NOT NULL DEFAULT 0,
+  due_at timestamp with time zone NOT NULL DEFAULT now(),
+  lease uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT webhook_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT webhook_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'idle'::text, 'disabled'::text]))),
+  CONSTRAINT webhook_reference_key UNIQUE (crm_id, reference)
+);
+CREATE INDEX webhook_due_at ON public.webhook USING btree (crm_id, due_at) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_lease ON public.webhook USING btree (lease) WHERE (state = 'pending'::text);
+
+CREATE TABLE webhook_attempt (
+  crm_id text NOT NULL,
+  webhook_id uuid NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  event_id uuid NOT NULL,
+  event_type text NOT NULL,
+  status integer,
+  error text,
+  duration_ms integer NOT NULL,
+  attempted_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT webhook_attempt_pkey PRIMARY KEY (crm_id, webhook_id, id),
+  CONSTRAINT webhook_attempt_crm_id_webhook_id_fkey FOREIGN KEY (crm_id, webhook_id) REFERENCES webhook(crm_id, id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_attempt_attempted_at ON public.webhook_attempt USING btree (attempted_at);
+
+CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_key bytea := decode(request ->> 'keyHash', 'hex');
+  the_fingerprint bytea := decode(request ->> 'fingerprint', 'hex');
+  kept idempotency_key%ROWTYPE;
+  answer jsonb;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended((request ->> 'keyHash') || ' ' || the_crm, 0)) THEN RETURN jsonb_build_object('key', 'in_flight'); END IF;
+
+  SELECT * INTO kept FROM idempotency_key
+   WHERE crm_id = the_crm AND key_hash = the_key AND created_at > now() - (request ->> 'lifetime')::interval;
+  IF kept.fingerprint <> the_fingerprint THEN RETURN jsonb_build_object('key', 'reused'); END IF;
+  IF kept.fingerprint = the_fingerprint THEN
+    RETURN jsonb_build_object('key', 'used', 'resourceIds', kept.resource_ids, 'created', kept.created);
+  END IF;
+
+  EXECUTE format('SELECT %I($1)', request ->> 'name') INTO answer USING request -> 'request';
+  IF answer ->> 'outcome' = 'created' THEN
+    INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)
+    VALUES (the_crm, the_key, the_fingerprint, ARRAY[coalesce(answer ->> 'id', request #>> '{request,id}')::uuid], true)
+    ON CONFLICT (crm_id, key_hash) DO UPDATE
+       SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
+  END IF;
+  RETURN jsonb_build_object('key', 'new', 'answer', answer);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.sequence_events(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -105,6 +187,7 @@ AS $function$
 DECLARE
   longest_wait CONSTANT interval := make_interval(secs => (request ->> 'waitSeconds')::float8);
   moved integer;
+  crms text[];
 BEGIN
   -- One process at a time, so that sequences become visible in their order. What others have committed until now is visible to the next statement.
   PERFORM pg_advisory_xact_lock(hashtextextended('sequence_events', 0));
@@ -146,9 +229,13 @@ BEGIN
      WHERE version > 0
      ORDER BY crm_id, subject_id, version DESC
     ON CONFLICT (crm_id, subject_id) DO UPDATE SET version = excluded.version, gone_at = excluded.gone_at WHERE excluded.version > latest.version
+  ), removed AS (
+    DELETE FROM incoming_event USING ready WHERE incoming_event.crm_id = ready.crm_id AND incoming_event.id = ready.id RETURNING ready.crm_id
   )
-  DELETE FROM incoming_event USING ready WHERE incoming_event.crm_id = ready.crm_id AND incoming_event.id = ready.id;
-  GET DIAGNOSTICS moved = ROW_COUNT;
+  SELECT count(*), array_agg(DISTINCT crm_id) INTO moved, crms FROM removed;
+
+  -- A delivery that decides that nothing is left holds event_counter, so it has committed, or will see these events.
+  UPDATE webhook SET state = 'pending', due_at = now() WHERE crm_id = ANY (crms) AND state = 'idle';
   RETURN moved;
 END
 $function$;

@@ -1,11 +1,14 @@
 import type { MessagingSchema } from '@scheduling/messaging';
+import type { IdempotencySchema } from '@scheduling/postgres';
 import type { ColumnType, Generated } from 'kysely';
 
-export interface WebhookSchema extends MessagingSchema {
+export interface WebhookSchema extends MessagingSchema, IdempotencySchema {
   event: EventTable;
   eventCounter: EventCounterTable;
   incomingEvent: IncomingEventTable;
   latestVersion: LatestVersionTable;
+  webhook: WebhookTable;
+  webhookAttempt: WebhookAttemptTable;
 }
 
 /** An event as other services report it: ids, states and codes, nothing personal. */
@@ -56,4 +59,49 @@ export interface LatestVersionTable {
   subjectId: string;
   version: number;
   goneAt: Generated<Date | null>;
+}
+
+/** An endpoint of a CRM: a reader of the feed that the service moves. */
+export interface WebhookTable {
+  crmId: string;
+  id: string;
+  reference: string;
+  url: string;
+  /** The types of events that are sent; empty: all. */
+  types: string[];
+  /** Only events of this provider. */
+  providerId: string | null;
+  /** Events of these actors are not sent. */
+  ignoreActors: string[];
+  /** Sealed (src/secret/seal.ts). */
+  secret: string;
+  /** The one before the last rotation, which also signs for a day. */
+  previousSecret: string | null;
+  previousSecretUntil: Date | null;
+  /** The sequence of the last event that was delivered or left out. */
+  position: number;
+  /** `idle`: nothing is left to be delivered. */
+  state: Generated<'pending' | 'idle' | 'disabled'>;
+  /** How often the next event could not be delivered. */
+  failedAttempts: Generated<number>;
+  /** When the next attempt is made, if it is pending; while it is leased, when the lease ends. */
+  dueAt: Generated<Date>;
+  /** Fencing token of the process that delivers. */
+  lease: string | null;
+  createdAt: Generated<Date>;
+}
+
+/** What came of sending an event, without what the endpoint said. */
+export interface WebhookAttemptTable {
+  crmId: string;
+  webhookId: string;
+  id: Generated<string>;
+  eventId: string;
+  eventType: string;
+  /** The HTTP status; null if there was no answer. */
+  status: number | null;
+  /** Why there was none, as a code. */
+  error: string | null;
+  durationMs: number;
+  attemptedAt: Generated<Date>;
 }

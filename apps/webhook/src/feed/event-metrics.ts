@@ -7,7 +7,7 @@ import type { WebhookSchema } from '../db/schema.ts';
 const maxCounted = 10_000;
 
 /** Measures the events that have arrived and are not in the feed yet. */
-export function registerEventMetrics(metrics: Metrics, { kysely }: Database<WebhookSchema>): void {
+export function registerEventMetrics(metrics: Metrics, database: Database<WebhookSchema>): void {
   measureAtScrape(
     metrics,
     {
@@ -15,10 +15,16 @@ export function registerEventMetrics(metrics: Metrics, { kysely }: Database<Webh
       scheduling_event_longest_wait_seconds: { help: 'How long the oldest of them has waited; 0 if there are none' },
     },
     async () => {
-      const { rows } = await sql<{ count: number; seconds: number }>`
-        SELECT count(*) AS count, coalesce(extract(epoch FROM now() - min(arrived_at)), 0)::float8 AS seconds
-          FROM (SELECT arrived_at FROM incoming_event LIMIT ${maxCounted}) AS waiting`.execute(kysely);
-      return { scheduling_events_waiting: [{ value: rows[0]!.count }], scheduling_event_longest_wait_seconds: [{ value: rows[0]!.seconds }] };
+      const { count, seconds } = await readWaitingEvents(database);
+      return { scheduling_events_waiting: [{ value: count }], scheduling_event_longest_wait_seconds: [{ value: seconds }] };
     },
   );
+}
+
+/** How many there are, and how long the oldest one has waited. */
+export async function readWaitingEvents({ kysely }: Database<WebhookSchema>): Promise<{ count: number; seconds: number }> {
+  const { rows } = await sql<{ count: number; seconds: number }>`
+    SELECT count(*) AS count, coalesce(extract(epoch FROM now() - min(arrived_at)), 0)::float8 AS seconds
+      FROM (SELECT arrived_at FROM incoming_event LIMIT ${maxCounted}) AS waiting`.execute(kysely);
+  return rows[0]!;
 }

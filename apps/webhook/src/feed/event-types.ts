@@ -11,6 +11,7 @@ export const eventTypes = [
   'customer.changed',
   'customer.deleted',
   'mail.failed',
+  'webhook.disabled',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 

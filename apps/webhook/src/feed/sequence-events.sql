@@ -3,11 +3,12 @@
 -- An event whose predecessor is missing waits for it, but not for ever.
 --
 -- Request: limit, the most events to be moved; waitSeconds, how long an event waits.
--- Answer: how many were moved.
+-- Answer: how many were moved. Webhooks of their CRMs that had nothing to deliver become due.
 CREATE OR REPLACE FUNCTION sequence_events(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   longest_wait CONSTANT interval := make_interval(secs => (request ->> 'waitSeconds')::float8);
   moved integer;
+  crms text[];
 BEGIN
   -- One process at a time, so that sequences become visible in their order. What others have committed until now is visible to the next statement.
   PERFORM pg_advisory_xact_lock(hashtextextended('sequence_events', 0));
@@ -49,9 +50,13 @@ BEGIN
      WHERE version > 0
      ORDER BY crm_id, subject_id, version DESC
     ON CONFLICT (crm_id, subject_id) DO UPDATE SET version = excluded.version, gone_at = excluded.gone_at WHERE excluded.version > latest.version
+  ), removed AS (
+    DELETE FROM incoming_event USING ready WHERE incoming_event.crm_id = ready.crm_id AND incoming_event.id = ready.id RETURNING ready.crm_id
   )
-  DELETE FROM incoming_event USING ready WHERE incoming_event.crm_id = ready.crm_id AND incoming_event.id = ready.id;
-  GET DIAGNOSTICS moved = ROW_COUNT;
+  SELECT count(*), array_agg(DISTINCT crm_id) INTO moved, crms FROM removed;
+
+  -- A delivery that decides that nothing is left holds event_counter, so it has committed, or will see these events.
+  UPDATE webhook SET state = 'pending', due_at = now() WHERE crm_id = ANY (crms) AND state = 'idle';
   RETURN moved;
 END
 $$;

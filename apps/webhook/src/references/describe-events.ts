@@ -31,10 +31,11 @@ export type StoredEvent = Omit<Selectable<EventTable>, 'sequence' | 'recordedAt'
  */
 export async function describeEvents(dependencies: WebhookDependencies, crmId: string, events: StoredEvent[]): Promise<EventJson[]> {
   if (events.length === 0) return [];
-  const [providers, { participations, appointments }, customers] = await Promise.all([
+  const [providers, { participations, appointments }, customers, webhooks] = await Promise.all([
     findProviderReferences(dependencies, crmId, distinct(events.map((event) => event.providerId))),
     readCalendar(dependencies, crmId, events),
     readCustomers(dependencies, crmId, events),
+    readWebhooks(dependencies, crmId, events),
   ]);
   return events.map((event) => {
     const participation = participations.get(event.subjectId);
@@ -48,7 +49,7 @@ export async function describeEvents(dependencies: WebhookDependencies, crmId: s
       providerReference: providers.get(event.providerId ?? '') ?? null,
       data: {
         id: event.subjectId,
-        reference: (isAppointment ? appointment?.reference : (participation?.reference ?? customers.get(event.subjectId))) ?? null,
+        reference: (isAppointment ? appointment?.reference : (participation?.reference ?? customers.get(event.subjectId) ?? webhooks.get(event.subjectId))) ?? null,
         appointmentReference: (isAppointment ? undefined : appointment?.reference) ?? null,
         customerReference: customers.get(event.customerId ?? '') ?? null,
         state: event.state,
@@ -79,8 +80,15 @@ async function readCustomers({ customers }: WebhookDependencies, crmId: string, 
   return new Map(answer.customers.map(({ id, reference }) => [id, reference]));
 }
 
+async function readWebhooks({ database }: WebhookDependencies, crmId: string, events: StoredEvent[]): Promise<Map<string, string>> {
+  const ids = distinct(events.filter((event) => kindOf(event) === 'webhook').map((event) => event.subjectId));
+  if (ids.length === 0) return new Map();
+  const rows = await database.kysely.selectFrom('webhook').select(['id', 'reference']).where('crmId', '=', crmId).where('id', 'in', ids).execute();
+  return new Map(rows.map(({ id, reference }) => [id, reference]));
+}
+
 /** `YYYY-MM-DDThh:mm:ssZ`. */
-function toTimeJson(time: Date): string {
+export function toTimeJson(time: Date): string {
   return `${time.toISOString().slice(0, 19)}Z`;
 }
 

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCertificateAuthority, eventually, startServiceProcesses, startTestNats, startTestSmtp, storeCertificate, whilePaused } from '@scheduling/testing';
+import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { databaseServices, type Unit } from '../../../src/service-table.ts';
 import { runAdmin } from '../../command.ts';
@@ -37,7 +38,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
       expect(report.output).toMatch(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
       return report;
     });
-    for (const check of ['gateway', ...databaseServices, ...databaseServices.map((service) => `schema of ${service}`), 'stream', 'erasures', 'mail server']) {
+    for (const check of ['gateway', ...databaseServices, ...databaseServices.map((service) => `schema of ${service}`), 'stream', 'erasures', 'waiting events', 'webhooks', 'mail server']) {
       expect(output).toMatch(new RegExp(`^${check} +ok `, 'm'));
     }
     expect(output).toMatch(/^consumers of notification +ok +all 4 are there$/m);
@@ -119,6 +120,31 @@ describe('the doctor', { timeout: 240_000 }, () => {
       );
       expectFault(await examine(), /erasures +FAULT +1 open, the oldest for [56] min, waiting for calendar/, /check whether calendar/);
     });
+  });
+
+  it('reports events that get no place in the feed, and webhooks that are behind', async () => {
+    const crm = 'doctor';
+    const ofEvent = `'${crm}', uuidv7(), 'customer.changed', gen_random_uuid(), 0, 'service'`;
+    const client = new Client({ connectionString: stack.info.databases.webhook });
+    await client.connect();
+    try {
+      // What gives events their places waits for this lock.
+      await client.query(`SELECT pg_advisory_lock(hashtextextended('sequence_events', 0))`);
+      await client.query(`INSERT INTO incoming_event (crm_id, id, type, subject_id, version, actor, arrived_at) VALUES (${ofEvent}, now() - interval '3 minutes')`);
+      expectFault(await examine(), /waiting events +FAULT +1, the oldest for 1[89]\d s/, /CRMs do not learn of changes/);
+      await client.query('DELETE FROM incoming_event WHERE crm_id = $1', [crm]);
+      await client.query(`INSERT INTO event (crm_id, id, type, subject_id, version, actor, sequence, recorded_at) VALUES (${ofEvent}, 1, now() - interval '10 minutes')`);
+      await client.query(
+        `INSERT INTO webhook (crm_id, id, reference, url, types, ignore_actors, secret, position, state) VALUES ($1, uuidv7(), 'w', 'https://crm.example/', '{}', '{}', '', 0, 'idle')`,
+        [crm],
+      );
+      const { code, output } = await examine();
+      expect(output).toMatch(/^webhooks +warning +1 delivering \(up to 60\d s behind\), 0 retrying, 0 disabled/m);
+      expect(code).toBe(0);
+    } finally {
+      for (const table of ['incoming_event', 'event', 'webhook']) await client.query(`DELETE FROM ${table} WHERE crm_id = $1`, [crm]);
+      await client.end();
+    }
   });
 
   it('lists what was not checked for lack of an address, and does not count it as ok', async () => {

@@ -15,10 +15,11 @@ import {
   type ServiceError,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 export interface ListEventsRequest {
   crmId: string;
-  /** The id of an event, or `end` for the newest one. Empty: from the oldest one on. */
+  /** The id of an event, `start` for the beginning, or `end` for the newest one. */
   after: string;
   /** The most events that are returned, from 1 to 1,000. With types or a provider there may be fewer, or none, although more follow. */
   limit: number;
@@ -36,6 +37,160 @@ export interface ListEventsResponse {
    * later ones; empty if there are none at all.
    */
   nextAfter: string;
+}
+
+export interface Webhook {
+  reference: string;
+  url: string;
+  /** Empty: all. */
+  types: string[];
+  providerReference?: string | undefined;
+  ignoreActors: string[];
+  enabled: boolean;
+  /** The id of the last event that was delivered or left out. Absent if there is none, or it is no longer kept. */
+  after?:
+    | string
+    | undefined;
+  /** How often the next event could not be delivered. */
+  failedAttempts: number;
+  /** Absent if it has not failed. */
+  nextAttemptAt?: Date | undefined;
+  createdAt?: Date | undefined;
+}
+
+export interface StringList {
+  values: string[];
+}
+
+export interface CreateWebhookRequest {
+  crmId: string;
+  reference: string;
+  url: string;
+  types: string[];
+  providerReference?: string | undefined;
+  ignoreActors: string[];
+}
+
+export interface CreateWebhookResponse {
+  webhook?:
+    | Webhook
+    | undefined;
+  /** Absent for an existing one. */
+  secret?: string | undefined;
+  created: boolean;
+}
+
+export interface GetWebhookRequest {
+  crmId: string;
+  webhookReference: string;
+}
+
+export interface GetWebhookResponse {
+  webhook?: Webhook | undefined;
+}
+
+export interface ListWebhooksRequest {
+  crmId: string;
+}
+
+export interface ListWebhooksResponse {
+  webhooks: Webhook[];
+}
+
+export interface UpdateWebhookRequest {
+  crmId: string;
+  webhookReference: string;
+  url?: string | undefined;
+  types?:
+    | StringList
+    | undefined;
+  /** Empty: events of all providers. */
+  providerReference?: string | undefined;
+  ignoreActors?: StringList | undefined;
+  enabled?:
+    | boolean
+    | undefined;
+  /** As in ListEvents. */
+  after?: string | undefined;
+}
+
+export interface UpdateWebhookResponse {
+  webhook?: Webhook | undefined;
+}
+
+export interface DeleteWebhookRequest {
+  crmId: string;
+  webhookReference: string;
+}
+
+export interface DeleteWebhookResponse {
+}
+
+export interface RotateSecretRequest {
+  crmId: string;
+  webhookReference: string;
+}
+
+export interface RotateSecretResponse {
+  webhook?: Webhook | undefined;
+  secret: string;
+}
+
+export interface TestWebhookRequest {
+  crmId: string;
+  webhookReference: string;
+}
+
+export interface TestWebhookResponse {
+  eventId: string;
+}
+
+export interface ListAttemptsRequest {
+  crmId: string;
+  webhookReference: string;
+  /** From 1 to 1,000. */
+  limit: number;
+  cursor?: string | undefined;
+}
+
+export interface ListAttemptsResponse {
+  attempts: Attempt[];
+  /** Set if there are more. */
+  nextCursor?: string | undefined;
+}
+
+export interface Attempt {
+  eventId: string;
+  eventType: string;
+  attemptedAt?:
+    | Date
+    | undefined;
+  /** The HTTP status; absent if there was no answer. */
+  status?:
+    | number
+    | undefined;
+  /** Why there was none, as a code: blocked, dns, connect, tls, timeout or protocol. */
+  error?: string | undefined;
+  durationMs: number;
+}
+
+export interface GetDeliveryStateRequest {
+}
+
+export interface GetDeliveryStateResponse {
+  /** Events that have arrived and have no place in the feed yet, at most 10,000. */
+  waitingEvents: number;
+  /** How long the oldest of them has waited, in seconds; 0 if there are none. */
+  longestWaitSeconds: number;
+  webhooks: WebhooksInState[];
+}
+
+export interface WebhooksInState {
+  /** `delivering`, `retrying` (the next event has failed) or `disabled`. */
+  state: string;
+  count: number;
+  /** How long the next event of the one that is furthest behind has been in the feed, in seconds; 0 if none is behind. */
+  lagSeconds: number;
 }
 
 function createBaseListEventsRequest(): ListEventsRequest {
@@ -208,6 +363,1716 @@ export const ListEventsResponse: MessageFns<ListEventsResponse> = {
   },
 };
 
+function createBaseWebhook(): Webhook {
+  return {
+    reference: "",
+    url: "",
+    types: [],
+    providerReference: undefined,
+    ignoreActors: [],
+    enabled: false,
+    after: undefined,
+    failedAttempts: 0,
+    nextAttemptAt: undefined,
+    createdAt: undefined,
+  };
+}
+
+export const Webhook: MessageFns<Webhook> = {
+  encode(message: Webhook, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.reference !== "") {
+      writer.uint32(10).string(message.reference);
+    }
+    if (message.url !== "") {
+      writer.uint32(18).string(message.url);
+    }
+    for (const v of message.types) {
+      writer.uint32(26).string(v!);
+    }
+    if (message.providerReference !== undefined) {
+      writer.uint32(34).string(message.providerReference);
+    }
+    for (const v of message.ignoreActors) {
+      writer.uint32(42).string(v!);
+    }
+    if (message.enabled !== false) {
+      writer.uint32(48).bool(message.enabled);
+    }
+    if (message.after !== undefined) {
+      writer.uint32(58).string(message.after);
+    }
+    if (message.failedAttempts !== 0) {
+      writer.uint32(64).uint32(message.failedAttempts);
+    }
+    if (message.nextAttemptAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.nextAttemptAt), writer.uint32(74).fork()).join();
+    }
+    if (message.createdAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.createdAt), writer.uint32(82).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Webhook {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWebhook();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.url = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.types.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.ignoreActors.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.enabled = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.after = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.failedAttempts = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.nextAttemptAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.createdAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Webhook>): Webhook {
+    return Webhook.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Webhook>): Webhook {
+    const message = createBaseWebhook();
+    message.reference = object.reference ?? "";
+    message.url = object.url ?? "";
+    message.types = object.types?.map((e) => e) || [];
+    message.providerReference = object.providerReference ?? undefined;
+    message.ignoreActors = object.ignoreActors?.map((e) => e) || [];
+    message.enabled = object.enabled ?? false;
+    message.after = object.after ?? undefined;
+    message.failedAttempts = object.failedAttempts ?? 0;
+    message.nextAttemptAt = object.nextAttemptAt ?? undefined;
+    message.createdAt = object.createdAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseStringList(): StringList {
+  return { values: [] };
+}
+
+export const StringList: MessageFns<StringList> = {
+  encode(message: StringList, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.values) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StringList {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStringList();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.values.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StringList>): StringList {
+    return StringList.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StringList>): StringList {
+    const message = createBaseStringList();
+    message.values = object.values?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseCreateWebhookRequest(): CreateWebhookRequest {
+  return { crmId: "", reference: "", url: "", types: [], providerReference: undefined, ignoreActors: [] };
+}
+
+export const CreateWebhookRequest: MessageFns<CreateWebhookRequest> = {
+  encode(message: CreateWebhookRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    if (message.url !== "") {
+      writer.uint32(26).string(message.url);
+    }
+    for (const v of message.types) {
+      writer.uint32(34).string(v!);
+    }
+    if (message.providerReference !== undefined) {
+      writer.uint32(42).string(message.providerReference);
+    }
+    for (const v of message.ignoreActors) {
+      writer.uint32(50).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateWebhookRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateWebhookRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.url = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.types.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.ignoreActors.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CreateWebhookRequest>): CreateWebhookRequest {
+    return CreateWebhookRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CreateWebhookRequest>): CreateWebhookRequest {
+    const message = createBaseCreateWebhookRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    message.url = object.url ?? "";
+    message.types = object.types?.map((e) => e) || [];
+    message.providerReference = object.providerReference ?? undefined;
+    message.ignoreActors = object.ignoreActors?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseCreateWebhookResponse(): CreateWebhookResponse {
+  return { webhook: undefined, secret: undefined, created: false };
+}
+
+export const CreateWebhookResponse: MessageFns<CreateWebhookResponse> = {
+  encode(message: CreateWebhookResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.webhook !== undefined) {
+      Webhook.encode(message.webhook, writer.uint32(10).fork()).join();
+    }
+    if (message.secret !== undefined) {
+      writer.uint32(18).string(message.secret);
+    }
+    if (message.created !== false) {
+      writer.uint32(24).bool(message.created);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateWebhookResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateWebhookResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.webhook = Webhook.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.secret = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.created = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CreateWebhookResponse>): CreateWebhookResponse {
+    return CreateWebhookResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CreateWebhookResponse>): CreateWebhookResponse {
+    const message = createBaseCreateWebhookResponse();
+    message.webhook = (object.webhook !== undefined && object.webhook !== null)
+      ? Webhook.fromPartial(object.webhook)
+      : undefined;
+    message.secret = object.secret ?? undefined;
+    message.created = object.created ?? false;
+    return message;
+  },
+};
+
+function createBaseGetWebhookRequest(): GetWebhookRequest {
+  return { crmId: "", webhookReference: "" };
+}
+
+export const GetWebhookRequest: MessageFns<GetWebhookRequest> = {
+  encode(message: GetWebhookRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.webhookReference !== "") {
+      writer.uint32(18).string(message.webhookReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetWebhookRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetWebhookRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.webhookReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetWebhookRequest>): GetWebhookRequest {
+    return GetWebhookRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetWebhookRequest>): GetWebhookRequest {
+    const message = createBaseGetWebhookRequest();
+    message.crmId = object.crmId ?? "";
+    message.webhookReference = object.webhookReference ?? "";
+    return message;
+  },
+};
+
+function createBaseGetWebhookResponse(): GetWebhookResponse {
+  return { webhook: undefined };
+}
+
+export const GetWebhookResponse: MessageFns<GetWebhookResponse> = {
+  encode(message: GetWebhookResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.webhook !== undefined) {
+      Webhook.encode(message.webhook, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetWebhookResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetWebhookResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.webhook = Webhook.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetWebhookResponse>): GetWebhookResponse {
+    return GetWebhookResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetWebhookResponse>): GetWebhookResponse {
+    const message = createBaseGetWebhookResponse();
+    message.webhook = (object.webhook !== undefined && object.webhook !== null)
+      ? Webhook.fromPartial(object.webhook)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseListWebhooksRequest(): ListWebhooksRequest {
+  return { crmId: "" };
+}
+
+export const ListWebhooksRequest: MessageFns<ListWebhooksRequest> = {
+  encode(message: ListWebhooksRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListWebhooksRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListWebhooksRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListWebhooksRequest>): ListWebhooksRequest {
+    return ListWebhooksRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListWebhooksRequest>): ListWebhooksRequest {
+    const message = createBaseListWebhooksRequest();
+    message.crmId = object.crmId ?? "";
+    return message;
+  },
+};
+
+function createBaseListWebhooksResponse(): ListWebhooksResponse {
+  return { webhooks: [] };
+}
+
+export const ListWebhooksResponse: MessageFns<ListWebhooksResponse> = {
+  encode(message: ListWebhooksResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.webhooks) {
+      Webhook.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListWebhooksResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListWebhooksResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.webhooks.push(Webhook.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListWebhooksResponse>): ListWebhooksResponse {
+    return ListWebhooksResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListWebhooksResponse>): ListWebhooksResponse {
+    const message = createBaseListWebhooksResponse();
+    message.webhooks = object.webhooks?.map((e) => Webhook.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseUpdateWebhookRequest(): UpdateWebhookRequest {
+  return {
+    crmId: "",
+    webhookReference: "",
+    url: undefined,
+    types: undefined,
+    providerReference: undefined,
+    ignoreActors: undefined,
+    enabled: undefined,
+    after: undefined,
+  };
+}
+
+export const UpdateWebhookRequest: MessageFns<UpdateWebhookRequest> = {
+  encode(message: UpdateWebhookRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.webhookReference !== "") {
+      writer.uint32(18).string(message.webhookReference);
+    }
+    if (message.url !== undefined) {
+      writer.uint32(26).string(message.url);
+    }
+    if (message.types !== undefined) {
+      StringList.encode(message.types, writer.uint32(34).fork()).join();
+    }
+    if (message.providerReference !== undefined) {
+      writer.uint32(42).string(message.providerReference);
+    }
+    if (message.ignoreActors !== undefined) {
+      StringList.encode(message.ignoreActors, writer.uint32(50).fork()).join();
+    }
+    if (message.enabled !== undefined) {
+      writer.uint32(56).bool(message.enabled);
+    }
+    if (message.after !== undefined) {
+      writer.uint32(66).string(message.after);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateWebhookRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateWebhookRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.webhookReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.url = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.types = StringList.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.ignoreActors = StringList.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.enabled = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.after = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateWebhookRequest>): UpdateWebhookRequest {
+    return UpdateWebhookRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateWebhookRequest>): UpdateWebhookRequest {
+    const message = createBaseUpdateWebhookRequest();
+    message.crmId = object.crmId ?? "";
+    message.webhookReference = object.webhookReference ?? "";
+    message.url = object.url ?? undefined;
+    message.types = (object.types !== undefined && object.types !== null)
+      ? StringList.fromPartial(object.types)
+      : undefined;
+    message.providerReference = object.providerReference ?? undefined;
+    message.ignoreActors = (object.ignoreActors !== undefined && object.ignoreActors !== null)
+      ? StringList.fromPartial(object.ignoreActors)
+      : undefined;
+    message.enabled = object.enabled ?? undefined;
+    message.after = object.after ?? undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateWebhookResponse(): UpdateWebhookResponse {
+  return { webhook: undefined };
+}
+
+export const UpdateWebhookResponse: MessageFns<UpdateWebhookResponse> = {
+  encode(message: UpdateWebhookResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.webhook !== undefined) {
+      Webhook.encode(message.webhook, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateWebhookResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateWebhookResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.webhook = Webhook.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateWebhookResponse>): UpdateWebhookResponse {
+    return UpdateWebhookResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateWebhookResponse>): UpdateWebhookResponse {
+    const message = createBaseUpdateWebhookResponse();
+    message.webhook = (object.webhook !== undefined && object.webhook !== null)
+      ? Webhook.fromPartial(object.webhook)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseDeleteWebhookRequest(): DeleteWebhookRequest {
+  return { crmId: "", webhookReference: "" };
+}
+
+export const DeleteWebhookRequest: MessageFns<DeleteWebhookRequest> = {
+  encode(message: DeleteWebhookRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.webhookReference !== "") {
+      writer.uint32(18).string(message.webhookReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteWebhookRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteWebhookRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.webhookReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteWebhookRequest>): DeleteWebhookRequest {
+    return DeleteWebhookRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteWebhookRequest>): DeleteWebhookRequest {
+    const message = createBaseDeleteWebhookRequest();
+    message.crmId = object.crmId ?? "";
+    message.webhookReference = object.webhookReference ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteWebhookResponse(): DeleteWebhookResponse {
+  return {};
+}
+
+export const DeleteWebhookResponse: MessageFns<DeleteWebhookResponse> = {
+  encode(_: DeleteWebhookResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteWebhookResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteWebhookResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteWebhookResponse>): DeleteWebhookResponse {
+    return DeleteWebhookResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DeleteWebhookResponse>): DeleteWebhookResponse {
+    const message = createBaseDeleteWebhookResponse();
+    return message;
+  },
+};
+
+function createBaseRotateSecretRequest(): RotateSecretRequest {
+  return { crmId: "", webhookReference: "" };
+}
+
+export const RotateSecretRequest: MessageFns<RotateSecretRequest> = {
+  encode(message: RotateSecretRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.webhookReference !== "") {
+      writer.uint32(18).string(message.webhookReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RotateSecretRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRotateSecretRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.webhookReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RotateSecretRequest>): RotateSecretRequest {
+    return RotateSecretRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RotateSecretRequest>): RotateSecretRequest {
+    const message = createBaseRotateSecretRequest();
+    message.crmId = object.crmId ?? "";
+    message.webhookReference = object.webhookReference ?? "";
+    return message;
+  },
+};
+
+function createBaseRotateSecretResponse(): RotateSecretResponse {
+  return { webhook: undefined, secret: "" };
+}
+
+export const RotateSecretResponse: MessageFns<RotateSecretResponse> = {
+  encode(message: RotateSecretResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.webhook !== undefined) {
+      Webhook.encode(message.webhook, writer.uint32(10).fork()).join();
+    }
+    if (message.secret !== "") {
+      writer.uint32(18).string(message.secret);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RotateSecretResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRotateSecretResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.webhook = Webhook.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.secret = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RotateSecretResponse>): RotateSecretResponse {
+    return RotateSecretResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RotateSecretResponse>): RotateSecretResponse {
+    const message = createBaseRotateSecretResponse();
+    message.webhook = (object.webhook !== undefined && object.webhook !== null)
+      ? Webhook.fromPartial(object.webhook)
+      : undefined;
+    message.secret = object.secret ?? "";
+    return message;
+  },
+};
+
+function createBaseTestWebhookRequest(): TestWebhookRequest {
+  return { crmId: "", webhookReference: "" };
+}
+
+export const TestWebhookRequest: MessageFns<TestWebhookRequest> = {
+  encode(message: TestWebhookRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.webhookReference !== "") {
+      writer.uint32(18).string(message.webhookReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TestWebhookRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTestWebhookRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.webhookReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TestWebhookRequest>): TestWebhookRequest {
+    return TestWebhookRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TestWebhookRequest>): TestWebhookRequest {
+    const message = createBaseTestWebhookRequest();
+    message.crmId = object.crmId ?? "";
+    message.webhookReference = object.webhookReference ?? "";
+    return message;
+  },
+};
+
+function createBaseTestWebhookResponse(): TestWebhookResponse {
+  return { eventId: "" };
+}
+
+export const TestWebhookResponse: MessageFns<TestWebhookResponse> = {
+  encode(message: TestWebhookResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.eventId !== "") {
+      writer.uint32(10).string(message.eventId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TestWebhookResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTestWebhookResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.eventId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TestWebhookResponse>): TestWebhookResponse {
+    return TestWebhookResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TestWebhookResponse>): TestWebhookResponse {
+    const message = createBaseTestWebhookResponse();
+    message.eventId = object.eventId ?? "";
+    return message;
+  },
+};
+
+function createBaseListAttemptsRequest(): ListAttemptsRequest {
+  return { crmId: "", webhookReference: "", limit: 0, cursor: undefined };
+}
+
+export const ListAttemptsRequest: MessageFns<ListAttemptsRequest> = {
+  encode(message: ListAttemptsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.webhookReference !== "") {
+      writer.uint32(18).string(message.webhookReference);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(24).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(34).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListAttemptsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListAttemptsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.webhookReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListAttemptsRequest>): ListAttemptsRequest {
+    return ListAttemptsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListAttemptsRequest>): ListAttemptsRequest {
+    const message = createBaseListAttemptsRequest();
+    message.crmId = object.crmId ?? "";
+    message.webhookReference = object.webhookReference ?? "";
+    message.limit = object.limit ?? 0;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListAttemptsResponse(): ListAttemptsResponse {
+  return { attempts: [], nextCursor: undefined };
+}
+
+export const ListAttemptsResponse: MessageFns<ListAttemptsResponse> = {
+  encode(message: ListAttemptsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.attempts) {
+      Attempt.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListAttemptsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListAttemptsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.attempts.push(Attempt.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListAttemptsResponse>): ListAttemptsResponse {
+    return ListAttemptsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListAttemptsResponse>): ListAttemptsResponse {
+    const message = createBaseListAttemptsResponse();
+    message.attempts = object.attempts?.map((e) => Attempt.fromPartial(e)) || [];
+    message.nextCursor = object.nextCursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseAttempt(): Attempt {
+  return { eventId: "", eventType: "", attemptedAt: undefined, status: undefined, error: undefined, durationMs: 0 };
+}
+
+export const Attempt: MessageFns<Attempt> = {
+  encode(message: Attempt, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.eventId !== "") {
+      writer.uint32(10).string(message.eventId);
+    }
+    if (message.eventType !== "") {
+      writer.uint32(18).string(message.eventType);
+    }
+    if (message.attemptedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.attemptedAt), writer.uint32(26).fork()).join();
+    }
+    if (message.status !== undefined) {
+      writer.uint32(32).uint32(message.status);
+    }
+    if (message.error !== undefined) {
+      writer.uint32(42).string(message.error);
+    }
+    if (message.durationMs !== 0) {
+      writer.uint32(48).uint32(message.durationMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Attempt {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAttempt();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.eventId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.eventType = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.attemptedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.status = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.error = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.durationMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Attempt>): Attempt {
+    return Attempt.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Attempt>): Attempt {
+    const message = createBaseAttempt();
+    message.eventId = object.eventId ?? "";
+    message.eventType = object.eventType ?? "";
+    message.attemptedAt = object.attemptedAt ?? undefined;
+    message.status = object.status ?? undefined;
+    message.error = object.error ?? undefined;
+    message.durationMs = object.durationMs ?? 0;
+    return message;
+  },
+};
+
+function createBaseGetDeliveryStateRequest(): GetDeliveryStateRequest {
+  return {};
+}
+
+export const GetDeliveryStateRequest: MessageFns<GetDeliveryStateRequest> = {
+  encode(_: GetDeliveryStateRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetDeliveryStateRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetDeliveryStateRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetDeliveryStateRequest>): GetDeliveryStateRequest {
+    return GetDeliveryStateRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<GetDeliveryStateRequest>): GetDeliveryStateRequest {
+    const message = createBaseGetDeliveryStateRequest();
+    return message;
+  },
+};
+
+function createBaseGetDeliveryStateResponse(): GetDeliveryStateResponse {
+  return { waitingEvents: 0, longestWaitSeconds: 0, webhooks: [] };
+}
+
+export const GetDeliveryStateResponse: MessageFns<GetDeliveryStateResponse> = {
+  encode(message: GetDeliveryStateResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.waitingEvents !== 0) {
+      writer.uint32(8).uint32(message.waitingEvents);
+    }
+    if (message.longestWaitSeconds !== 0) {
+      writer.uint32(17).double(message.longestWaitSeconds);
+    }
+    for (const v of message.webhooks) {
+      WebhooksInState.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetDeliveryStateResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetDeliveryStateResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.waitingEvents = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.longestWaitSeconds = reader.double();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.webhooks.push(WebhooksInState.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetDeliveryStateResponse>): GetDeliveryStateResponse {
+    return GetDeliveryStateResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetDeliveryStateResponse>): GetDeliveryStateResponse {
+    const message = createBaseGetDeliveryStateResponse();
+    message.waitingEvents = object.waitingEvents ?? 0;
+    message.longestWaitSeconds = object.longestWaitSeconds ?? 0;
+    message.webhooks = object.webhooks?.map((e) => WebhooksInState.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseWebhooksInState(): WebhooksInState {
+  return { state: "", count: 0, lagSeconds: 0 };
+}
+
+export const WebhooksInState: MessageFns<WebhooksInState> = {
+  encode(message: WebhooksInState, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.state !== "") {
+      writer.uint32(10).string(message.state);
+    }
+    if (message.count !== 0) {
+      writer.uint32(16).uint32(message.count);
+    }
+    if (message.lagSeconds !== 0) {
+      writer.uint32(25).double(message.lagSeconds);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WebhooksInState {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWebhooksInState();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.count = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.lagSeconds = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<WebhooksInState>): WebhooksInState {
+    return WebhooksInState.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WebhooksInState>): WebhooksInState {
+    const message = createBaseWebhooksInState();
+    message.state = object.state ?? "";
+    message.count = object.count ?? 0;
+    message.lagSeconds = object.lagSeconds ?? 0;
+    return message;
+  },
+};
+
 /** What happens in a CRM, in one order. Every request carries the crm_id of the authenticated CRM. */
 export type EventServiceService = typeof EventServiceService;
 export const EventServiceService = {
@@ -268,6 +2133,331 @@ export const EventServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
+/**
+ * The endpoints to which the events of a CRM are sent. What creates or sends may come with the metadata idempotency-key: the same request with the same key
+ * again has no second effect for 72 hours, and is answered as the first was. FAILED_PRECONDITION (idempotency_key.in_flight) while the first is being worked
+ * on, ALREADY_EXISTS (idempotency_key.reused) for a request with other content.
+ */
+export type WebhookServiceService = typeof WebhookServiceService;
+export const WebhookServiceService = {
+  /**
+   * Creates a webhook, which is sent the events from now on. A known reference with the same content answers the existing one, without its secret
+   * (created = false). INVALID_ARGUMENT (webhook.invalid), NOT_FOUND (provider.not_found, webhook.not_found when a repeated request finds it deleted),
+   * FAILED_PRECONDITION (webhook.reference_taken, webhook.limit_reached).
+   */
+  createWebhook: {
+    path: "/scheduling.webhook.v1.WebhookService/CreateWebhook" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateWebhookRequest): Buffer => Buffer.from(CreateWebhookRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateWebhookRequest => CreateWebhookRequest.decode(value),
+    responseSerialize: (value: CreateWebhookResponse): Buffer =>
+      Buffer.from(CreateWebhookResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateWebhookResponse => CreateWebhookResponse.decode(value),
+  },
+  /** Finds a webhook. NOT_FOUND (webhook.not_found). */
+  getWebhook: {
+    path: "/scheduling.webhook.v1.WebhookService/GetWebhook" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetWebhookRequest): Buffer => Buffer.from(GetWebhookRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetWebhookRequest => GetWebhookRequest.decode(value),
+    responseSerialize: (value: GetWebhookResponse): Buffer => Buffer.from(GetWebhookResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetWebhookResponse => GetWebhookResponse.decode(value),
+  },
+  /** The webhooks of a CRM, at most 10. */
+  listWebhooks: {
+    path: "/scheduling.webhook.v1.WebhookService/ListWebhooks" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListWebhooksRequest): Buffer => Buffer.from(ListWebhooksRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListWebhooksRequest => ListWebhooksRequest.decode(value),
+    responseSerialize: (value: ListWebhooksResponse): Buffer =>
+      Buffer.from(ListWebhooksResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListWebhooksResponse => ListWebhooksResponse.decode(value),
+  },
+  /**
+   * Changes what is given, and tries again at once. INVALID_ARGUMENT (webhook.invalid, events.invalid), NOT_FOUND (webhook.not_found, provider.not_found),
+   * OUT_OF_RANGE (events.expired).
+   */
+  updateWebhook: {
+    path: "/scheduling.webhook.v1.WebhookService/UpdateWebhook" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateWebhookRequest): Buffer => Buffer.from(UpdateWebhookRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateWebhookRequest => UpdateWebhookRequest.decode(value),
+    responseSerialize: (value: UpdateWebhookResponse): Buffer =>
+      Buffer.from(UpdateWebhookResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateWebhookResponse => UpdateWebhookResponse.decode(value),
+  },
+  /** Deletes a webhook and its attempts. NOT_FOUND (webhook.not_found). */
+  deleteWebhook: {
+    path: "/scheduling.webhook.v1.WebhookService/DeleteWebhook" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteWebhookRequest): Buffer => Buffer.from(DeleteWebhookRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteWebhookRequest => DeleteWebhookRequest.decode(value),
+    responseSerialize: (value: DeleteWebhookResponse): Buffer =>
+      Buffer.from(DeleteWebhookResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteWebhookResponse => DeleteWebhookResponse.decode(value),
+  },
+  /** Gives a webhook a new secret; for 24 hours the previous one signs, too. NOT_FOUND (webhook.not_found). */
+  rotateSecret: {
+    path: "/scheduling.webhook.v1.WebhookService/RotateSecret" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RotateSecretRequest): Buffer => Buffer.from(RotateSecretRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RotateSecretRequest => RotateSecretRequest.decode(value),
+    responseSerialize: (value: RotateSecretResponse): Buffer =>
+      Buffer.from(RotateSecretResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RotateSecretResponse => RotateSecretResponse.decode(value),
+  },
+  /** Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); UNAVAILABLE while very many are sent. */
+  testWebhook: {
+    path: "/scheduling.webhook.v1.WebhookService/TestWebhook" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TestWebhookRequest): Buffer => Buffer.from(TestWebhookRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TestWebhookRequest => TestWebhookRequest.decode(value),
+    responseSerialize: (value: TestWebhookResponse): Buffer => Buffer.from(TestWebhookResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TestWebhookResponse => TestWebhookResponse.decode(value),
+  },
+  /** What was sent in the last 7 days, newest first. INVALID_ARGUMENT (webhook.invalid) for a cursor that is none, NOT_FOUND (webhook.not_found). */
+  listAttempts: {
+    path: "/scheduling.webhook.v1.WebhookService/ListAttempts" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListAttemptsRequest): Buffer => Buffer.from(ListAttemptsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListAttemptsRequest => ListAttemptsRequest.decode(value),
+    responseSerialize: (value: ListAttemptsResponse): Buffer =>
+      Buffer.from(ListAttemptsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListAttemptsResponse => ListAttemptsResponse.decode(value),
+  },
+} as const;
+
+export interface WebhookServiceServer extends UntypedServiceImplementation {
+  /**
+   * Creates a webhook, which is sent the events from now on. A known reference with the same content answers the existing one, without its secret
+   * (created = false). INVALID_ARGUMENT (webhook.invalid), NOT_FOUND (provider.not_found, webhook.not_found when a repeated request finds it deleted),
+   * FAILED_PRECONDITION (webhook.reference_taken, webhook.limit_reached).
+   */
+  createWebhook: handleUnaryCall<CreateWebhookRequest, CreateWebhookResponse>;
+  /** Finds a webhook. NOT_FOUND (webhook.not_found). */
+  getWebhook: handleUnaryCall<GetWebhookRequest, GetWebhookResponse>;
+  /** The webhooks of a CRM, at most 10. */
+  listWebhooks: handleUnaryCall<ListWebhooksRequest, ListWebhooksResponse>;
+  /**
+   * Changes what is given, and tries again at once. INVALID_ARGUMENT (webhook.invalid, events.invalid), NOT_FOUND (webhook.not_found, provider.not_found),
+   * OUT_OF_RANGE (events.expired).
+   */
+  updateWebhook: handleUnaryCall<UpdateWebhookRequest, UpdateWebhookResponse>;
+  /** Deletes a webhook and its attempts. NOT_FOUND (webhook.not_found). */
+  deleteWebhook: handleUnaryCall<DeleteWebhookRequest, DeleteWebhookResponse>;
+  /** Gives a webhook a new secret; for 24 hours the previous one signs, too. NOT_FOUND (webhook.not_found). */
+  rotateSecret: handleUnaryCall<RotateSecretRequest, RotateSecretResponse>;
+  /** Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); UNAVAILABLE while very many are sent. */
+  testWebhook: handleUnaryCall<TestWebhookRequest, TestWebhookResponse>;
+  /** What was sent in the last 7 days, newest first. INVALID_ARGUMENT (webhook.invalid) for a cursor that is none, NOT_FOUND (webhook.not_found). */
+  listAttempts: handleUnaryCall<ListAttemptsRequest, ListAttemptsResponse>;
+}
+
+export interface WebhookServiceClient extends Client {
+  /**
+   * Creates a webhook, which is sent the events from now on. A known reference with the same content answers the existing one, without its secret
+   * (created = false). INVALID_ARGUMENT (webhook.invalid), NOT_FOUND (provider.not_found, webhook.not_found when a repeated request finds it deleted),
+   * FAILED_PRECONDITION (webhook.reference_taken, webhook.limit_reached).
+   */
+  createWebhook(
+    request: CreateWebhookRequest,
+    callback: (error: ServiceError | null, response: CreateWebhookResponse) => void,
+  ): ClientUnaryCall;
+  createWebhook(
+    request: CreateWebhookRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CreateWebhookResponse) => void,
+  ): ClientUnaryCall;
+  createWebhook(
+    request: CreateWebhookRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CreateWebhookResponse) => void,
+  ): ClientUnaryCall;
+  /** Finds a webhook. NOT_FOUND (webhook.not_found). */
+  getWebhook(
+    request: GetWebhookRequest,
+    callback: (error: ServiceError | null, response: GetWebhookResponse) => void,
+  ): ClientUnaryCall;
+  getWebhook(
+    request: GetWebhookRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetWebhookResponse) => void,
+  ): ClientUnaryCall;
+  getWebhook(
+    request: GetWebhookRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetWebhookResponse) => void,
+  ): ClientUnaryCall;
+  /** The webhooks of a CRM, at most 10. */
+  listWebhooks(
+    request: ListWebhooksRequest,
+    callback: (error: ServiceError | null, response: ListWebhooksResponse) => void,
+  ): ClientUnaryCall;
+  listWebhooks(
+    request: ListWebhooksRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListWebhooksResponse) => void,
+  ): ClientUnaryCall;
+  listWebhooks(
+    request: ListWebhooksRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListWebhooksResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Changes what is given, and tries again at once. INVALID_ARGUMENT (webhook.invalid, events.invalid), NOT_FOUND (webhook.not_found, provider.not_found),
+   * OUT_OF_RANGE (events.expired).
+   */
+  updateWebhook(
+    request: UpdateWebhookRequest,
+    callback: (error: ServiceError | null, response: UpdateWebhookResponse) => void,
+  ): ClientUnaryCall;
+  updateWebhook(
+    request: UpdateWebhookRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: UpdateWebhookResponse) => void,
+  ): ClientUnaryCall;
+  updateWebhook(
+    request: UpdateWebhookRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: UpdateWebhookResponse) => void,
+  ): ClientUnaryCall;
+  /** Deletes a webhook and its attempts. NOT_FOUND (webhook.not_found). */
+  deleteWebhook(
+    request: DeleteWebhookRequest,
+    callback: (error: ServiceError | null, response: DeleteWebhookResponse) => void,
+  ): ClientUnaryCall;
+  deleteWebhook(
+    request: DeleteWebhookRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteWebhookResponse) => void,
+  ): ClientUnaryCall;
+  deleteWebhook(
+    request: DeleteWebhookRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteWebhookResponse) => void,
+  ): ClientUnaryCall;
+  /** Gives a webhook a new secret; for 24 hours the previous one signs, too. NOT_FOUND (webhook.not_found). */
+  rotateSecret(
+    request: RotateSecretRequest,
+    callback: (error: ServiceError | null, response: RotateSecretResponse) => void,
+  ): ClientUnaryCall;
+  rotateSecret(
+    request: RotateSecretRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RotateSecretResponse) => void,
+  ): ClientUnaryCall;
+  rotateSecret(
+    request: RotateSecretRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RotateSecretResponse) => void,
+  ): ClientUnaryCall;
+  /** Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); UNAVAILABLE while very many are sent. */
+  testWebhook(
+    request: TestWebhookRequest,
+    callback: (error: ServiceError | null, response: TestWebhookResponse) => void,
+  ): ClientUnaryCall;
+  testWebhook(
+    request: TestWebhookRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: TestWebhookResponse) => void,
+  ): ClientUnaryCall;
+  testWebhook(
+    request: TestWebhookRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: TestWebhookResponse) => void,
+  ): ClientUnaryCall;
+  /** What was sent in the last 7 days, newest first. INVALID_ARGUMENT (webhook.invalid) for a cursor that is none, NOT_FOUND (webhook.not_found). */
+  listAttempts(
+    request: ListAttemptsRequest,
+    callback: (error: ServiceError | null, response: ListAttemptsResponse) => void,
+  ): ClientUnaryCall;
+  listAttempts(
+    request: ListAttemptsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListAttemptsResponse) => void,
+  ): ClientUnaryCall;
+  listAttempts(
+    request: ListAttemptsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListAttemptsResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const WebhookServiceClient = makeGenericClientConstructor(
+  WebhookServiceService,
+  "scheduling.webhook.v1.WebhookService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): WebhookServiceClient;
+  service: typeof WebhookServiceService;
+  serviceName: string;
+};
+
+/** How far the feed and the webhooks are. For operators, not for the gateway. */
+export type DeliveryStateServiceService = typeof DeliveryStateServiceService;
+export const DeliveryStateServiceService = {
+  /** Counts and ages, over all CRMs. */
+  getDeliveryState: {
+    path: "/scheduling.webhook.v1.DeliveryStateService/GetDeliveryState" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetDeliveryStateRequest): Buffer =>
+      Buffer.from(GetDeliveryStateRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetDeliveryStateRequest => GetDeliveryStateRequest.decode(value),
+    responseSerialize: (value: GetDeliveryStateResponse): Buffer =>
+      Buffer.from(GetDeliveryStateResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetDeliveryStateResponse => GetDeliveryStateResponse.decode(value),
+  },
+} as const;
+
+export interface DeliveryStateServiceServer extends UntypedServiceImplementation {
+  /** Counts and ages, over all CRMs. */
+  getDeliveryState: handleUnaryCall<GetDeliveryStateRequest, GetDeliveryStateResponse>;
+}
+
+export interface DeliveryStateServiceClient extends Client {
+  /** Counts and ages, over all CRMs. */
+  getDeliveryState(
+    request: GetDeliveryStateRequest,
+    callback: (error: ServiceError | null, response: GetDeliveryStateResponse) => void,
+  ): ClientUnaryCall;
+  getDeliveryState(
+    request: GetDeliveryStateRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetDeliveryStateResponse) => void,
+  ): ClientUnaryCall;
+  getDeliveryState(
+    request: GetDeliveryStateRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetDeliveryStateResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const DeliveryStateServiceClient = makeGenericClientConstructor(
+  DeliveryStateServiceService,
+  "scheduling.webhook.v1.DeliveryStateService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): DeliveryStateServiceClient;
+  service: typeof DeliveryStateServiceService;
+  serviceName: string;
+};
+
 type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
 
 type DeepPartial<T> = T extends Builtin ? T
@@ -276,6 +2466,18 @@ type DeepPartial<T> = T extends Builtin ? T
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
   : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
   : Partial<T>;
+
+function toTimestamp(date: Date): Timestamp {
+  const seconds = Math.trunc(date.getTime() / 1_000);
+  const nanos = (date.getTime() % 1_000) * 1_000_000;
+  return { seconds, nanos };
+}
+
+function fromTimestamp(t: Timestamp): Date {
+  let millis = (t.seconds || 0) * 1_000;
+  millis += (t.nanos || 0) / 1_000_000;
+  return new globalThis.Date(millis);
+}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;

@@ -1,0 +1,24 @@
+import { createCommand } from './command-line.ts';
+import { dataDirOf, UsageError } from './config.ts';
+import { listenForInterruption } from './interruption.ts';
+import { openWebhookInbox } from './open-webhook-inbox.ts';
+import { readStackFile } from './stack-file.ts';
+import type { WebhookEvent } from './webhook-receiver.ts';
+
+createCommand('npm run webhook-inbox --', 'Register a webhook of the demo CRM on the running stack, and print every event that it is sent, until Ctrl-C.').parse();
+
+try {
+  const { stop } = listenForInterruption();
+  const stack = await readStackFile(dataDirOf(process.env));
+  await using inbox = await openWebhookInbox(stack, (event) => console.log(event ? describe(event) : '✘ a call with an invalid signature'));
+  console.log(`Waiting for events of the CRM "${stack.crmId}" at ${inbox.url}. Ctrl-C deletes the webhook.`);
+  await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(error.message);
+  process.exitCode = error.exitCode;
+}
+
+function describe(event: WebhookEvent): string {
+  return `${event.timestamp}  ${event.type}\n${JSON.stringify(event, undefined, 2).replaceAll(/^/gm, '  ')}`;
+}
