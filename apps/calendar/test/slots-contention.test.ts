@@ -52,9 +52,13 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
       start: `2099-06-01T${['10:00', '10:15', '10:00', '09:30'][index]}`,
     }));
     for (const opening of openings) await createTimeslot(calendar, opening);
+    let checks = 0;
     const endsAt = performance.now() + seconds * 1_000;
-    const isRunning = (): boolean => performance.now() < endsAt;
     const outcomes = new Map<string, number>();
+    const hasSeen = (outcome: string, least: number): boolean => (outcomes.get(outcome) ?? 0) > least;
+    // A busy machine takes longer to get into every situation often enough.
+    const hasSeenEnough = (): boolean => hasSeen('booked', 10 * seconds) && hasSeen('slot.unavailable taken', seconds) && moves > seconds && checks > 10;
+    const isRunning = (): boolean => performance.now() < endsAt || !hasSeenEnough();
     const count = async (call: Promise<unknown>): Promise<boolean> => {
       const outcome = await outcomeOf(call).catch((error: unknown) => {
         if (isTooSlow(error)) return 'too slow';
@@ -63,7 +67,6 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
       return outcome === 'booked';
     };
-    let checks = 0;
     await allEnded([
       ...Array.from({ length: clients }, (_, index) => playClient(replicas[index % replicas.length]!, openings, isRunning, count)),
       changeTimeslots(calendar, openings, isRunning, count),
@@ -72,12 +75,9 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
       })(),
     ]);
     expect(await findViolations(resourceReference)).toEqual([]);
-    expect(checks).toBeGreaterThan(10);
     const unexpected = [...outcomes.keys()].filter((outcome) => !expectedOutcomes.has(outcome.split(' ')[0]!));
     expect(unexpected).toEqual([]);
-    expect(outcomes.get('booked')).toBeGreaterThan(10 * seconds);
-    expect(moves).toBeGreaterThan(seconds);
-    expect(outcomes.get('slot.unavailable taken')).toBeGreaterThan(seconds);
+    expect(hasSeenEnough()).toBe(true);
   });
 
   it('cause no deadlock', async () => {

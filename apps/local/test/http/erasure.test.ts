@@ -203,11 +203,12 @@ describe('an erased address', () => {
   it('leads to nobody any more: customers of every provider, embedded participants, mails that wait', async () => {
     const [practice, second] = [await createPractice(crm), await createPractice(crm)];
     const { word, reference: customerReference, email } = await createCanary(practice);
+    // From the beginning, so that every mail waits.
+    smtp.trouble = (recipient) => (recipient.toLowerCase() === email ? { at: 'rcpt', code: 451 } : undefined);
     const again = { customerReference: `${word}-2@test`, providerReference: second.provider, userName: word, email: email.toUpperCase(), mobile: word };
     expect((await crm.post(`${second.at}/customers`, again)).status).toBe(201);
     await createParticipation(second, await createAppointment(second), { customerReference: again.customerReference, reference: unique(word), message: word });
     await createParticipation(practice, await createAppointment(practice, past), { customerReference, reference: unique(word), message: word });
-    smtp.trouble = (recipient) => (recipient.toLowerCase() === email ? { at: 'rcpt', code: 451 } : undefined);
     const bygone = await embed(practice, word, past);
     const coming = await embed(practice, word);
     // Its participation is gone, and a mail about it waits.
