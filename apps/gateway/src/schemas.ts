@@ -1,4 +1,5 @@
 import { enumName, type EnumName } from '@scheduling/rpc';
+import { toTimeJson } from '@scheduling/runtime';
 import { type TArray, type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
 import { type Problem, type ProblemCode, statusOf, textOf, toProblem } from './problem.ts';
 
@@ -44,7 +45,7 @@ export function instant(description = 'UTC, `YYYY-MM-DDThh:mm:ssZ`.'): TUnsafe<s
 }
 
 export function presentInstant(date: Date | undefined): string {
-  return `${date!.toISOString().slice(0, 19)}Z`;
+  return toTimeJson(date!);
 }
 
 /** The name under which clients know an enum value. */

@@ -2,8 +2,9 @@ import { waitUntil } from '@scheduling/embedded';
 import { createCommand } from './command-line.ts';
 import { dataDirOf, UsageError } from './config.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
-import { type DemoAnswer, DemoFailure, type DemoMail, type DemoRequest, playDemo } from './play-demo.ts';
+import { type DemoMail, type DemoRequest, playDemo } from './play-demo.ts';
 import { styler } from './reporter.ts';
+import type { GatewayAnswer } from './send-request.ts';
 import { readStackFile, type StackInfo } from './stack-file.ts';
 import type { WebhookEvent } from './webhook-receiver.ts';
 
@@ -26,17 +27,17 @@ try {
     showStep(number, stack, request, answer);
   });
   showEnd(stack, mail);
-  await waitUntil(() => received.some(({ type }) => type === 'participation.created'), { what: 'the event', timeoutMs: eventTimeoutMs }).catch((error: unknown) => {
-    throw new DemoFailure(`No event arrived at the webhook within ${eventTimeoutMs / 1_000} s.`, { cause: error });
+  await waitUntil(() => received.some(({ type }) => type === 'participation.created'), { what: 'the event', timeoutMs: eventTimeoutMs }).catch(() => {
+    throw new UsageError(`No event arrived at the webhook within ${eventTimeoutMs / 1_000} s.`);
   });
   showEvents(webhookInbox.url, received);
 } catch (error) {
-  if (!(error instanceof DemoFailure || error instanceof UsageError)) throw error;
+  if (!(error instanceof UsageError)) throw error;
   process.stderr.write(`${style('red', '✘')} ${error.message}\n`);
   process.exitCode = 1;
 }
 
-function showStep(number: number, { crmId }: StackInfo, request: DemoRequest, answer: DemoAnswer): void {
+function showStep(number: number, { crmId }: StackInfo, request: DemoRequest, answer: GatewayAnswer): void {
   const good = answer.status >= 200 && answer.status <= 299;
   print(`  ${style('cyan', String(number))}  ${style('bold', request.title)}`);
   print(`     ${style('magenta', request.method)} /crms/${crmId}${request.path}`);

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { UsageError } from './config.ts';
+import { type GatewayRequest, sendRequest } from './send-request.ts';
 import type { StackInfo } from './stack-file.ts';
 import { startWebhookReceiver, type WebhookEvent } from './webhook-receiver.ts';
 
 const prefix = 'webhook-inbox-';
-const requestTimeoutMs = 10_000;
 
 /** An endpoint on this machine that the demo CRM has registered as a webhook. Disposal deletes the webhook. */
 export interface WebhookInbox extends AsyncDisposable {
@@ -28,35 +28,28 @@ export async function openWebhookInbox(stack: Pick<StackInfo, 'gateway' | 'crmId
   );
   await deleteAbandoned(stack);
   const reference = `${prefix}${randomUUID()}@demo`;
-  const { webhook } = await send<{ webhook: { secret: string } }>(stack, 'POST', '/webhooks', { reference, url: receiver.url });
+  const { webhook } = (await call(stack, { method: 'POST', path: '/webhooks', body: { reference, url: receiver.url } })) as { webhook: { secret: string } };
   receiver.secret = webhook.secret;
   // Deleted first, so that nothing is sent to an endpoint that has closed. The stack may have stopped.
-  starting.defer(() => send(stack, 'DELETE', addressOf(reference)).then(() => undefined, () => undefined));
+  starting.defer(() => call(stack, { method: 'DELETE', path: pathOf(reference) }).then(() => undefined, () => undefined));
   const started = starting.move();
   return { url: receiver.url, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
 /** Those of commands that were killed: nobody listens any more. */
 async function deleteAbandoned(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>): Promise<void> {
-  const webhooks = await send<ListedWebhook[]>(stack, 'GET', '/webhooks');
+  const webhooks = (await call(stack, { method: 'GET', path: '/webhooks' })) as ListedWebhook[];
   const abandoned = webhooks.filter(({ reference, failedAttempts, state }) => reference.startsWith(prefix) && (failedAttempts > 0 || state === 'DISABLED'));
-  for (const { reference } of abandoned) await send(stack, 'DELETE', addressOf(reference));
+  for (const { reference } of abandoned) await call(stack, { method: 'DELETE', path: pathOf(reference) });
 }
 
-function addressOf(reference: string): string {
+function pathOf(reference: string): string {
   return `/webhooks/${encodeURIComponent(reference)}`;
 }
 
-async function send<Body>({ gateway, crmId, apiKey }: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, method: string, address: string, body?: object): Promise<Body> {
-  const response = await fetch(`${gateway}/crms/${crmId}${address}`, {
-    method,
-    headers: { 'x-service-client-id': apiKey, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(requestTimeoutMs),
-  }).catch(() => {
-    throw new UsageError(`The gateway at ${gateway} is not responding.`);
-  });
-  const text = await response.text();
-  if (!response.ok) throw new UsageError(`${method} ${address} was answered with ${response.status}: ${text}`);
-  return (text === '' ? undefined : JSON.parse(text)) as Body;
+/** Returns the body of the answer. Rejects with a UsageError if it is not 2xx. */
+async function call(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, request: GatewayRequest): Promise<unknown> {
+  const { status, body } = await sendRequest(stack, request);
+  if (status < 200 || status > 299) throw new UsageError(`${request.method} ${request.path} was answered with ${status}: ${JSON.stringify(body)}`);
+  return body;
 }

@@ -1,22 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { waitUntil } from '@scheduling/embedded';
+import { UsageError } from './config.ts';
+import { type GatewayAnswer, type GatewayRequest, sendRequest } from './send-request.ts';
 import type { StackInfo } from './stack-file.ts';
 
-export interface DemoRequest {
+export interface DemoRequest extends GatewayRequest {
   title: string;
-  method: 'GET' | 'POST';
-  path: string;
-  body?: unknown;
-}
-
-export interface DemoAnswer {
-  status: number;
-  statusText: string;
-  durationMs: number;
-  /** Parsed if it is JSON. */
-  body: unknown;
-  /** When to retry after a 503. */
-  retryAfterMs: number | undefined;
 }
 
 /** The fields of a mail in the inbox's API that the demo reads. */
@@ -31,11 +20,7 @@ export interface DemoMail {
 export type DemoStack = Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey'>;
 
 /** Called with every request and its response. */
-export type DemoListener = (request: DemoRequest, answer: DemoAnswer) => void;
-
-export class DemoFailure extends Error {
-  override readonly name = 'DemoFailure';
-}
+export type DemoListener = (request: DemoRequest, answer: GatewayAnswer) => void;
 
 const requestTimeoutMs = 10_000;
 const mailTimeoutMs = 20_000;
@@ -45,7 +30,7 @@ const patienceMs = 10_000;
 /**
  * Plays setup and booking on a running stack over plain HTTP, as a CRM would: user, account, provider, timeslots, slots, booking, list. Every run
  * uses new references. Returns the confirmation mail, or undefined if the stack has no inbox.
- * Throws a DemoFailure if a response is not 2xx, or if no mail arrives.
+ * Rejects with a UsageError if a response is not 2xx, or if no mail arrives.
  */
 export async function playDemo(stack: DemoStack, run: string, listener: DemoListener): Promise<DemoMail | undefined> {
   return playScript(stack, [...setupScript(run), ...bookingScript(run, dayAfterTomorrow())], run, listener);
@@ -56,13 +41,13 @@ export async function playScript(stack: DemoStack, script: DemoRequest[], run: s
   for (const request of script) {
     const answer = await sendPatiently(stack, request);
     listener(request, answer);
-    if (answer.status < 200 || answer.status > 299) throw new DemoFailure(`"${request.title}" failed with status ${answer.status}.`);
+    if (answer.status < 200 || answer.status > 299) throw new UsageError(`"${request.title}" failed with status ${answer.status}.`);
   }
   if (stack.inbox === null) return undefined;
   const customerEmail = customerEmailOf(run);
   const mails = `${stack.inbox}/api/email?to.address=${encodeURIComponent(customerEmail)}`;
-  return waitUntil(async () => (await fetchJson<DemoMail[]>(mails))[0], { what: 'the mail', timeoutMs: mailTimeoutMs, intervalMs: 200 }).catch((error: unknown) => {
-    throw new DemoFailure(`No mail to ${customerEmail} arrived within ${mailTimeoutMs / 1_000} s.`, { cause: error });
+  return waitUntil(async () => (await fetchJson<DemoMail[]>(mails))[0], { what: 'the mail', timeoutMs: mailTimeoutMs, intervalMs: 200 }).catch(() => {
+    throw new UsageError(`No mail to ${customerEmail} arrived within ${mailTimeoutMs / 1_000} s.`);
   });
 }
 
@@ -146,31 +131,13 @@ function bookingScript(run: string, day: string): DemoRequest[] {
 }
 
 /** Retries a 503 that says when to retry, as any client should. The references make this safe. */
-async function sendPatiently(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, request: DemoRequest): Promise<DemoAnswer> {
+async function sendPatiently(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, request: DemoRequest): Promise<GatewayAnswer> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    const answer = await send(stack, request);
+    const answer = await sendRequest(stack, request);
     if (answer.retryAfterMs === undefined || performance.now() + answer.retryAfterMs > deadline) return answer;
     await delay(answer.retryAfterMs);
   }
-}
-
-async function send({ gateway, crmId, apiKey }: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, request: DemoRequest): Promise<DemoAnswer> {
-  const startedAt = performance.now();
-  const response = await fetch(`${gateway}/crms/${crmId}${request.path}`, {
-    method: request.method,
-    headers: { 'X-SERVICE-CLIENT-ID': apiKey, ...(request.body === undefined ? {} : { 'Content-Type': 'application/json' }) },
-    body: request.body === undefined ? undefined : JSON.stringify(request.body),
-    signal: AbortSignal.timeout(requestTimeoutMs),
-  }).catch((error: unknown) => {
-    throw new DemoFailure(`The gateway at ${gateway} is not responding.`, { cause: error });
-  });
-  const text = await response.text();
-  const body: unknown = /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text;
-  const { status, statusText } = response;
-  const retryAfter = response.headers.get('retry-after');
-  const retryAfterMs = status === 503 && retryAfter !== null ? Number(retryAfter) * 1_000 : undefined;
-  return { status, statusText, durationMs: performance.now() - startedAt, body, retryAfterMs };
 }
 
 async function fetchJson<T>(url: string): Promise<T> {

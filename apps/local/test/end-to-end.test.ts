@@ -13,7 +13,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstRequest } from '../src/banner.ts';
 import { readSettings, repositoryRoot } from '../src/config.ts';
 import { createAdminClient } from '../src/demo-crm.ts';
-import { type DemoAnswer, playDemo } from '../src/play-demo.ts';
+import { playDemo } from '../src/play-demo.ts';
+import type { GatewayAnswer } from '../src/send-request.ts';
 import { createReporter } from '../src/reporter.ts';
 import { databaseServices, type Service, services } from '../src/service-table.ts';
 import { type Stack, startStack } from '../src/stack.ts';
@@ -245,7 +246,7 @@ function traceOf(pathEnd: string, lastName: string): CollectedSpan[] {
 }
 
 async function play(name: string) {
-  const answers: DemoAnswer[] = [];
+  const answers: GatewayAnswer[] = [];
   const mail = await playDemo(stack.info, name, (_, answer) => answers.push(answer));
   return { answers, mail };
 }

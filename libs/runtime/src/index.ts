@@ -14,5 +14,6 @@ export { reasonOf } from './reason-of.ts';
 export { currentActor, currentContext, type Idempotency, newRequestId, type RequestContext, runWithContext } from './request-context.ts';
 export { isOnThisMachine, requiresTls, withTlsRule } from './smtp-tls.ts';
 export { type SpokenLanguage, spokenLanguage, spokenLanguages } from './spoken-languages.ts';
+export { toTimeJson } from './time-json.ts';
 export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, type SpanOptions, startSpan, startTracing } from './tracing.ts';
 export { isUuid } from './uuid.ts';

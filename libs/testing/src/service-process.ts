@@ -16,7 +16,7 @@ export interface ServiceProcess extends AsyncDisposable {
 }
 
 /** The services that others call. */
-const serviceNames = ['identity', 'calendar', 'customer', 'webhook'] as const;
+const serviceNames = ['identity', 'calendar', 'customer'] as const;
 export type ServiceName = (typeof serviceNames)[number];
 
 export type ServiceProcesses<Name extends ServiceName> = Record<Name, ServiceProcess> & {

@@ -1,3 +1,4 @@
+import { toTimeJson } from '@scheduling/runtime';
 import type { AppointmentState, Location, PostalAddress } from '../db/schema.ts';
 import type { ParticipationState } from '../participation/moves.ts';
 import type { ParticipationRecord } from '../participation/participation.ts';
@@ -72,9 +73,4 @@ export function toLocationJson(address: Location | null): LocationJson | null {
   if (!(address instanceof Object)) return address;
   const { city = null, countryCode = null, street = null, number = null, zip = null } = address;
   return { city, countryCode, street, number, zip };
-}
-
-/** In UTC, in whole seconds. */
-export function toTimeJson(time: Date): string {
-  return `${time.toISOString().slice(0, 19)}Z`;
 }

@@ -1,5 +1,6 @@
+import { toTimeJson } from '@scheduling/runtime';
 import type { ParticipationRecord } from '../participation/participation.ts';
-import { toLocationJson, toTimeJson } from '../appointment/appointment-json.ts';
+import { toLocationJson } from '../appointment/appointment-json.ts';
 import type { Location } from '../db/schema.ts';
 
 /** A place in an open appointment, or one in which an appointment is made by booking it. */

@@ -1,6 +1,6 @@
 import { dueAfter } from '@scheduling/delivery';
 import type { Database } from '@scheduling/postgres';
-import { sql, type Transaction, type UpdateObject } from 'kysely';
+import { type RawBuilder, sql, type Transaction, type UpdateObject } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookSchema } from '../db/schema.ts';
 import type { PostResult } from '../endpoint/post.ts';
@@ -19,6 +19,11 @@ export type Result = { position: number; delivered: number } & (
   | { outcome: 'lost' }
 );
 
+interface Attempt {
+  event: EventJson;
+  result: PostResult;
+}
+
 /** Whether this process still has the lease. */
 export async function isHeld({ kysely }: Database<WebhookSchema>, { crmId, id, lease }: LeasedWebhook): Promise<boolean> {
   const row = await kysely.selectFrom('webhook').select('id').where('crmId', '=', crmId).where('id', '=', id).where('lease', '=', lease).executeTakeFirst();
@@ -29,29 +34,32 @@ export async function isHeld({ kysely }: Database<WebhookSchema>, { crmId, id, l
 export async function recordAttempt(
   { kysely }: Database<WebhookSchema>,
   { crmId, id, lease }: LeasedWebhook,
-  { event, position, result }: { event: EventJson; position: number; result: PostResult },
+  { position, ...attempt }: Attempt & { position: number },
 ): Promise<boolean> {
-  const [status, error] = 'status' in result ? [result.status, null] : [null, result.error];
   const { rows } = await sql<{ isHeld: boolean }>`
     WITH webhook_now AS (
-      SELECT lease IS NOT DISTINCT FROM ${lease}::uuid AS is_held FROM webhook WHERE crm_id = ${crmId} AND id = ${id} FOR UPDATE
+      SELECT crm_id, id, lease IS NOT DISTINCT FROM ${lease}::uuid AS is_held FROM webhook WHERE crm_id = ${crmId} AND id = ${id} FOR UPDATE
     ), attempt AS (
-      INSERT INTO webhook_attempt (crm_id, webhook_id, event_id, event_type, status, error, duration_ms)
-      SELECT ${crmId}, ${id}, ${event.id}, ${event.type}, ${status}::int, ${error}::text, ${result.durationMs}::int FROM webhook_now
+      ${insertAttempt(attempt)} FROM webhook_now
     ), moved AS (
       UPDATE webhook SET position = ${position}, failed_attempts = 0 FROM webhook_now
-       WHERE crm_id = ${crmId} AND id = ${id} AND is_held AND ${isDelivered(result)}
+       WHERE webhook.crm_id = webhook_now.crm_id AND webhook.id = webhook_now.id AND is_held AND ${isDelivered(attempt.result)}
     )
     SELECT is_held FROM webhook_now`.execute(kysely);
   return rows[0]?.isHeld ?? false;
 }
 
 /** Records a test, unless the webhook was deleted meanwhile. */
-export async function recordTest({ kysely }: Database<WebhookSchema>, { crmId, id }: Pick<LeasedWebhook, 'crmId' | 'id'>, { event, result }: { event: EventJson; result: PostResult }): Promise<void> {
+export async function recordTest({ kysely }: Database<WebhookSchema>, { crmId, id }: Pick<LeasedWebhook, 'crmId' | 'id'>, attempt: Attempt): Promise<void> {
+  await sql`${insertAttempt(attempt)} FROM webhook WHERE crm_id = ${crmId} AND id = ${id}`.execute(kysely);
+}
+
+/** The row from which it is selected names the webhook. */
+function insertAttempt({ event, result }: Attempt): RawBuilder<unknown> {
   const [status, error] = 'status' in result ? [result.status, null] : [null, result.error];
-  await sql`
+  return sql`
     INSERT INTO webhook_attempt (crm_id, webhook_id, event_id, event_type, status, error, duration_ms)
-    SELECT crm_id, id, ${event.id}, ${event.type}, ${status}::int, ${error}::text, ${result.durationMs}::int FROM webhook WHERE crm_id = ${crmId} AND id = ${id}`.execute(kysely);
+    SELECT crm_id, id, ${event.id}, ${event.type}, ${status}::int, ${error}::text, ${result.durationMs}::int`;
 }
 
 /** Ends a lease, unless it is lost. */
@@ -62,13 +70,16 @@ export async function recordResult(database: Database<WebhookSchema>, webhook: L
     case 'sent':
       return database.transaction((tx) => endTurn(tx, webhook, result.position));
     case 'postpone':
-      return changeHeld(database.kysely, webhook, { position: result.position, dueAt: dueAfter(result.afterMs, webhookTable) }).then(() => undefined);
+      await changeHeld(database.kysely, webhook, { position: result.position, dueAt: dueAfter(result.afterMs, webhookTable) });
+      return;
     case 'retry':
-      return changeHeld(database.kysely, webhook, {
+      await changeHeld(database.kysely, webhook, {
         position: result.position,
         dueAt: dueAfter(result.afterMs, webhookTable),
-        failedAttempts: result.delivered > 0 ? 1 : webhook.failedAttempts + 1,
-      }).then(() => undefined);
+        // Every event that was delivered has set this to 0.
+        failedAttempts: sql<number>`failed_attempts + 1`,
+      });
+      return;
     case 'disable':
       return database.transaction((tx) => disable(tx, webhook, result.position));
   }
@@ -83,7 +94,7 @@ async function endTurn(tx: Transaction<WebhookSchema>, webhook: LeasedWebhook, p
 
 async function disable(tx: Transaction<WebhookSchema>, webhook: LeasedWebhook, position: number): Promise<void> {
   const { crmId, id } = webhook;
-  if (!(await changeHeld(tx, webhook, { position, state: 'disabled', failedAttempts: 0 }))) return;
+  if (!(await changeHeld(tx, webhook, { position, state: 'disabled', failedAttempts: 0, dueAt: sql<Date>`now()` }))) return;
   await tx
     .insertInto('incomingEvent')
     .values({ crmId, id: randomUUIDv7(), type: 'webhook.disabled', subjectId: id, version: 0, state: 'DISABLED', previousState: 'ENABLED', actor: 'service' })

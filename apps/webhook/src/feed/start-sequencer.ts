@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
 
 /** How long an event waits for its predecessor, in seconds. One that comes later is appended all the same: nothing is left out. */
-export const waitSeconds = 60;
+const waitSeconds = 60;
 
 const everyMs = 1_000;
 const gatherMs = 20;

@@ -1,3 +1,4 @@
+import { toTimeJson } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { EventTable } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
@@ -85,11 +86,6 @@ async function readWebhooks({ database }: WebhookDependencies, crmId: string, ev
   if (ids.length === 0) return new Map();
   const rows = await database.kysely.selectFrom('webhook').select(['id', 'reference']).where('crmId', '=', crmId).where('id', 'in', ids).execute();
   return new Map(rows.map(({ id, reference }) => [id, reference]));
-}
-
-/** `YYYY-MM-DDThh:mm:ssZ`. */
-export function toTimeJson(time: Date): string {
-  return `${time.toISOString().slice(0, 19)}Z`;
 }
 
 /** The first part of the type. */

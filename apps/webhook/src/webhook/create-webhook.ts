@@ -7,7 +7,7 @@ import type { WebhookSchema } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { newSecret } from '../secret/sign.ts';
 import { readSettings, type StoredSettings, type WebhookSettings } from './read-settings.ts';
-import { describeWebhook, secretContext, type Webhook, type WebhookRow } from './webhook.ts';
+import { describeWebhook, requireWebhookById, secretContext, selectWebhooks, type Webhook, type WebhookRow } from './webhook.ts';
 
 export interface NewWebhook extends WebhookSettings {
   crmId: string;
@@ -35,11 +35,7 @@ export async function createWebhook(dependencies: WebhookDependencies, request: 
   const { row, created } = await transactOnce(dependencies.database, crmId, {
     work: (tx) => insertWebhook(tx, dependencies, { crmId, reference, settings }),
     keep: (result) => ({ resourceIds: [result.row.id], created: result.created }),
-    replay: async (tx, { resourceIds, created: wasCreated }) => {
-      const row = await tx.selectFrom('webhook').selectAll().where('crmId', '=', crmId).where('id', '=', resourceIds[0]!).executeTakeFirst();
-      if (row === undefined) throw new DomainError('webhook.not_found');
-      return { row, created: wasCreated };
-    },
+    replay: async (tx, { resourceIds, created: wasCreated }) => ({ row: await requireWebhookById(tx, crmId, resourceIds[0]!), created: wasCreated }),
   });
   const secret = created ? dependencies.sealer.open(row.secret, secretContext(row)) : undefined;
   return { webhook: await describeWebhook(dependencies, row), secret, created };
@@ -57,7 +53,7 @@ async function insertWebhook(
 ): Promise<InsertedWebhook> {
   // The number of webhooks is counted below.
   await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`webhooks ${crmId}`}, 0))`.execute(tx);
-  const existing = await tx.selectFrom('webhook').selectAll().where('crmId', '=', crmId).execute();
+  const existing = await selectWebhooks(tx, crmId).execute();
   const same = existing.find((row) => row.reference === reference);
   if (same !== undefined) {
     const { url, types, providerId, ignoreActors } = same;

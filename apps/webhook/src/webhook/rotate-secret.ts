@@ -1,9 +1,8 @@
-import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { newSecret } from '../secret/sign.ts';
-import { describeWebhook, lockWebhook, secretContext, type Webhook, type WebhookKey } from './webhook.ts';
+import { describeWebhook, lockWebhook, requireWebhookById, secretContext, type Webhook, type WebhookKey } from './webhook.ts';
 
 /** How long the previous secret signs, too. */
 const overlapHours = 24;
@@ -28,11 +27,7 @@ export async function rotateSecret(dependencies: WebhookDependencies, key: Webho
         .executeTakeFirstOrThrow();
     },
     keep: ({ id }) => ({ resourceIds: [id], created: false }),
-    replay: async (tx, { resourceIds }) => {
-      const found = await tx.selectFrom('webhook').selectAll().where('crmId', '=', crmId).where('id', '=', resourceIds[0]!).executeTakeFirst();
-      if (found === undefined) throw new DomainError('webhook.not_found');
-      return found;
-    },
+    replay: (tx, { resourceIds }) => requireWebhookById(tx, crmId, resourceIds[0]!),
   });
   return { webhook: await describeWebhook(dependencies, row), secret: sealer.open(row.secret, secretContext(row)) };
 }

@@ -1,12 +1,12 @@
 import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { currentActor, type Logger } from '@scheduling/runtime';
+import { currentActor, type Logger, toTimeJson } from '@scheduling/runtime';
 import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookSchema } from '../db/schema.ts';
 import { recordTest } from '../delivery/record-result.ts';
 import { sendEvent } from '../delivery/send-event.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
-import { type EventJson, toTimeJson } from '../references/describe-events.ts';
+import type { EventJson } from '../references/describe-events.ts';
 import { requireWebhook, type WebhookKey, type WebhookRow } from './webhook.ts';
 
 /** Sends events that did not happen. */

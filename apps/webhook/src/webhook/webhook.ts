@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { WebhookSchema, WebhookTable } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { findProviderReferences } from '../references/provider-names.ts';
@@ -28,15 +28,30 @@ export interface Webhook {
 }
 
 /** Rejects with `webhook.not_found`. */
-export async function requireWebhook(db: Kysely<WebhookSchema>, { crmId, webhookReference }: WebhookKey): Promise<WebhookRow> {
-  const row = await db.selectFrom('webhook').selectAll().where('crmId', '=', crmId).where('reference', '=', webhookReference).executeTakeFirst();
-  if (row === undefined) throw new DomainError('webhook.not_found');
-  return row;
+export async function requireWebhook(db: Kysely<WebhookSchema>, key: WebhookKey): Promise<WebhookRow> {
+  return takeWebhook(selectWebhook(db, key));
 }
 
 /** The same, locked until the end of the transaction. */
-export async function lockWebhook(db: Kysely<WebhookSchema>, { crmId, webhookReference }: WebhookKey): Promise<WebhookRow> {
-  const row = await db.selectFrom('webhook').selectAll().where('crmId', '=', crmId).where('reference', '=', webhookReference).forUpdate().executeTakeFirst();
+export async function lockWebhook(tx: Transaction<WebhookSchema>, key: WebhookKey): Promise<WebhookRow> {
+  return takeWebhook(selectWebhook(tx, key).forUpdate());
+}
+
+/** The webhook of a repeated call. Rejects with `webhook.not_found` if it was deleted since. */
+export async function requireWebhookById(db: Kysely<WebhookSchema>, crmId: string, id: string): Promise<WebhookRow> {
+  return takeWebhook(selectWebhooks(db, crmId).where('id', '=', id));
+}
+
+function selectWebhook(db: Kysely<WebhookSchema>, { crmId, webhookReference }: WebhookKey) {
+  return selectWebhooks(db, crmId).where('reference', '=', webhookReference);
+}
+
+export function selectWebhooks(db: Kysely<WebhookSchema>, crmId: string) {
+  return db.selectFrom('webhook').selectAll().where('crmId', '=', crmId);
+}
+
+async function takeWebhook(query: ReturnType<typeof selectWebhooks>): Promise<WebhookRow> {
+  const row = await query.executeTakeFirst();
   if (row === undefined) throw new DomainError('webhook.not_found');
   return row;
 }
