@@ -1,8 +1,9 @@
 import { ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
+import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allEnded, type Calendar, type CalendarUnderTest, createCustomer, freshReference, isTooSlow, owned, patiently, startCalendar } from './calendar-under-test.ts';
+import { allEnded, type Calendar, type CalendarUnderTest, countWaiting, createCustomer, freshReference, isTooSlow, owned, patiently, startCalendar } from './calendar-under-test.ts';
 import { createTimeslot, customerOf, newBooking, newTimeslot, placeIn } from './slots-under-test.ts';
 
 let calendar: CalendarUnderTest;
@@ -39,6 +40,42 @@ describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
     });
     expect(await appointmentsOf(timeslot.resourceReference)).toEqual([{ capacity: defaultCapacity, taken: defaultCapacity, seats: defaultCapacity, state: 'ACTIVE' }]);
   });
+});
+
+describe('a request that is repeated while the first one waits', () => {
+  it('gets the booking that the first one made, of the last seat', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+    const answers = await sendWhileLocked(timeslot.reference, ({ bookings }) => bookings.bookSlot(request));
+    expect(new Set(answers.map(({ created }) => created))).toEqual(new Set([false, true]));
+    expect(answers[0]!.participation).toEqual(answers[1]!.participation);
+    expect(await appointmentsOf(timeslot.resourceReference)).toMatchObject([{ taken: 1, seats: 1 }]);
+  });
+
+  it('finds the booking where the first one has moved it, to the last seat', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+    await calendar.bookings.bookSlot(request);
+    const movement = { ...owned, participationReference: request.reference, place: placeIn(timeslot, '11:00'), ignoreNotice: false, sendMails: true };
+    const answers = await sendWhileLocked(timeslot.reference, ({ bookings }) => bookings.changeBooking(movement));
+    expect(answers[0]).toEqual(answers[1]);
+    expect(answers[0]!.participation).toMatchObject({ reference: request.reference, state: ParticipationState.BOOKED });
+    const active = (await appointmentsOf(timeslot.resourceReference)).filter(({ state }) => state === 'ACTIVE');
+    expect(active).toEqual([{ capacity: 1, taken: 1, seats: 1, state: 'ACTIVE' }]);
+  });
+
+  /** Sends the request to two replicas. Both have begun before either can lock the timeslot. */
+  async function sendWhileLocked<Answer>(timeslotReference: string, send: (replica: Calendar) => Promise<Answer>): Promise<Answer[]> {
+    const answers: Promise<Answer>[] = [];
+    await calendar.database.kysely.transaction().execute(async (tx) => {
+      await sql`SELECT FROM timeslot WHERE crm_id = ${owned.crmId} AND reference = ${timeslotReference} FOR UPDATE`.execute(tx);
+      for (const replica of replicas.slice(0, 2)) {
+        answers.push(send(replica));
+        await eventually(async () => expect(await countWaiting(calendar)).toBe(answers.length));
+      }
+    });
+    return allEnded(answers);
+  }
 });
 
 describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_000 }, () => {
@@ -159,8 +196,8 @@ async function findViolations(resourceReference: string): Promise<unknown[]> {
   return rows;
 }
 
-async function appointmentsOf(resourceReference: string): Promise<unknown[]> {
-  const { rows } = await sql`
+async function appointmentsOf(resourceReference: string): Promise<{ state: string }[]> {
+  const { rows } = await sql<{ state: string }>`
     SELECT capacity, taken, (SELECT count(*) FROM participation WHERE participation.crm_id = appointment.crm_id AND appointment_id = appointment.id) AS seats, state
       FROM appointment WHERE crm_id = ${owned.crmId} AND resource_reference = ${resourceReference}`.execute(calendar.database.kysely);
   return rows;

@@ -64,6 +64,8 @@ const functions = {
   '2026-11-29-7-claim-place': sqlFile(new URL('../slot/claim-place.sql', import.meta.url)),
   '2026-11-29-8-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
   '2026-11-29-9-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
+  '2026-12-02-1-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
+  '2026-12-02-2-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -344,6 +344,10 @@ BEGIN
 
   SELECT * INTO claim FROM claim_place(request, opening, NULL);
   answer := jsonb_build_object('reclaimed', claim.reclaimed);
+  -- The place may be that of this very booking, made by a request that was faster to lock it.
+  IF claim.outcome = 'unavailable' AND EXISTS (SELECT FROM participation WHERE crm_id = the_crm AND reference = request ->> 'reference') THEN
+    RETURN answer || jsonb_build_object('outcome', 'stale');
+  END IF;
   IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
   IF request ->> 'customerReference' IS NOT NULL THEN
     SELECT * INTO person FROM customer
@@ -759,11 +763,13 @@ BEGIN
 
   SELECT * INTO claim FROM claim_place(request, opening, source.id);
   answer := jsonb_build_object('reclaimed', claim.reclaimed);
-  IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
+  IF claim.outcome NOT IN ('claimed', 'unavailable') THEN RETURN answer || jsonb_build_object('outcome', claim.outcome); END IF;
+  -- The place may be unavailable because the participation has just moved there.
   PERFORM FROM participation
     WHERE crm_id = the_crm AND id = the_participation AND appointment_id = source.id AND version = (request ->> 'expectedVersion')::integer
       FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
+  IF claim.outcome = 'unavailable' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
 
   UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);

@@ -44,6 +44,10 @@ BEGIN
 
   SELECT * INTO claim FROM claim_place(request, opening, NULL);
   answer := jsonb_build_object('reclaimed', claim.reclaimed);
+  -- The place may be that of this very booking, made by a request that was faster to lock it.
+  IF claim.outcome = 'unavailable' AND EXISTS (SELECT FROM participation WHERE crm_id = the_crm AND reference = request ->> 'reference') THEN
+    RETURN answer || jsonb_build_object('outcome', 'stale');
+  END IF;
   IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
   IF request ->> 'customerReference' IS NOT NULL THEN
     SELECT * INTO person FROM customer
