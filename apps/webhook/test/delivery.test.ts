@@ -1,3 +1,4 @@
+import { DomainError } from '@scheduling/errors';
 import { eventually } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -240,7 +241,8 @@ it('sends nothing to webhooks that were disabled while they waited for a connect
   endpoint.answer = (response) => void held.push(response);
   // One host gets 25 connections.
   const urls = owners.flatMap((owner, index) => Array.from({ length: 9 }, (_, number) => ({ owner, url: `${endpoint.url}/${index}/${number}` })));
-  const webhooks = await Promise.all(urls.map(async ({ owner, url }) => ({ owner, path: new URL(url).pathname, ...(await createWebhook({ url }, owner)) })));
+  const webhooks: (Created & { owner: TestCrm; path: string })[] = [];
+  for (const { owner, url } of urls) webhooks.push({ owner, path: new URL(url).pathname, ...(await createWebhook({ url }, owner)) });
   await Promise.all(owners.map((owner) => owner.createCustomers(1)));
   const leased = () => stack.database.kysely.selectFrom('webhook').select('reference').where('crmId', 'in', owners.map(({ crmId }) => crmId)).where('lease', 'is not', null).execute();
   await eventually(async () => expect([held.length, (await leased()).length]).toEqual([25, 27]));
@@ -271,10 +273,21 @@ it('goes on after a restart where it stopped, and misses nothing', async () => {
 });
 
 it('a CRM can have 10 webhooks, however many are created at once', async () => {
-  const creations = await Promise.allSettled(Array.from({ length: 15 }, () => createWebhook()));
+  const creations = await Promise.allSettled(Array.from({ length: 15 }, () => unlessTooMany(() => createWebhook())));
   const refusals = creations.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
   expect(refusals).toHaveLength(5);
   expect(refusals[0]).toMatchObject({ category: 'conflict', code: 'webhook.limit_reached' });
   const { webhooks } = await stack.webhooks.listWebhooks({ crmId: crm.crmId });
   expect(webhooks).toHaveLength(10);
 });
+
+/** Repeats a call that had to wait for too long for others of the CRM. */
+async function unlessTooMany<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'service.unavailable') throw error;
+    }
+  }
+}
