@@ -43,7 +43,8 @@ async function renderDocumentation(document: Document): Promise<Map<string, Rend
   await renderer.register(documentationPage);
   renderer.get('/openapi.json', () => document);
   await renderer.ready();
-  const pages = routes.map(({ url }) => url).filter((url) => !url.endsWith('*'));
+  // The document is served once, as JSON: to write it as YAML takes as long as everything else here.
+  const pages = routes.map(({ url }) => url).filter((url) => !url.endsWith('*') && url !== '/docs/yaml');
   const assets = await readdir(new URL('static/', import.meta.resolve('@fastify/swagger-ui')));
   const files = await renderFiles(renderer, new Set([...pages, ...assets.map((name) => `/docs/static/${name}`)]));
   await renderer.close();

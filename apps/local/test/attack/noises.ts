@@ -128,7 +128,7 @@ async function sendAllButOneByte({ url, crmId, key }: Target): Promise<number> {
 
 async function sendPipeline({ url, crmId, key }: Target): Promise<number> {
   const socket = open(url);
-  const paths = ['/docs/yaml', '/openapi.json', `/crms/${crmId}/user/x`];
+  const paths = ['/docs/json', '/openapi.json', `/crms/${crmId}/user/x`];
   const bytes = Array.from({ length: 300 }, (_, index) => `GET ${paths[index % 3]} HTTP/1.1\r\nHost: x\r\nX-Service-Client-Id: ${key}\r\n\r\n`).join('');
   await new Promise((resolve) => socket.write(bytes, resolve));
   await delay(20);
