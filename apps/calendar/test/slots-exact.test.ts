@@ -9,7 +9,7 @@ import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts'
 let calendar: CalendarUnderTest;
 const firstSeed = Number(process.env['SLOTS_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 /** How many random calendars are tried. */
-const usualCount = 520;
+const usualCount = 195;
 const count = Number(process.env['SLOTS_CALENDARS'] ?? usualCount);
 const batch = 65;
 const tried = { slots: 0, refused: 0 };
