@@ -27,7 +27,10 @@ export async function serveDocumentation(app: FastifyInstance, publicUrl: string
   const schema = { hide: true };
   for (const url of ['/openapi.json', '/docs', '/docs/*']) {
     app.get(url, { schema }, async (request, reply) => {
-      const file = files.get(request.url.split('?', 1)[0]!);
+      const path = request.url.split('?', 1)[0]!;
+      // The addresses in the page are relative to /docs.
+      if (path === '/docs/') return reply.redirect('../docs', 301);
+      const file = files.get(path);
       if (file === undefined) throw new RequestError('route.not_found');
       return sendFile(request, reply, file);
     });

@@ -91,6 +91,11 @@ describe('the documentation', () => {
     expect((await ask(script!)).body).toContain('(prefers-color-scheme: dark)');
   });
 
+  it('is found with a slash at the end, too', async () => {
+    const { status, url } = await fetch(`${gateway.url}/docs/`);
+    expect([status, url]).toEqual([200, `${gateway.url}/docs`]);
+  });
+
   it('leaves the files of the page unchanged', async () => {
     expect((await ask('/docs/static/oauth2-redirect.html', browser)).body).toContain('oauth2-redirect.js');
   });
