@@ -46,7 +46,7 @@ async function renderDocumentation(document: Document): Promise<Map<string, Rend
   await renderer.register(documentationPage);
   renderer.get('/openapi.json', () => document);
   await renderer.ready();
-  // The document is served once, as JSON: to write it as YAML takes as long as everything else here.
+  // The document is served as JSON. To write it as YAML, too, would take a quarter of the time of a start.
   const pages = routes.map(({ url }) => url).filter((url) => !url.endsWith('*') && url !== '/docs/yaml');
   const assets = await readdir(new URL('static/', import.meta.resolve('@fastify/swagger-ui')));
   const files = await renderFiles(renderer, new Set([...pages, ...assets.map((name) => `/docs/static/${name}`)]));
