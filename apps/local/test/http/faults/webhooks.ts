@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { signalProcess, waitUntil } from '@scheduling/embedded';
+import { whilePaused } from '@scheduling/testing';
 import { beforeAll, expect, it } from 'vitest';
 import { type Answer, path } from '../client.ts';
 import { createAppointment, createCrm, createPractice, type Practice, type TestCrm, unique } from '../crm.ts';
@@ -21,9 +22,13 @@ const healMs = 120_000;
 let stack: TestStack;
 beforeAll(async () => void (stack = await stackForFaults()), 400_000);
 
-async function killAndWait(unit: 'webhook' | 'nats'): Promise<void> {
+/** @param whileStopped what happens on its disk, to which it does not write any more */
+async function killAndWait(unit: 'webhook' | 'nats', whileStopped?: () => Promise<void>): Promise<void> {
   const pid = (await stack.currentInfo()).pids[unit]!;
-  signalProcess(pid, 'SIGKILL');
+  await whilePaused([pid], async () => {
+    await whileStopped?.();
+    signalProcess(pid, 'SIGKILL');
+  });
   await waitUntil(async () => (await stack.currentInfo()).pids[unit] !== pid, { what: `${unit} to be back`, timeoutMs: healMs });
 }
 
@@ -90,10 +95,7 @@ async function disturb({ receiver }: Scene): Promise<void> {
   for (let count = 0; count < kills; count += 1) {
     const arrived = receiver.events.length;
     await killAndWait('webhook');
-    if (count === 0) {
-      await rm(join(stack.dataDir, 'nats', 'jetstream'), { recursive: true });
-      await killAndWait('nats');
-    }
+    if (count === 0) await killAndWait('nats', () => rm(join(stack.dataDir, 'nats', 'jetstream'), { recursive: true }));
     await waitUntil(() => receiver.events.length > arrived || receiver.events.length >= expectedEvents, { what: 'deliveries to go on', timeoutMs: healMs });
   }
 }
