@@ -1,3 +1,4 @@
+import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import { foldedEquals } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
@@ -12,15 +13,20 @@ type Person = Pick<ErasureRow, 'customerId' | 'subject'>;
 
 /** The most customers, and the most participants, that are erased before the driver looks after other erasures. */
 const maxFound = 100;
+/** The most notices that are read at once. */
+const noticesPerBatch = 1_000;
 
 /**
  * Erases everybody who is known with the address, as if each had been deleted with their future appointments, and then notifies the other services,
- * because a mail may wait for the address whose participation is gone. Each step can be repeated. Where there are too many for one call, the driver
+ * because a mail may wait for the address whose participation is gone. Whoever was deleted before is still known with it until the last mail is sent:
+ * these erasures end on their own, and become parts of this one. Each step can be repeated. Where there are too many for one call, the driver
  * calls it again.
  */
 export async function finishAddressErasure(dependencies: CustomerDependencies, erasure: AddressErasureRow): Promise<void> {
   const [customers, participants] = [await findCustomers(dependencies, erasure), await findParticipants(dependencies, erasure)];
   for (const part of await addParts(dependencies, erasure, [...customers, ...participants])) await finishErasure(dependencies, part);
+  // After the search for customers: one who was not found any more has a notice by now, unless it is sent.
+  await addPendingNotices(dependencies, erasure);
   const mayHaveMore = Math.max(customers.length, participants.length) >= maxFound;
   await (mayHaveMore ? searchAgain(dependencies, erasure) : dependencies.database.transaction((tx) => requestFromServices(tx, erasure)));
 }
@@ -67,6 +73,30 @@ async function addParts({ database }: CustomerDependencies, { crmId, id: erasure
       .execute();
     return parts;
   });
+}
+
+/** A notice is encoded, so the database cannot find those to an address. */
+async function addPendingNotices({ database: { kysely } }: CustomerDependencies, { crmId, id: erasureId, address }: AddressErasureRow): Promise<void> {
+  let lastId = '00000000-0000-0000-0000-000000000000';
+  for (let found = noticesPerBatch; found === noticesPerBatch; ) {
+    const pending = await kysely
+      .selectFrom('erasure')
+      .select(['id', 'notice'])
+      .where('crmId', '=', crmId)
+      .where('notice', 'is not', null)
+      .where('id', '>', lastId)
+      .orderBy('id')
+      .limit(noticesPerBatch)
+      .execute();
+    const recipients = pending.map(({ id, notice }) => ({ id, email: GetErasureNoticeResponse.decode(notice!).email }));
+    await sql`
+      INSERT INTO erasure_part (crm_id, erasure_id, part_id)
+      SELECT ${crmId}, ${erasureId}, id FROM jsonb_to_recordset(${JSON.stringify(recipients)}) AS recipient (id uuid, email text)
+       WHERE ${foldedEquals(sql`email`, address!)}
+          ON CONFLICT DO NOTHING`.execute(kysely);
+    found = pending.length;
+    lastId = pending.at(-1)?.id ?? lastId;
+  }
 }
 
 async function searchAgain({ database }: CustomerDependencies, { crmId, id }: AddressErasureRow): Promise<void> {

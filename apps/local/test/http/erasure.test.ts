@@ -294,6 +294,31 @@ describe('an erased address', () => {
     expect(await findWord(stack, word)).toEqual([]);
   }, 120_000);
 
+  it('is not complete before the last mail to a customer who was deleted earlier has been sent', async () => {
+    const practice = await createPractice(crm);
+    const { word, reference: customerReference, email } = await createCanary(practice);
+    await createParticipation(practice, await createAppointment(practice), { customerReference });
+    await waitUntil(() => mailsTo(email).length === 1, { what: 'the confirmation', timeoutMs: 60_000 });
+    const [attempted, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    smtp.trouble = (recipient) => {
+      if (recipient !== email) return undefined;
+      attempted.resolve();
+      return { at: 'rcpt', hangUntil: released.promise };
+    };
+    const address = path`/provider/${practice.provider}/customers/${customerReference}`;
+    expect((await crm.delete(address, undefined, { query: { ignoreFutureAppointments: true } })).status).toBe(204);
+    await attempted.promise;
+    const { id } = await requestErasure(email.toUpperCase());
+    const confirmed = async () => (await query('customer', 'SELECT 1 FROM erasure_confirmation WHERE erasure_id = $1', [id], stack.info)).length;
+    await waitUntil(async () => (await confirmed()) === 2, { what: 'the confirmations of the address', timeoutMs: 60_000 });
+    expect(await findErasure(id)).toMatchObject({ completedAt: null, confirmed: ['customer', 'calendar'], awaiting: ['notification'] });
+    released.resolve();
+    await waitUntilComplete(id);
+    smtp.trouble = () => undefined;
+    expect(await findWord(stack, word)).toEqual([]);
+    expect(mailsTo(email)).toHaveLength(2);
+  }, 120_000);
+
   it('is erased although its customers are deleted at that moment, with or without their appointments', async () => {
     const practice = await createPractice(crm);
     for (let round = 0; round < 10; round += 1) {
