@@ -89,12 +89,16 @@ async function contradictions(): Promise<string[]> {
 
 const appointmentStates: Partial<Record<AppointmentChange, string>> = {
   [AppointmentChange.CREATED]: 'ACTIVE',
+  [AppointmentChange.UPDATED]: 'ACTIVE',
   [AppointmentChange.CANCELLED]: 'CANCELLED',
   [AppointmentChange.DELETED]: 'UNSPECIFIED',
 };
 
 const update = (participationReference: string, state: ParticipationState, at: Calendar = calendar) =>
   asCrm(() => at.participations.updateParticipation({ ...owned, participationReference, state, ignoreCapacity: false, sendMails: true }));
+
+const updateAppointment = (appointmentReference: string, changes: { capacity?: number; description?: string }) =>
+  asCrm(() => calendar.appointments.updateAppointment({ ...owned, appointmentReference, ...changes, noAddress: false, sendMails: true }));
 
 async function idOf(table: 'appointment' | 'participation' | 'customer', reference: string): Promise<string> {
   return (await calendar.database.kysely.selectFrom(table).select('id').where('reference', '=', reference).executeTakeFirstOrThrow()).id;
@@ -111,7 +115,7 @@ describe('an appointment', () => {
   it('is created with its participations, updated and deleted', async () => {
     const participations = [embedded('BOOKED'), embedded('RESERVED')];
     const appointmentReference = await asCrm(() => createAppointment(calendar, { capacity: 3, participations }));
-    await asCrm(() => calendar.appointments.updateAppointment({ ...owned, appointmentReference, description: 'Changed', noAddress: false, sendMails: true }));
+    await updateAppointment(appointmentReference, { description: 'Changed' });
     const [made, first] = await recorded();
     const appointmentId = await idOf('appointment', appointmentReference);
     const { providerId } = await calendar.database.kysely.selectFrom('appointment').select('providerId').where('id', '=', appointmentId).executeTakeFirstOrThrow();
@@ -122,7 +126,8 @@ describe('an appointment', () => {
     await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: appointmentReference } }));
     expect((await summary()).toSorted()).toEqual([
       'appointment 1 CREATED',
-      'appointment 2 DELETED',
+      'appointment 2 UPDATED',
+      'appointment 3 DELETED',
       'participation 1 CREATED - BOOKED',
       'participation 1 CREATED - RESERVED',
       'participation 2 APPOINTMENT_CHANGED BOOKED BOOKED',
@@ -131,18 +136,21 @@ describe('an appointment', () => {
     ]);
   });
 
-  it('is cancelled with its participations, and deleted afterwards', async () => {
+  it('is updated if something is different, cancelled with its participations, and deleted afterwards', async () => {
     const appointmentReference = await asCrm(() => createAppointment(calendar, { participations: [embedded('BOOKED')] }));
+    for (const capacity of [7, 7, 8]) await updateAppointment(appointmentReference, { capacity });
     await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
     await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
     await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: appointmentReference } }));
     expect(await summary()).toEqual([
       'appointment 1 CREATED',
       'participation 1 CREATED - BOOKED',
+      'appointment 2 UPDATED',
+      'appointment 3 UPDATED',
       'participation 2 APPOINTMENT_CANCELLED BOOKED CANCELED',
-      'appointment 2 CANCELLED',
+      'appointment 4 CANCELLED',
       'participation 3 REMOVED CANCELED -',
-      'appointment 3 DELETED',
+      'appointment 5 DELETED',
     ]);
   });
 
@@ -207,7 +215,8 @@ describe('a booking', () => {
     const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
     await asCrm(() => calendar.bookings.bookSlot(request));
     const place = placeIn(timeslot, '11:30');
-    await asCrm(() => calendar.bookings.changeBooking({ ...owned, participationReference: request.reference, place, ignoreNotice: false, sendMails: true }));
+    const changed = await asCrm(() => calendar.bookings.changeBooking({ ...owned, participationReference: request.reference, place, ignoreNotice: false, sendMails: true }));
+    await updateAppointment(changed.participation!.appointmentReference!, { capacity: 9 });
     await update(request.reference, CANCELED);
     expect(await summary()).toEqual([
       'appointment 1 CREATED',
@@ -215,12 +224,13 @@ describe('a booking', () => {
       'appointment 1 CREATED',
       'participation 2 MOVED BOOKED BOOKED',
       'appointment 2 CANCELLED',
+      'appointment 2 UPDATED',
       'participation 3 UPDATED BOOKED CANCELED',
-      'appointment 2 CANCELLED',
+      'appointment 3 CANCELLED',
     ]);
     const all = await recorded();
     const appointmentIds = all.map(({ event }) => event.appointmentId);
-    expect(appointmentIds).toEqual([0, 0, 2, 2, 0, 2, 2].map((index) => appointmentIds[index]));
+    expect(appointmentIds).toEqual([0, 0, 2, 2, 0, 2, 2, 2].map((index) => appointmentIds[index]));
   });
 
   it('that is held and expires takes its appointment with it', async () => {

@@ -44,7 +44,8 @@ async function mailAboutChange(dependencies: NotificationDependencies, change: P
     writtenAt: new Date(),
   });
   if (content === undefined) return undefined;
-  const intent = { crmId, eventId, aboutId: participationId, version, template: mail.template, customerId: notice.customerId ?? participationId, content };
+  const { customerId = participationId, providerId } = notice;
+  const intent = { crmId, eventId, aboutId: participationId, version, template: mail.template, customerId, providerId, content };
   return (tx) => storeMail(tx, intent);
 }
 
@@ -100,6 +101,7 @@ async function composeLastMail(
     version: 0,
     template: 'removed-by-deletion',
     customerId,
+    providerId: notice.providerId,
     erasureId,
     expiresAt: notice.expiresAt!,
     content,

@@ -10,7 +10,7 @@ import { createOutcomeRecorder } from '../src/mail/record-outcome.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
-import { reportedFailures } from './reported-failures.ts';
+import { reportedFailures } from './failures.ts';
 
 const logger = testLogger('notification');
 const stack = new AsyncDisposableStack();

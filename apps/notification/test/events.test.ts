@@ -4,6 +4,7 @@ import { MailState } from '@scheduling/contracts/notification/v1';
 import { type EventDefinition, events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { failures } from './failures.ts';
 import { crmId, processed, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
 
 const consumer = 'notification-calendar-participation-changed';
@@ -92,6 +93,22 @@ describe('a redelivered event', () => {
     const token = /token=([\w-]+)/.exec(mailsAbout('verify-email')[0]!.parsed.text!)![1]!;
     await expect(stack.identity.getVerification({ token })).resolves.toMatchObject({ email: person.email });
     expect(mailsAbout('verify-email')).toHaveLength(1);
+  });
+});
+
+describe('a mail that its server rejects for good', () => {
+  it('is reported with the participation, the customer and the provider that it is about', async () => {
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 550 });
+    await book('rejected');
+    await eventually(async () => expect(await failures(stack.database)).toHaveLength(1));
+    stack.smtp.trouble = () => undefined;
+    const [{ provider }, { customer }, { id, aboutId }] = await Promise.all([
+      stack.identity.getProvider({ crmId, key: { $case: 'reference', value: providerReference } }),
+      stack.customers.getCustomer({ crmId, key: { $case: 'reference', value: { providerReference, customerReference: 'bill' } } }),
+      newestMail(),
+    ]);
+    const template = 'booking-confirmed';
+    expect(await failures(stack.database)).toEqual([{ crmId, mailId: id, aboutId, template, customerId: customer!.id, providerId: provider!.id }]);
   });
 });
 

@@ -14,7 +14,7 @@ import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.t
 import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
-import { reportedFailures } from './reported-failures.ts';
+import { reportedFailures } from './failures.ts';
 
 const logger = testLogger('notification');
 const stack = new AsyncDisposableStack();

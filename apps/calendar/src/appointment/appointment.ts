@@ -6,7 +6,7 @@ import { listParticipationsOfAppointments, type ParticipationRecord } from '../p
 export type AppointmentRow = Selectable<AppointmentTable> & { archived: boolean };
 
 /** What an appointment says about itself. */
-export type DescribedAppointment = Omit<AppointmentRow, 'crmId' | 'id' | 'taken' | 'contentDigest' | 'whenEmpty' | 'anonymised'>;
+export type DescribedAppointment = Omit<AppointmentRow, 'crmId' | 'id' | 'taken' | 'contentDigest' | 'whenEmpty' | 'anonymised' | 'revision'>;
 
 /** An appointment as callers see it. */
 export interface AppointmentRecord<Row extends DescribedAppointment = AppointmentRow> {

@@ -29,7 +29,7 @@ export async function cancelAppointment(dependencies: CalendarDependencies, requ
   return dependencies.database.transaction(async (tx) => {
     const appointment = await tx
       .selectFrom('appointment')
-      .select(['crmId', 'id', 'providerId', 'state'])
+      .select(['crmId', 'id', 'providerId', 'state', 'revision'])
       .where('crmId', '=', request.crmId)
       .where('providerId', '=', provider.id)
       .where('reference', '=', request.appointmentReference)
@@ -43,7 +43,7 @@ export async function cancelAppointment(dependencies: CalendarDependencies, requ
   });
 }
 
-type ActiveAppointment = Pick<Selectable<AppointmentTable>, 'crmId' | 'id' | 'providerId' | 'state'>;
+type ActiveAppointment = Pick<Selectable<AppointmentTable>, 'crmId' | 'id' | 'providerId' | 'state' | 'revision'>;
 
 async function cancelWithParticipations(
   tx: Transaction<CalendarSchema>,

@@ -52,7 +52,7 @@ export async function createSeries(dependencies: CalendarDependencies, request: 
   return transactOnce(database, request.crmId, {
     work: async (tx): Promise<CreatedSeries> => {
       await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
-      await appendAppointmentChanges(tx, AppointmentChange.CREATED, rows.map((row) => ({ ...row, state: 'ACTIVE' })));
+      await appendAppointmentChanges(tx, AppointmentChange.CREATED, rows.map((row) => ({ ...row, state: 'ACTIVE', revision: 1 })));
       const archivedTime = await readArchivedTime(tx, archiveAfterDays);
       return { seriesId, appointments: rows.map((row) => ({ row: readBack(row, request, row.endsAt <= archivedTime), participations: [] })) };
     },

@@ -33,7 +33,7 @@ export async function deleteAppointments(dependencies: CalendarDependencies, { t
       .deleteFrom('appointment')
       .where('crmId', '=', request.crmId)
       .where('id', 'in', ids)
-      .returning(['crmId', 'id', 'providerId', 'state', 'taken'])
+      .returning(['crmId', 'id', 'providerId', 'state', 'revision', 'taken'])
       .execute();
     await appendAppointmentChanges(tx, AppointmentChange.DELETED, deleted);
     dependencies.bookings.freed(tx, deleted.reduce((sum, { taken }) => sum + taken, 0));

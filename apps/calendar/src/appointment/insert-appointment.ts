@@ -83,7 +83,7 @@ function toRecord(row: NewRow, content: AppointmentContent, participations: NewP
   const { id, archived } = result;
   const reservedUntil = new Date(result.reservedUntil);
   return {
-    row: { ...readBack(row, content, archived), id, seriesId: null, whenEmpty: null, anonymised: false },
+    row: { ...readBack(row, content, archived), id, seriesId: null, whenEmpty: null, anonymised: false, revision: 1 },
     participations: participations.map(({ mobile = null, note = null, ...participation }) => ({
       ...participation,
       appointmentReference: content.reference,

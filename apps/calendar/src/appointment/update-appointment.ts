@@ -1,5 +1,5 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { AppointmentChange, ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction, type Updateable } from 'kysely';
@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseDateTime } from '../date-time.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendChanges } from '../events/append-events.ts';
+import { appendAppointmentChanges, appendChanges } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
@@ -57,6 +57,7 @@ export async function updateAppointment(dependencies: CalendarDependencies, requ
       .where('id', '=', present.id)
       .returningAll()
       .executeTakeFirstOrThrow();
+    if (!isDeepStrictEqual(changed, present)) await recordUpdate(tx, present);
     if (!isDeepStrictEqual(shownOf(changed), shownOf(present))) await tellParticipants(tx, present, request.sendMails);
     const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crmId', '=', crmId).where('id', '=', present.id).execute();
     return (await withParticipations(tx, rows))[0]!;
@@ -72,6 +73,16 @@ function readChanges(present: Row, update: AppointmentUpdate, timeZone: string):
   errors.throwIfAny('appointment.invalid');
   const { capacity, acceptBookings, description, contactReference, notes, address } = update;
   return { startsAt, endsAt, capacity, acceptBookings, ...emptyToNull({ description, contactReference, notes }), address: address && JSON.stringify(address) };
+}
+
+async function recordUpdate(tx: Transaction<CalendarSchema>, present: Row): Promise<void> {
+  await tx
+    .updateTable('appointment')
+    .set({ revision: present.revision + 1 })
+    .where('crmId', '=', present.crmId)
+    .where('id', '=', present.id)
+    .execute();
+  await appendAppointmentChanges(tx, AppointmentChange.UPDATED, [present]);
 }
 
 /** What participants see of an appointment. */

@@ -8,6 +8,7 @@ import * as cancelledAppointments from './migrations/2026-11-25-cancelled-appoin
 import * as participationChanges from './migrations/2026-11-25-participation-changes.ts';
 import * as embeddedAddresses from './migrations/2026-11-27-embedded-addresses.ts';
 import * as anonymisedAppointments from './migrations/2026-11-28-anonymised-appointments.ts';
+import * as appointmentRevisions from './migrations/2026-12-02-appointment-revisions.ts';
 
 const migrations = {
   '2026-11-21-tables': tables,
@@ -17,6 +18,7 @@ const migrations = {
   '2026-11-25-participation-changes': participationChanges,
   '2026-11-27-embedded-addresses': embeddedAddresses,
   '2026-11-28-anonymised-appointments': anonymisedAppointments,
+  '2026-12-02-appointment-revisions': appointmentRevisions,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -66,6 +68,7 @@ const functions = {
   '2026-11-29-9-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
   '2026-12-02-1-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
   '2026-12-02-2-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
+  '2026-12-02-3-append-events': sqlFile(new URL('../events/append-events.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -21,6 +21,7 @@ CREATE TABLE appointment (
   content_digest bytea NOT NULL,
   when_empty text,
   anonymised boolean NOT NULL DEFAULT false,
+  revision integer NOT NULL DEFAULT 1,
   CONSTRAINT appointment_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT appointment_check CHECK ((starts_at < ends_at)),
   CONSTRAINT appointment_state_check CHECK ((state = ANY (ARRAY['ACTIVE'::text, 'CANCELLED'::text]))),
@@ -227,7 +228,7 @@ DECLARE
     chr(26), '$', place.provider_id,
     chr(32), chr(CASE change WHEN 'CREATED' THEN 1 WHEN 'CANCELLED' THEN 2 WHEN 'DELETED' THEN 3 END),
     CASE WHEN change <> 'CREATED' THEN chr(40) || chr(array_position('{ACTIVE,CANCELLED}'::text[], place.state)) END,
-    chr(48), chr(CASE WHEN change = 'CREATED' THEN 1 WHEN place.state = 'ACTIVE' THEN 2 ELSE 3 END),
+    chr(48), proto_varint(place.revision + CASE WHEN change = 'CREATED' THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END),
     chr(58), chr(length(who)), who), 'LATIN1');
 BEGIN
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)

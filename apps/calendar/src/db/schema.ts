@@ -99,6 +99,8 @@ export interface AppointmentTable {
   whenEmpty: Generated<'REMOVED' | 'CANCELLED' | null>;
   /** None of its participations leads to a person. Triggers remove the mark, whoever writes. */
   anonymised: Generated<boolean>;
+  /** Counts its creation and its updates. */
+  revision: Generated<number>;
 }
 
 export interface ParticipationTable {

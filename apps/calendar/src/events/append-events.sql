@@ -62,7 +62,8 @@ BEGIN
 END
 $$;
 
--- `place` is the appointment after it was created, or before it was cancelled or deleted. Its events are counted: nothing but these three happens to it.
+-- `place` is the appointment after it was created, or before it was cancelled or deleted. Its events are counted: one for each
+-- revision, and one if it was cancelled. (append-events.ts does the same for what these functions do not change.)
 CREATE OR REPLACE FUNCTION append_appointment_changed(place appointment, change text, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   who text := coalesce(origin ->> 'actor', 'service');
@@ -72,7 +73,7 @@ DECLARE
     chr(26), '$', place.provider_id,
     chr(32), chr(CASE change WHEN 'CREATED' THEN 1 WHEN 'CANCELLED' THEN 2 WHEN 'DELETED' THEN 3 END),
     CASE WHEN change <> 'CREATED' THEN chr(40) || chr(array_position('{ACTIVE,CANCELLED}'::text[], place.state)) END,
-    chr(48), chr(CASE WHEN change = 'CREATED' THEN 1 WHEN place.state = 'ACTIVE' THEN 2 ELSE 3 END),
+    chr(48), proto_varint(place.revision + CASE WHEN change = 'CREATED' THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END),
     chr(58), chr(length(who)), who), 'LATIN1');
 BEGIN
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)

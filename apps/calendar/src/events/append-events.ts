@@ -38,30 +38,27 @@ export async function appendRemovals(tx: Transaction<CalendarSchema>, providerId
   await appendChanges(tx, changes);
 }
 
-type ChangedAppointment = Pick<Selectable<AppointmentTable>, 'crmId' | 'id' | 'providerId' | 'state'>;
+type ChangedAppointment = Pick<Selectable<AppointmentTable>, 'crmId' | 'id' | 'providerId' | 'state' | 'revision'>;
 
-/** Records that appointments were created, cancelled or deleted; `rows` are these before the change, except for new ones. */
-export async function appendAppointmentChanges(
-  tx: Transaction<CalendarSchema>,
-  change: AppointmentChange.CREATED | AppointmentChange.CANCELLED | AppointmentChange.DELETED,
-  rows: ChangedAppointment[],
-): Promise<void> {
+type KnownAppointmentChange = Exclude<AppointmentChange, AppointmentChange.UNSPECIFIED | AppointmentChange.UNRECOGNIZED>;
+
+/** Records changes of appointments; `rows` are these before the change, except for new ones. */
+export async function appendAppointmentChanges(tx: Transaction<CalendarSchema>, change: KnownAppointmentChange, rows: ChangedAppointment[]): Promise<void> {
   const actor = currentActor();
   const isNew = change === AppointmentChange.CREATED;
-  const facts = rows.map(({ crmId, id: appointmentId, providerId, state }) => ({
+  const facts = rows.map(({ crmId, id: appointmentId, providerId, state, revision }) => ({
     crmId,
     appointmentId,
     providerId,
     change,
     fromState: isNew ? AppointmentStateMessage.UNSPECIFIED : AppointmentStateMessage[state],
-    version: versionAfter(isNew, state),
+    version: isNew ? revision : nextVersion(state, revision),
     actor,
   }));
   await appendEvent(tx, events.appointmentChanged, ...facts);
 }
 
-/** Its events are counted: it is created, may be cancelled, and may be deleted. */
-function versionAfter(isNew: boolean, state: ChangedAppointment['state']): number {
-  if (isNew) return 1;
-  return state === 'ACTIVE' ? 2 : 3;
+/** Its events are counted: one for each revision, one if it was cancelled, after which it has no further revisions, and this one. */
+function nextVersion(state: ChangedAppointment['state'], revision: number): number {
+  return state === 'ACTIVE' ? revision + 1 : revision + 2;
 }

@@ -53,8 +53,8 @@ const eventExample = {
 
 /** interface 6.2. */
 const eventTypes =
-  '`participation.created`, `participation.changed`, `participation.moved`, `participation.removed`, `appointment.created`, `appointment.cancelled`, ' +
-  '`appointment.deleted`, `customer.created`, `customer.changed`, `customer.deleted`, `mail.failed` and `webhook.disabled`';
+  '`participation.created`, `participation.changed`, `participation.moved`, `participation.removed`, `appointment.created`, `appointment.changed`, ' +
+  '`appointment.cancelled`, `appointment.deleted`, `customer.created`, `customer.changed`, `customer.deleted`, `mail.failed` and `webhook.disabled`';
 
 const eventData = Type.Object(
   {

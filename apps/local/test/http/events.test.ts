@@ -93,6 +93,35 @@ describe('the events of a CRM (interface 6.1)', () => {
     }
   });
 
+  it('include every update of an appointment that changes something, also if nobody takes part', async () => {
+    const reference = await createAppointment(practice);
+    const update = async (change: object): Promise<void> => {
+      expect(await crm.put(practice.at + path`/appointments/${reference}`, change)).toMatchObject({ status: 200 });
+    };
+    await update({ capacity: 7 });
+    await update({ capacity: 7 });
+    await createParticipation(practice, reference);
+    await update({ start: '2031-03-03T15:00', end: '2031-03-03T16:00' });
+    expect(await crm.delete(`${practice.at}/appointments`, { appointmentReference: reference })).toMatchObject({ status: 200 });
+    expect(await crm.delete(`${practice.at}/appointments/withoutNotification`, { appointmentReference: reference })).toMatchObject({ status: 204 });
+    const events = await waitForFeed(crm, 10);
+    const ofAppointment = events.filter(({ type }) => type.startsWith('appointment.'));
+    const active = { state: 'ACTIVE', previousState: 'ACTIVE' };
+    expect(ofAppointment).toMatchObject([
+      { type: 'appointment.created', data: { version: 1 } },
+      { type: 'appointment.changed', actor: `crm:${crm.key.slice(0, 12)}`, providerReference: practice.provider, data: { version: 2, ...active } },
+      { type: 'appointment.changed', data: { version: 3, ...active } },
+      { type: 'appointment.cancelled', data: { version: 4, state: 'CANCELLED', previousState: 'ACTIVE' } },
+      { type: 'appointment.deleted', data: { version: 5, state: null, previousState: 'CANCELLED' } },
+    ]);
+    expect(typesOf(events.filter(({ type }) => type.startsWith('participation.')))).toEqual([
+      'participation.created',
+      'participation.changed',
+      'participation.changed',
+      'participation.removed',
+    ]);
+  });
+
   it('no longer lead to a person who was erased', async () => {
     const reference = await createAppointment(practice, { start: '2020-03-03T09:00', end: '2020-03-03T10:00' });
     await createParticipation(practice, reference);

@@ -4,8 +4,14 @@ import type { Logger } from '@scheduling/runtime';
 import * as mails from './migrations/2026-11-21-mails.ts';
 import * as mailQuotas from './migrations/2026-11-22-mail-quotas.ts';
 import * as erasedUsers from './migrations/2026-11-25-erased-users.ts';
+import * as mailProviders from './migrations/2026-11-26-mail-providers.ts';
 
-const migrations = { '2026-11-21-mails': mails, '2026-11-22-mail-quotas': mailQuotas, '2026-11-25-erased-users': erasedUsers };
+const migrations = {
+  '2026-11-21-mails': mails,
+  '2026-11-22-mail-quotas': mailQuotas,
+  '2026-11-25-erased-users': erasedUsers,
+  '2026-11-26-mail-providers': mailProviders,
+};
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {
@@ -14,6 +20,7 @@ const functions = {
   '2026-11-24-2-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
   '2026-11-24-3-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
   '2026-11-25-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
+  '2026-11-26-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

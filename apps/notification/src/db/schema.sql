@@ -56,6 +56,7 @@ CREATE TABLE mail (
   finished_at timestamp with time zone,
   held boolean NOT NULL DEFAULT false,
   user_id uuid,
+  provider_id uuid,
   CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
   CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
@@ -182,11 +183,11 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
+  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
-    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'erasureId')::uuid, (request ->> 'expiresAt')::timestamptz,
-    request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
+    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
+    (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING;
   RETURN NULL;
 END

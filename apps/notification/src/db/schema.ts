@@ -46,6 +46,8 @@ export interface MailTable {
   customerId: string | null;
   /** The recipient, if the person is a user. Null in a mail that was stored before 2026-11-25. */
   userId: string | null;
+  /** Whose customer the recipient is. Null in a mail to a user, and in one that was stored before 2026-11-26. */
+  providerId: string | null;
   /** Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished. */
   erasureId: string | null;
   requestId: string;

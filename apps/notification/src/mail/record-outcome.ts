@@ -91,7 +91,7 @@ async function decideOthers(tx: Transaction<NotificationSchema>, { crmId, recipi
     .set({ held: isHeld, ...changesOf(outcome) })
     .where('crmId', '=', crmId)
     .where('id', 'in', (query) => query.selectFrom('others').select('id'))
-    .returning(['crmId', 'id', 'aboutId', 'template', 'customerId'])
+    .returning(['crmId', 'id', 'aboutId', 'template', 'customerId', 'providerId'])
     .execute();
   if (hasFailed(outcome)) await reportFailures(tx, others);
   return others.map(() => outcome);
@@ -102,10 +102,17 @@ function hasFailed(outcome: NotSent): boolean {
   return outcome.outcome === 'give-up' || (outcome.outcome === 'drop' && outcome.reason !== 'superseded');
 }
 
-type FailedMail = Pick<MailRow, 'crmId' | 'id' | 'aboutId' | 'template' | 'customerId'>;
+type FailedMail = Pick<MailRow, 'crmId' | 'id' | 'aboutId' | 'template' | 'customerId' | 'providerId'>;
 
 async function reportFailures(tx: Transaction<NotificationSchema>, mails: FailedMail[]): Promise<void> {
-  const failures = mails.map(({ crmId, id: mailId, aboutId, template, customerId }) => ({ crmId, mailId, aboutId, template, customerId: customerId ?? undefined }));
+  const failures = mails.map(({ crmId, id: mailId, aboutId, template, customerId, providerId }) => ({
+    crmId,
+    mailId,
+    aboutId,
+    template,
+    customerId: customerId ?? undefined,
+    providerId: providerId ?? undefined,
+  }));
   await appendEvent(tx, events.mailFailed, ...failures);
 }
 

@@ -1,7 +1,8 @@
 -- Stores a mail in one round trip, unless it was stored before, or its recipient was erased while it was being written.
 --
--- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId or userId if the recipient is one, expiresAt if it is not to be
---   sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the erasure does not prevent.
+-- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId or userId if the recipient is one, providerId if it is sent for a
+--   provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
+--   erasure does not prevent.
 -- Answer: null.
 CREATE OR REPLACE FUNCTION store_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
@@ -16,11 +17,11 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
+  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
-    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'erasureId')::uuid, (request ->> 'expiresAt')::timestamptz,
-    request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
+    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
+    (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING;
   RETURN NULL;
 END

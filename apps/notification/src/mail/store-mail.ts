@@ -14,6 +14,8 @@ export interface MailIntent {
   customerId?: string | undefined;
   /** The recipient, if the person is a user. */
   userId?: string | undefined;
+  /** Whose customer the recipient is; undefined in a mail to a user. */
+  providerId?: string | undefined;
   /** When it is no longer worth sending. */
   expiresAt?: Date | undefined;
   content: MailContent;

@@ -5,6 +5,7 @@ export const eventTypes = [
   'participation.moved',
   'participation.removed',
   'appointment.created',
+  'appointment.changed',
   'appointment.cancelled',
   'appointment.deleted',
   'customer.created',

@@ -36,7 +36,13 @@ it('reads the deletion of an appointment', () => {
   expect(factOfAppointment(change)).toMatchObject({ type: 'appointment.deleted', state: null, previousState: 'ACTIVE', providerId: 'p', actor: 'crm:sk_1' });
 });
 
+it('reads a change of an appointment that it does not know as an update', () => {
+  const change = AppointmentChanged.fromPartial({ crmId: 'crm', appointmentId: subjectId, change: 'UNRECOGNIZED', fromState: 'APPOINTMENT_STATE_ACTIVE', version: 2 });
+  expect(factOfAppointment(change)).toMatchObject({ type: 'appointment.changed', state: 'ACTIVE', previousState: 'ACTIVE', version: 2 });
+});
+
 it('reads a failed mail, whose template is for support only', () => {
-  const mail = MailFailed.fromPartial({ crmId: 'crm', mailId: 'm', aboutId: subjectId, template: 'booking-confirmed', customerId: 'c' });
-  expect(factOfMail(mail)).toMatchObject({ type: 'mail.failed', subjectId, version: 0, customerId: 'c', cause: 'booking-confirmed', actor: 'service' });
+  const mail = { crmId: 'crm', mailId: 'm', aboutId: subjectId, template: 'booking-confirmed', customerId: 'c', providerId: 'p' };
+  expect(factOfMail(mail)).toMatchObject({ type: 'mail.failed', subjectId, version: 0, customerId: 'c', providerId: 'p', cause: 'booking-confirmed', actor: 'service' });
+  expect(factOfMail(MailFailed.fromPartial({ crmId: 'crm', mailId: 'm', aboutId: subjectId }))).toMatchObject({ customerId: null, providerId: null });
 });

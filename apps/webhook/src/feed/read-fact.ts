@@ -34,7 +34,7 @@ export function factOfParticipation(change: ParticipationChanged): Fact {
 export function factOfAppointment(change: AppointmentChanged): Fact {
   return {
     crmId: change.crmId,
-    ...appointmentChanges[enumName(AppointmentChange, change.change) ?? 'CREATED'],
+    ...appointmentChanges[enumName(AppointmentChange, change.change) ?? 'UPDATED'],
     subjectId: change.appointmentId,
     version: change.version,
     ...origin(change),
@@ -66,7 +66,7 @@ export function factOfMail(mail: MailFailed): Fact {
     type: 'mail.failed',
     subjectId: mail.aboutId,
     version: 0,
-    providerId: null,
+    providerId: mail.providerId ?? null,
     appointmentId: null,
     customerId: mail.customerId ?? null,
     state: null,
@@ -91,6 +91,7 @@ function typeOfParticipation(cause: ParticipationChangeCause): EventType {
 
 const appointmentChanges = {
   CREATED: { type: 'appointment.created', state: 'ACTIVE' },
+  UPDATED: { type: 'appointment.changed', state: 'ACTIVE' },
   CANCELLED: { type: 'appointment.cancelled', state: 'CANCELLED' },
   DELETED: { type: 'appointment.deleted', state: null },
 } as const satisfies Record<string, Pick<Fact, 'type'> & { state: keyof typeof AppointmentState | null }>;

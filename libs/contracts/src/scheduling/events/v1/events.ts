@@ -154,6 +154,8 @@ export const AppointmentChange = {
   CREATED: "APPOINTMENT_CHANGE_CREATED",
   CANCELLED: "APPOINTMENT_CHANGE_CANCELLED",
   DELETED: "APPOINTMENT_CHANGE_DELETED",
+  /** UPDATED - It is still active, and something of it other than its participations is different. */
+  UPDATED: "APPOINTMENT_CHANGE_UPDATED",
   UNRECOGNIZED: "UNRECOGNIZED",
 } as const;
 
@@ -164,6 +166,7 @@ export namespace AppointmentChange {
   export type CREATED = typeof AppointmentChange.CREATED;
   export type CANCELLED = typeof AppointmentChange.CANCELLED;
   export type DELETED = typeof AppointmentChange.DELETED;
+  export type UPDATED = typeof AppointmentChange.UPDATED;
   export type UNRECOGNIZED = typeof AppointmentChange.UNRECOGNIZED;
 }
 
@@ -181,6 +184,9 @@ export function appointmentChangeFromJSON(object: any): AppointmentChange {
     case 3:
     case "APPOINTMENT_CHANGE_DELETED":
       return AppointmentChange.DELETED;
+    case 4:
+    case "APPOINTMENT_CHANGE_UPDATED":
+      return AppointmentChange.UPDATED;
     case -1:
     case "UNRECOGNIZED":
     default:
@@ -198,6 +204,8 @@ export function appointmentChangeToNumber(object: AppointmentChange): number {
       return 2;
     case AppointmentChange.DELETED:
       return 3;
+    case AppointmentChange.UPDATED:
+      return 4;
     case AppointmentChange.UNRECOGNIZED:
     default:
       return -1;
@@ -292,7 +300,7 @@ export interface ParticipationChanged {
   actor: string;
 }
 
-/** calendar: an appointment was created, cancelled or deleted. */
+/** calendar: an appointment was created, updated, cancelled or deleted. */
 export interface AppointmentChanged {
   crmId: string;
   appointmentId: string;
@@ -315,7 +323,11 @@ export interface MailFailed {
   /** What kind of mail, such as `booking-confirmed`. */
   template: string;
   /** The recipient, if the person is a customer. */
-  customerId?: string | undefined;
+  customerId?:
+    | string
+    | undefined;
+  /** Whose mail it is; absent if the CRM itself wrote to a user. */
+  providerId?: string | undefined;
 }
 
 function createBaseCrmChanged(): CrmChanged {
@@ -1273,7 +1285,7 @@ export const AppointmentChanged: MessageFns<AppointmentChanged> = {
 };
 
 function createBaseMailFailed(): MailFailed {
-  return { crmId: "", mailId: "", aboutId: "", template: "", customerId: undefined };
+  return { crmId: "", mailId: "", aboutId: "", template: "", customerId: undefined, providerId: undefined };
 }
 
 export const MailFailed: MessageFns<MailFailed> = {
@@ -1292,6 +1304,9 @@ export const MailFailed: MessageFns<MailFailed> = {
     }
     if (message.customerId !== undefined) {
       writer.uint32(42).string(message.customerId);
+    }
+    if (message.providerId !== undefined) {
+      writer.uint32(50).string(message.providerId);
     }
     return writer;
   },
@@ -1349,6 +1364,14 @@ export const MailFailed: MessageFns<MailFailed> = {
             message.customerId = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1371,6 +1394,7 @@ export const MailFailed: MessageFns<MailFailed> = {
     message.aboutId = object.aboutId ?? "";
     message.template = object.template ?? "";
     message.customerId = object.customerId ?? undefined;
+    message.providerId = object.providerId ?? undefined;
     return message;
   },
 };
