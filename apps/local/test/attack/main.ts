@@ -14,6 +14,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createAppointment, createCrm, createPractice, type Practice, type TestCrm } from '../http/crm.ts';
 import { query } from '../http/databases.ts';
+import { fillFeed } from '../http/fill-feed.ts';
 import { startTestStack } from '../http/start-test-stack.ts';
 import { bigAppointment, noises, type Statuses, type Target } from './noises.ts';
 
@@ -96,8 +97,9 @@ async function tenant(): Promise<Tenant> {
   return { crm, practice, target: { url, crmId: crm.crmId, key: crm.key, provider: practice.at, resource: practice.resource, customer: practice.customer, appointment } };
 }
 
-/** What the lists of the noisy tenant show. */
+/** What the lists of the noisy tenant show, and what its webhooks are sent. */
 async function fill({ crm, practice, target }: Tenant): Promise<void> {
+  await fillFeed(crm.crmId, 100_000, stack.info);
   for (let number = 0; number < 100; number += 1) await crm.post(`${practice.at}/appointments`, undefined, { rawBody: bigAppointment(`big-${target.resource}`) });
   const resource = `pairs-${target.resource}`;
   const slot = { resourceReference: resource, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };

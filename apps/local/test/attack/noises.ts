@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { Agent, createServer, request, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 
@@ -57,6 +58,8 @@ export const noises: Noise[] = [
     clients: 5,
     act: ({ provider, resource }, send) => send('GET', `${provider}/resource/${encodeURIComponent(`pairs-${resource}`)}/timeslots?from=2031-01-01T00:00&to=2032-01-01T00:00&limit=40`),
   },
+  { name: 'pages of 1,000 events', clients: 20, act: (_target, send) => send('GET', '/events?limit=1000') },
+  { name: '10 webhooks that are sent all events again', clients: 10, act: receiveOneEvent },
   { name: 'unknown keys', clients: 50, act: (_target, send) => send('GET', '/user/x', undefined, { 'x-service-client-id': randomBytes(24).toString('base64url') }) },
   { name: 'slow sockets', clients: 500, act: (target) => sendSlowly(target) },
   { name: 'bodies one byte short of 1 MB', clients: 500, act: (target) => sendAllButOneByte(target) },
@@ -103,6 +106,26 @@ function sender({ url, crmId, key }: Target, agent: Agent): Send {
       outgoing.on('error', () => resolve(0));
       outgoing.end(body);
     });
+}
+
+/** Endpoints whose next call nobody waits for. */
+const endpoints: Server[] = [];
+
+/** The first call of each client creates a webhook, and has it sent all events. */
+async function receiveOneEvent(_target: Target, send: Send): Promise<number> {
+  const endpoint = endpoints.pop() ?? (await createWebhook(send));
+  await once(endpoint, 'request');
+  endpoints.push(endpoint);
+  return 200;
+}
+
+async function createWebhook(send: Send): Promise<Server> {
+  const endpoint = createServer((incoming, response) => void incoming.resume().on('end', () => response.writeHead(204).end())).listen(0, '127.0.0.1');
+  await once(endpoint, 'listening');
+  const reference = randomUUID();
+  await send('POST', '/webhooks', JSON.stringify({ reference, url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/` }));
+  await send('PUT', `/webhooks/${reference}`, JSON.stringify({ after: 'start' }));
+  return endpoint;
 }
 
 async function sendSlowly({ url }: Target): Promise<number> {

@@ -12,6 +12,7 @@ import { startWebhookReceiver } from '../../src/webhook-receiver.ts';
 import { path } from '../http/client.ts';
 import { createCrm, createPractice, type Practice, type TestCrm } from '../http/crm.ts';
 import { query } from '../http/databases.ts';
+import { fillFeed } from '../http/fill-feed.ts';
 import { startTestStack } from '../http/start-test-stack.ts';
 
 const seconds = Number(process.argv[2] ?? 30);
@@ -73,16 +74,7 @@ async function measureLag(): Promise<void> {
 
 async function measureReplay(): Promise<void> {
   const { crm, received } = fast;
-  await query(
-    'webhook',
-    `WITH counter AS (
-       UPDATE event_counter SET last_sequence = last_sequence + $2 WHERE crm_id = $1 RETURNING last_sequence - $2 AS before
-     )
-     INSERT INTO event (crm_id, sequence, id, type, subject_id, version, actor, recorded_at)
-     SELECT $1, before + number, uuidv7(), 'customer.changed', gen_random_uuid(), 1, 'service', now() FROM counter, generate_series(1, $2::int) AS number`,
-    [crm.crmId, replayed],
-    stack.info,
-  );
+  await fillFeed(crm.crmId, replayed, stack.info);
   received.splice(0);
   const startedAt = performance.now();
   await crm.put('/webhooks/hook', { after: 'start' });
