@@ -1,6 +1,12 @@
 import { styler } from './reporter.ts';
 import type { StackInfo } from './stack-file.ts';
 
+const commands = [
+  ['npm run demo', 'books an appointment step by step'],
+  ['npm run webhook-inbox', 'prints every event that the CRM is sent by a webhook'],
+  ['npm run admin -- --help', 'lists the admin commands'],
+] as const;
+
 /** What a user wants to know once everything is running. */
 export function readyBanner(info: StackInfo, warnings: readonly string[], stream: NodeJS.WriteStream): string {
   const style = styler(stream);
@@ -22,7 +28,8 @@ export function readyBanner(info: StackInfo, warnings: readonly string[], stream
     '',
     firstRequest(info),
     '',
-    `  ${style('cyan', 'npm run demo')} books an appointment step by step; ${style('cyan', 'npm run admin -- --help')} lists the admin commands.`,
+    ...commands.map(([command, effect]) => `  ${style('cyan', command.padEnd(23))} ${effect}`),
+    '',
     '  Ctrl-C stops everything and keeps the data.',
     '',
     '',
