@@ -28,7 +28,7 @@ export function readyBanner(info: StackInfo, warnings: readonly string[], stream
     '',
     firstRequest(info),
     '',
-    ...commands.map(([command, effect]) => `  ${style('cyan', command.padEnd(23))} ${effect}`),
+    ...commands.map(([command, effect]) => `  ${style('cyan', command.padEnd(24))} ${effect}`),
     '',
     '  Ctrl-C stops everything and keeps the data.',
     '',
