@@ -21,6 +21,14 @@ export interface CallSender extends Disposable {
 interface Waiting extends OutgoingCall {
   resolve: (response: Buffer) => void;
   reject: (error: ServiceError) => void;
+  /** A stream for it has ended before the server accepted it. */
+  isSecondAttempt?: boolean;
+}
+
+/** A call on a stream, until it is answered. */
+interface Pending {
+  call: Waiting;
+  timer: NodeJS.Timeout;
 }
 
 interface CallStream {
@@ -36,6 +44,8 @@ const { makeCalls } = BatchServiceService;
 const maxStreams = 4;
 /** After this time a stream is replaced by another one, which may be served by a new replica. */
 const maxStreamAgeMs = 10_000;
+/** How long calls are held back for a server that does not say that it has accepted the stream, because it is of a previous version. */
+const maxHeldMs = 100;
 /** The most calls that are sent at once: with more of them, one process would wait while the next one works. */
 const maxCalls = 16;
 /** A server accepts 4 MiB. */
@@ -44,21 +54,34 @@ const maxBytes = 1_048_576;
 /**
  * Makes calls on streams that stay open, because most of what a gRPC call costs does not depend on what it does. Those that are made in the same turn
  * of the event loop are sent at once. No call waits for others, and each has its own outcome and its own deadline.
+ *
+ * A call is not sent before the server has accepted its stream. A server that closes a connection, because of its age or because it stops, answers all that
+ * it has accepted, but nobody knows what became of a stream that reached it at that moment.
  */
 export function createCallSender(client: Client): CallSender {
   const streams: (CallStream | undefined)[] = Array.from({ length: maxStreams });
   let turn = 0;
   let waiting: Waiting[] = [];
+  let isClosed = false;
 
   const nextStream = (): CallStream => {
     turn = (turn + 1) % maxStreams;
     const known = streams[turn];
     if (known?.isOpen === true) return known;
-    return (streams[turn] = openStream(client));
+    return (streams[turn] = openStream(client, sendElsewhere));
+  };
+  const enqueue = (call: Waiting): void => {
+    waiting.push(call);
+    if (waiting.length === 1) setImmediate(sendWaiting);
+  };
+  const sendElsewhere = (call: Waiting, error: ServiceError): void => {
+    if (call.isSecondAttempt === true) call.reject(error);
+    else enqueue(Object.assign(call, { isSecondAttempt: true }));
   };
   const sendWaiting = (): void => {
     const calls = waiting;
     waiting = [];
+    if (isClosed) return calls.forEach(({ reject }) => reject(statusError(Status.UNAVAILABLE)));
     for (const batch of inBatches(calls)) {
       if (batch[0]!.request.length > maxBytes) sendAlone(client, batch[0]!);
       else nextStream().send(batch);
@@ -67,10 +90,10 @@ export function createCallSender(client: Client): CallSender {
   return {
     send: (call) =>
       new Promise((resolve, reject) => {
-        waiting.push({ ...call, resolve, reject });
-        if (waiting.length === 1) setImmediate(sendWaiting);
+        enqueue({ ...call, resolve, reject });
       }),
     [Symbol.dispose]: () => {
+      isClosed = true;
       for (const stream of streams) stream?.close();
     },
   };
@@ -98,58 +121,87 @@ function sendAlone(client: Client, { path, request, metadata, deadlineMs, resolv
   });
 }
 
-function openStream(client: Client): CallStream {
+/** @param sendElsewhere what happens to a call that the server cannot have received, because it has not accepted the stream */
+function openStream(client: Client, sendElsewhere: (call: Waiting, error: ServiceError) => void): CallStream {
   const stream = client.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
-  const unanswered = new Map<number, { call: Waiting; timer: NodeJS.Timeout }>();
+  /** What waits until the server has accepted the stream; undefined from then on. */
+  let held: Pending[][] | undefined = [];
+  const pending = new Set<Pending>();
+  const unanswered = new Map<number, Pending>();
   let sent = 0;
   const close = (): void => {
     if (!self.isOpen) return;
     self.isOpen = false;
     clearTimeout(retirement);
-    stream.end();
+    if (held === undefined || held.length === 0) stream.end();
   };
-  const take = (index: number): Waiting | undefined => {
-    const found = unanswered.get(index);
-    if (found === undefined) return undefined;
-    unanswered.delete(index);
-    clearTimeout(found.timer);
-    return found.call;
+  const take = (each: Pending): Waiting => {
+    pending.delete(each);
+    clearTimeout(each.timer);
+    return each.call;
   };
   /** The server may be stuck, and never end the stream. */
-  const giveUp = (index: number): void => {
-    take(index)?.reject(statusError(Status.DEADLINE_EXCEEDED));
+  const giveUp = (each: Pending): void => {
+    take(each).reject(statusError(Status.DEADLINE_EXCEEDED));
     close();
-    if (unanswered.size === 0) stream.cancel();
+    if (pending.size === 0) stream.cancel();
+  };
+  const write = (batch: Pending[]): void => {
+    if (batch.length === 0) return;
+    const nowMs = Date.now();
+    for (const each of batch) unanswered.set(sent++, each);
+    stream.write({ calls: batch.map(({ call: { path, request, metadata, deadlineMs } }) => ({ path, request, metadata, timeoutMs: Math.max(0, deadlineMs - nowMs) })) });
+  };
+  const accept = (): void => {
+    const batches = held ?? [];
+    held = undefined;
+    for (const batch of batches) write(batch.filter((each) => pending.has(each)));
+    if (!self.isOpen && batches.length > 0) stream.end();
   };
   const end = (error: ServiceError): void => {
     close();
-    for (const index of unanswered.keys()) fail(client, take(index)!, error);
+    clearTimeout(patience);
+    for (const each of pending) {
+      if (error.code === Status.UNIMPLEMENTED || held === undefined) fail(client, take(each), error);
+      else sendElsewhere(take(each), error);
+    }
   };
   const retirement = setTimeout(close, maxStreamAgeMs).unref();
+  const patience = setTimeout(accept, maxHeldMs).unref();
   const self: CallStream = {
     isOpen: true,
     close,
     send: (calls) => {
       const nowMs = Date.now();
-      for (const call of calls) {
-        const index = sent++;
-        unanswered.set(index, { call, timer: setTimeout(giveUp, call.deadlineMs - nowMs, index) });
-      }
-      stream.write({ calls: calls.map(({ path, request, metadata, deadlineMs }) => ({ path, request, metadata, timeoutMs: Math.max(0, deadlineMs - nowMs) })) });
+      const batch = calls.map((call) => {
+        const each: Pending = { call, timer: setTimeout(() => giveUp(each), call.deadlineMs - nowMs) };
+        pending.add(each);
+        return each;
+      });
+      if (held === undefined) write(batch);
+      else held.push(batch);
     },
   };
+  stream.on('metadata', accept);
   stream.on('data', ({ answers, isStopping }: MakeCallsResponse) => {
     if (isStopping) close();
     for (const { index, outcome } of answers) {
-      const call = take(index);
-      if (call === undefined) continue;
+      const each = unanswered.get(index);
+      unanswered.delete(index);
+      if (each === undefined || !pending.has(each)) continue;
+      const call = take(each);
       if (outcome?.$case === 'response') call.resolve(outcome.value);
       else fail(client, call, toServiceError(outcome?.value ?? { code: Status.INTERNAL, details: '' }));
     }
   });
-  stream.on('error', end);
+  stream.on('error', (error: ServiceError) => end(lost(error)));
   stream.on('end', () => end(statusError(Status.UNAVAILABLE)));
   return self;
+}
+
+/** What the end of a stream means for its calls, whatever gRPC says: nobody knows what became of them. */
+function lost({ code, details }: ServiceError): ServiceError {
+  return toServiceError({ code: code === Status.UNIMPLEMENTED ? code : Status.UNAVAILABLE, details });
 }
 
 /** A server of a version without this kind of stream, or that does not serve the method on one, may know the method itself. */

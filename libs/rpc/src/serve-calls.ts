@@ -1,4 +1,4 @@
-import { type handleBidiStreamingCall, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
+import { type handleBidiStreamingCall, Metadata, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import type { Answer, Call, MakeCallsRequest, MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { toRejection } from './errors.ts';
 import { type Caller, callerOf } from './require-caller.ts';
@@ -26,6 +26,8 @@ export function createCallStreams(methods: ReadonlyMap<string, ServedMethod>): C
 }
 
 function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>): void {
+  // The caller waits for this: from now on, the stream is served to its end.
+  stream.sendMetadata(new Metadata());
   const caller = callerOf(stream);
   const inProgress = new Set<AbortController>();
   let received = 0;

@@ -1,4 +1,4 @@
-import { Client, credentials, type handleBidiStreamingCall, Server, ServerCredentials, status as Status, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { Client, credentials, type handleBidiStreamingCall, Metadata, Server, ServerCredentials, status as Status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { CustomerServiceService, type GetCustomerRequest } from '@scheduling/contracts/customer/v1';
 import { type Answer, BatchServiceService, type Call, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { DomainError } from '@scheduling/errors';
@@ -14,6 +14,7 @@ const logger = testLogger('calls-together-test');
 const callers = someCallers(CustomerServiceService);
 const idOf = ({ key }: GetCustomerRequest): string => (key?.$case === 'id' ? key.value : '');
 const request = (id: number | string): GetCustomerRequest => ({ crmId: 'crm', key: { $case: 'id', value: String(id) } });
+const newCustomer = { crmId: 'crm', providerReference: 'p', customerReference: 'c', userName: 'Jörg' };
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 const customer = (id: string) => ({ id, providerId: 'p', customerReference: 'c', providerReference: 'p', userName: 'Jörg', version: 1 });
 
@@ -58,6 +59,7 @@ describe('calls that are made at the same moment', () => {
   /** Answers every call with an empty response. */
   function echo(messages: Call[][]): ServeStream {
     return (stream) => {
+      stream.sendMetadata(new Metadata());
       let index = 0;
       stream.on('data', ({ calls }: MakeCallsRequest) => {
         messages.push(calls);
@@ -253,6 +255,41 @@ describe('calls that are made at the same moment', () => {
     const { client } = await connectTo(BatchServiceService, { makeCalls });
     const settled = await Promise.allSettled(numbers(3).map((id) => client.getCustomer(request(id))));
     expect(settled.map((each) => each.status === 'rejected' && (each.reason as DomainError).code)).toEqual(Array.from({ length: 3 }, () => 'service.unavailable'));
+  });
+
+  it('are made on another stream if the server has not accepted theirs, and are not sent before', async () => {
+    const received: Call[][][] = [];
+    const makeCalls: ServeStream = (stream) => {
+      const messages: Call[][] = [];
+      received.push(messages);
+      if (received.length > 3) return echo(messages)(stream);
+      stream.on('data', ({ calls }: MakeCallsRequest) => messages.push(calls));
+      stream.emit('error', { code: Status.INTERNAL, details: 'closing' });
+    };
+    const { client } = await connectTo(BatchServiceService, { makeCalls });
+    await client.createCustomer(newCustomer).then(
+      () => expect.unreachable(),
+      (error: DomainError) => expect(error).toMatchObject({ code: 'service.unavailable' }),
+    );
+    expect(received).toEqual([[], []]);
+    await Promise.all(numbers(3).map(() => client.createCustomer(newCustomer)));
+    expect(received.map((messages) => messages.flat().length)).toEqual([0, 0, 0, 3]);
+  });
+
+  it('are made once if the stream ends after the server has accepted it, unless they only read', async () => {
+    const received: Call[][] = [];
+    const makeCalls: ServeStream = (stream) => {
+      stream.sendMetadata(new Metadata());
+      stream.on('data', ({ calls }: MakeCallsRequest) => {
+        received.push(calls);
+        stream.emit('error', { code: Status.INTERNAL, details: 'closing' });
+      });
+    };
+    const { client } = await connectTo(BatchServiceService, { makeCalls });
+    await expect(client.createCustomer(newCustomer)).rejects.toMatchObject({ code: 'service.unavailable' });
+    expect(received).toHaveLength(1);
+    await expect(client.getCustomer(request(1))).rejects.toMatchObject({ code: 'service.unavailable' });
+    expect(received).toHaveLength(3);
   });
 
   it('are made one by one if the server is of a version that does not know this', async () => {

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CustomerChanged } from '@scheduling/contracts/events/v1';
+import { events } from '@scheduling/events';
 import { createCertificateAuthority, eventually, startServiceProcesses, startTestNats, startTestSmtp, storeCertificate, whilePaused } from '@scheduling/testing';
 import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -97,12 +100,14 @@ describe('the doctor', { timeout: 240_000 }, () => {
   });
 
   it('reports events that are not published, and an erasure that is not confirmed', async () => {
+    // Of nobody: NATS may get it when it resumes.
+    const { subject, type, encode } = events.customerChanged;
     // The relay must not be faster than the doctor.
     await whileHanging('nats', async () => {
       await query(
         'customer',
-        `INSERT INTO outbox (subject, type, payload, request_id, created_at) VALUES ('scheduling.customer.v1.customer-changed', 't', '', 'r', now() - interval '3 minutes')`,
-        [],
+        `INSERT INTO outbox (subject, type, payload, request_id, created_at) VALUES ($1, $2, $3, 'r', now() - interval '3 minutes')`,
+        [subject, type, encode(CustomerChanged.fromPartial({ crmId: 'doctor', customerId: randomUUID(), version: 1 }))],
         stack.info,
       );
       try {
