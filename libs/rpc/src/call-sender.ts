@@ -1,5 +1,6 @@
 import { type Client, type ServiceError, status as Status } from '@grpc/grpc-js';
 import { BatchServiceService, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
+import type { Channel } from './channel.ts';
 import { toServiceError } from './errors.ts';
 import { toMetadata } from './headers.ts';
 
@@ -28,12 +29,14 @@ interface Waiting extends OutgoingCall {
 /** A call on a stream, until it is answered. */
 interface Pending {
   call: Waiting;
+  sinceMs: number;
   timer: NodeJS.Timeout;
 }
 
 interface CallStream {
   /** Whether it takes further calls. */
   isOpen: boolean;
+  client: Client;
   send(calls: Waiting[]): void;
   /** It ends when its calls are answered. */
   close(): void;
@@ -46,6 +49,8 @@ const maxStreams = 4;
 const maxStreamAgeMs = 10_000;
 /** How long calls are held back for a server that does not say that it has accepted the stream, because it is of a previous version. */
 const maxHeldMs = 100;
+/** A call that is not answered in time is a reason for new connections if nothing has come on its stream for this long. */
+const silentMs = 500;
 /** The most calls that are sent at once: with more of them, one process would wait while the next one works. */
 const maxCalls = 16;
 /** A server accepts 4 MiB. */
@@ -58,7 +63,7 @@ const maxBytes = 1_048_576;
  * A call is not sent before the server has accepted its stream. A server that closes a connection, because of its age or because it stops, answers all that
  * it has accepted, but nobody knows what became of a stream that reached it at that moment.
  */
-export function createCallSender(client: Client): CallSender {
+export function createCallSender(channel: Channel): CallSender {
   const streams: (CallStream | undefined)[] = Array.from({ length: maxStreams });
   let turn = 0;
   let waiting: Waiting[] = [];
@@ -67,8 +72,9 @@ export function createCallSender(client: Client): CallSender {
   const nextStream = (): CallStream => {
     turn = (turn + 1) % maxStreams;
     const known = streams[turn];
-    if (known?.isOpen === true) return known;
-    return (streams[turn] = openStream(client, sendElsewhere));
+    if (known?.isOpen === true && known.client === channel.client) return known;
+    known?.close();
+    return (streams[turn] = openStream(channel, sendElsewhere));
   };
   const enqueue = (call: Waiting): void => {
     waiting.push(call);
@@ -83,7 +89,7 @@ export function createCallSender(client: Client): CallSender {
     waiting = [];
     if (isClosed) return calls.forEach(({ reject }) => reject(statusError(Status.UNAVAILABLE)));
     for (const batch of inBatches(calls)) {
-      if (batch[0]!.request.length > maxBytes) sendAlone(client, batch[0]!);
+      if (batch[0]!.request.length > maxBytes) sendAlone(channel, batch[0]!);
       else nextStream().send(batch);
     }
   };
@@ -114,7 +120,7 @@ function inBatches(calls: Waiting[]): Waiting[][] {
   return batches;
 }
 
-function sendAlone(client: Client, { path, request, metadata, deadlineMs, resolve, reject }: Waiting): void {
+function sendAlone({ client }: Channel, { path, request, metadata, deadlineMs, resolve, reject }: Waiting): void {
   client.makeUnaryRequest(path, unchanged, unchanged, request, toMetadata(metadata), { deadline: deadlineMs }, (error, response) => {
     if (error) reject(error);
     else resolve(response!);
@@ -122,13 +128,15 @@ function sendAlone(client: Client, { path, request, metadata, deadlineMs, resolv
 }
 
 /** @param sendElsewhere what happens to a call that the server cannot have received, because it has not accepted the stream */
-function openStream(client: Client, sendElsewhere: (call: Waiting, error: ServiceError) => void): CallStream {
+function openStream(channel: Channel, sendElsewhere: (call: Waiting, error: ServiceError) => void): CallStream {
+  const { client } = channel;
   const stream = client.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
   /** What waits until the server has accepted the stream; undefined from then on. */
   let held: Pending[][] | undefined = [];
   const pending = new Set<Pending>();
   const unanswered = new Map<number, Pending>();
   let sent = 0;
+  let lastMessageMs = 0;
   const close = (): void => {
     if (!self.isOpen) return;
     self.isOpen = false;
@@ -140,8 +148,9 @@ function openStream(client: Client, sendElsewhere: (call: Waiting, error: Servic
     clearTimeout(each.timer);
     return each.call;
   };
-  /** The server may be stuck, and never end the stream. */
+  /** The server may be stuck, and never end the stream, or the connection may be dead. */
   const giveUp = (each: Pending): void => {
+    if (Date.now() - Math.max(each.sinceMs, lastMessageMs) >= silentMs) channel.replace(client);
     take(each).reject(statusError(Status.DEADLINE_EXCEEDED));
     close();
     if (pending.size === 0) stream.cancel();
@@ -162,7 +171,7 @@ function openStream(client: Client, sendElsewhere: (call: Waiting, error: Servic
     close();
     clearTimeout(patience);
     for (const each of pending) {
-      if (error.code === Status.UNIMPLEMENTED || held === undefined) fail(client, take(each), error);
+      if (error.code === Status.UNIMPLEMENTED || held === undefined) fail(channel, take(each), error);
       else sendElsewhere(take(each), error);
     }
   };
@@ -170,11 +179,12 @@ function openStream(client: Client, sendElsewhere: (call: Waiting, error: Servic
   const patience = setTimeout(accept, maxHeldMs).unref();
   const self: CallStream = {
     isOpen: true,
+    client,
     close,
     send: (calls) => {
       const nowMs = Date.now();
       const batch = calls.map((call) => {
-        const each: Pending = { call, timer: setTimeout(() => giveUp(each), call.deadlineMs - nowMs) };
+        const each: Pending = { call, sinceMs: nowMs, timer: setTimeout(() => giveUp(each), call.deadlineMs - nowMs) };
         pending.add(each);
         return each;
       });
@@ -184,6 +194,7 @@ function openStream(client: Client, sendElsewhere: (call: Waiting, error: Servic
   };
   stream.on('metadata', accept);
   stream.on('data', ({ answers, isStopping }: MakeCallsResponse) => {
+    lastMessageMs = Date.now();
     if (isStopping) close();
     for (const { index, outcome } of answers) {
       const each = unanswered.get(index);
@@ -191,7 +202,7 @@ function openStream(client: Client, sendElsewhere: (call: Waiting, error: Servic
       if (each === undefined || !pending.has(each)) continue;
       const call = take(each);
       if (outcome?.$case === 'response') call.resolve(outcome.value);
-      else fail(client, call, toServiceError(outcome?.value ?? { code: Status.INTERNAL, details: '' }));
+      else fail(channel, call, toServiceError(outcome?.value ?? { code: Status.INTERNAL, details: '' }));
     }
   });
   stream.on('error', (error: ServiceError) => end(lost(error)));
@@ -205,8 +216,8 @@ function lost({ code, details }: ServiceError): ServiceError {
 }
 
 /** A server of a version without this kind of stream, or that does not serve the method on one, may know the method itself. */
-function fail(client: Client, call: Waiting, error: ServiceError): void {
-  if (error.code === Status.UNIMPLEMENTED) sendAlone(client, call);
+function fail(channel: Channel, call: Waiting, error: ServiceError): void {
+  if (error.code === Status.UNIMPLEMENTED) sendAlone(channel, call);
   else call.reject(error);
 }
 

@@ -10,6 +10,7 @@ import {
 import { DomainError } from '@scheduling/errors';
 import { currentContext, currentTraceparent, inSpan, type Metrics, startSpan } from '@scheduling/runtime';
 import { type CallSender, createCallSender } from './call-sender.ts';
+import { type Channel, createChannel } from './channel.ts';
 import type { RpcCredentials } from './credentials.ts';
 import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
 import { fromServiceError } from './errors.ts';
@@ -43,8 +44,6 @@ const restartMs = 10_000;
 const channelOptions = {
   // Its statistics about every call are read by nobody.
   'grpc.enable_channelz': 0,
-  'grpc.keepalive_time_ms': 20_000,
-  'grpc.keepalive_timeout_ms': 5_000,
   // With no retry policy, this repeats only calls that a server never accepted, such as those on a connection that is closing because of its age.
   'grpc.enable_retries': 1,
   // A list without a limit is returned in full; the default is 4 MiB.
@@ -76,11 +75,11 @@ export function createClient<D extends Definition>(definition: D, service: strin
   const GenericClient = makeGenericClientConstructor(definition as unknown as ServiceDefinition, service);
   const credentials = options.credentials?.channel ?? ChannelCredentials.createInsecure();
   const clientOptions = { 'grpc.ssl_target_name_override': service };
-  const client = new GenericClient(address, credentials, { ...channelOptions, ...clientOptions });
+  const channel = createChannel((options) => new GenericClient(address, credentials, { ...channelOptions, ...clientOptions, ...options }));
   const openStreamClient = (): Client => new GenericClient(address, credentials, { ...streamChannelOptions, ...clientOptions });
   const measure = measureMadeCalls(options.metrics);
-  const sender = createCallSender(client);
-  const connection: Connection = { client, sender, measure, seenMs: Date.now() };
+  const sender = createCallSender(channel);
+  const connection: Connection = { channel, sender, measure, seenMs: Date.now() };
   const methods: Record<string, unknown> = {};
   for (const [name, method] of Object.entries(definition)) {
     methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service, measure) : unaryCall(connection, name, method, service);
@@ -88,13 +87,13 @@ export function createClient<D extends Definition>(definition: D, service: strin
   return Object.assign(methods as ClientOf<D>, {
     [Symbol.dispose]: () => {
       sender[Symbol.dispose]();
-      client.close();
+      channel[Symbol.dispose]();
     },
   });
 }
 
 interface Connection {
-  client: Client;
+  channel: Channel;
   sender: CallSender;
   measure: MeasureCall;
   /** When a call last found the connection ready, in epoch milliseconds; initially, when the client was created. */
@@ -134,7 +133,7 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
 
 /** A call on a channel that has just lost its server would fail immediately. If there is still no connection after the wait, the call itself fails. */
 async function waitForConnection(connection: Connection): Promise<void> {
-  const { client } = connection;
+  const { client } = connection.channel;
   const nowMs = Date.now();
   if (client.getChannel().getConnectivityState(true) === connectivityState.READY) {
     connection.seenMs = nowMs;

@@ -40,8 +40,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const server = new Server({
     // Old connections accept no new calls. Calls in progress are finished, however long a stream is being read.
     'grpc.max_connection_age_ms': options.maxConnectionAgeMs ?? 60_000,
-    'grpc.keepalive_time_ms': 20_000,
-    'grpc.keepalive_timeout_ms': 5_000,
+    // There is no keepalive (see channel.ts). So what a dead client leaves behind ends when TCP gives up, after about a quarter of an hour.
     // Its statistics about every call are read by nobody.
     'grpc.enable_channelz': 0,
   });

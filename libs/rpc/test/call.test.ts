@@ -5,8 +5,9 @@ import { currentActor, currentContext, FairQueue, QueueFull, runWithContext } fr
 import { eventually, testLogger } from '@scheduling/testing';
 import { once } from 'node:events';
 import { constants, createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AddressInfo, connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
@@ -174,6 +175,28 @@ describe('a call', () => {
     await expect(Promise.all(Array.from({ length: 20 }, call))).resolves.toHaveLength(20);
   });
 
+  it('uses new connections after one was not answered because its connection is dead', async () => {
+    const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, { createCustomer: async () => ({ customer: customer('1'), created: true }) }))] }));
+    const established: Socket[] = [];
+    const network = createTcpServer((from) => {
+      const to = connectTcp(server.port, '127.0.0.1');
+      from.pipe(to).pipe(from);
+      for (const socket of [from, to]) established.push(socket.on('error', () => undefined));
+    }).listen(0, '127.0.0.1');
+    await once(network, 'listening');
+    stack.defer(() => {
+      for (const socket of established) socket.destroy();
+      network.close();
+    });
+    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${(network.address() as AddressInfo).port}`));
+    for (let count = 0; count < 8; count += 1) await client.createCustomer(newCustomer);
+    // From now on, nothing arrives on what is established, and nobody is told.
+    for (const socket of established) socket.unpipe().pause();
+    const within = (ms: number) => runWithContext({ requestId: 'r', deadlineMs: Date.now() + ms }, () => client.createCustomer(newCustomer));
+    await expect(within(600)).rejects.toMatchObject({ code: 'service.unavailable' });
+    for (let count = 0; count < 8; count += 1) await within(2_000);
+  });
+
   it('is finished before its server stops', async () => {
     const entered = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
@@ -239,6 +262,28 @@ describe('a stream', () => {
     const messages = client.listAppointments(list)[Symbol.asyncIterator]();
     expect((await messages.next()).value).toMatchObject({ appointments: [] });
     await expect(messages.next()).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
+  });
+
+  it('goes on after a pause, however old its connection has become', async () => {
+    await using stack = new AsyncDisposableStack();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    stack.defer(() => void vi.useRealTimers());
+    const goOn = Promise.withResolvers<void>();
+    const client = await connect(stack, async function* () {
+      yield { appointments: [] };
+      await goOn.promise;
+      yield { appointments: [], nextCursor: 'second' };
+    });
+    const messages = client.listAppointments(list)[Symbol.asyncIterator]();
+    await messages.next();
+    // After a minute the connection is closing. What is sent on it meanwhile, such as pings, arrives in the turns in between.
+    for (let seconds = 0; seconds < 180; seconds += 1) {
+      vi.advanceTimersByTime(1_000);
+      for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    }
+    goOn.resolve();
+    expect((await messages.next()).value).toMatchObject({ nextCursor: 'second' });
+    expect(await messages.next()).toMatchObject({ done: true });
   });
 
   it('does not break off when its next message has to wait for other calls of the CRM', async () => {
