@@ -53,7 +53,7 @@ describe('the events of a CRM (interface 6.1)', () => {
     expect(await crm.post(at, { state: 'BOOKED', customerReference })).toMatchObject({ status: 200 });
     expect(await crm.post(at, { timeslotReference: second, start: '2031-03-10T14:30' })).toMatchObject({ status: 200 });
     expect(await crm.post(practice.at + path`/participations/${reference}`, { state: 'CANCELED' })).toMatchObject({ status: 200 });
-    const events = await waitForFeed(crm, 8);
+    const events = await waitForFeed(crm, 9);
     const ofBooking = events.filter(({ data }) => data.reference === reference);
     const [created, confirmed, moved, canceled] = ofBooking;
     expect(typesOf(ofBooking)).toEqual(['participation.created', 'participation.changed', 'participation.moved', 'participation.changed']);
