@@ -107,7 +107,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
       await query(
         'customer',
         `INSERT INTO outbox (subject, type, payload, request_id, created_at) VALUES ($1, $2, $3, 'r', now() - interval '3 minutes')`,
-        [subject, type, encode(CustomerChanged.fromPartial({ crmId: 'doctor', customerId: randomUUID(), version: 1 }))],
+        [subject, type, encode(CustomerChanged.fromPartial({ crmId: 'nobody', customerId: randomUUID(), version: 1 }))],
         stack.info,
       );
       try {
