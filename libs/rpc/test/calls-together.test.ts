@@ -210,6 +210,25 @@ describe('calls that are made at the same moment', () => {
     await expect(other).resolves.toMatchObject({ customer: { id: 'other' } });
   });
 
+  it('are answered on connections that were replaced because another one was not', async () => {
+    const [entered, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const client = await connect(async (call) => {
+      if (idOf(call) === 'hanging') return new Promise(() => undefined);
+      if (idOf(call) === 'slow') {
+        entered.resolve();
+        await release.promise;
+      }
+      return { customer: customer(idOf(call)) };
+    });
+    const slow = client.getCustomer(request('slow'));
+    await entered.promise;
+    const hanging = runWithContext({ requestId: 'r', deadlineMs: Date.now() + 600 }, () => client.getCustomer(request('hanging')));
+    await expect(hanging).rejects.toMatchObject({ code: 'service.unavailable' });
+    await expect(client.getCustomer(request('other'))).resolves.toMatchObject({ customer: { id: 'other' } });
+    release.resolve();
+    await expect(slow).resolves.toMatchObject({ customer: { id: 'slow' } });
+  });
+
   it.each([
     ['its deadline passes', { timeoutMs: 100, disconnects: false }],
     ['its caller disconnects', { timeoutMs: 60_000, disconnects: true }],
