@@ -3,7 +3,7 @@ import { folded, foldedEquals } from '@scheduling/postgres';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
-import { decodeCursor, encodeCursor } from './page-cursor.ts';
+import { decodeCursor, encodeCursor, lowestId } from './page-cursor.ts';
 import { requireProviderId } from './provider-ids.ts';
 
 export interface CustomersQuery {
@@ -26,8 +26,6 @@ export interface CustomersPart {
 
 /** The most customers that a statement reads, so also the most in a part. */
 const maxCustomers = 250;
-/** Before every id. */
-const lowestId = '00000000-0000-0000-0000-000000000000';
 
 /**
  * A provider's customers in the order of their ids, which is that of their creation, in parts of bounded size, each read once the previous one has

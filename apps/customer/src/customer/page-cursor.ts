@@ -1,5 +1,8 @@
 import { isUuid } from '@scheduling/runtime';
 
+/** Before every id. */
+export const lowestId = '00000000-0000-0000-0000-000000000000';
+
 /** Where a page ended: the id of its last customer. Opaque to the caller. */
 export function encodeCursor(id: string): string {
   return Buffer.from(id).toString('base64url');

@@ -2,6 +2,7 @@ import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import { foldedEquals } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
+import { lowestId } from '../customer/page-cursor.ts';
 import { finishErasure } from './delete-customer.ts';
 import type { ErasureRow } from './erasure.ts';
 import { requestFromServices } from './request-from-services.ts';
@@ -77,7 +78,7 @@ async function addParts({ database }: CustomerDependencies, { crmId, id: erasure
 
 /** A notice is encoded, so the database cannot find those to an address. */
 async function addPendingNotices({ database: { kysely } }: CustomerDependencies, { crmId, id: erasureId, address }: AddressErasureRow): Promise<void> {
-  let lastId = '00000000-0000-0000-0000-000000000000';
+  let lastId = lowestId;
   for (let found = noticesPerBatch; found === noticesPerBatch; ) {
     const pending = await kysely
       .selectFrom('erasure')
