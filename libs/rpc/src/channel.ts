@@ -4,6 +4,8 @@ import type { ChannelOptions, Client } from '@grpc/grpc-js';
 export interface Channel extends Disposable {
   /** With the present connections. What was begun with earlier ones may still end. */
   readonly client: Client;
+  /** When these were opened, in epoch milliseconds. */
+  readonly openedMs: number;
   /** Opens new connections, unless that has been done since this client was the present one. */
   replace(client: Client): void;
 }
@@ -21,13 +23,18 @@ export function createChannel(open: (options: ChannelOptions) => Client): Channe
   // Clients with the same options share connections.
   const openNext = (): Client => open({ 'scheduling.generation': generation++ });
   let client = openNext();
+  let openedMs = Date.now();
   return {
     get client() {
       return client;
     },
+    get openedMs() {
+      return openedMs;
+    },
     replace: (replaced) => {
       if (replaced !== client) return;
       client = openNext();
+      openedMs = Date.now();
       replaced.close();
     },
     [Symbol.dispose]: () => client.close(),

@@ -40,11 +40,25 @@ const callTimeoutMs = 2_000;
 const connectTimeoutMs = 1_000;
 /** A service that has been unreachable for this long is down: calls to it fail immediately. */
 const restartMs = 10_000;
+/** Connections that have been of no use for this long lead to addresses where nobody is any more, or another service. */
+const stuckMs = 3_000;
+
+/**
+ * A server that does not know a method is another service, at an address that belonged to this one until a moment ago, or an older replica. Both have done
+ * nothing, so the call is sent to the next one.
+ */
+const retryPolicy = {
+  maxAttempts: 5,
+  initialBackoff: '0.02s',
+  maxBackoff: '0.2s',
+  backoffMultiplier: 2,
+  retryableStatusCodes: ['UNIMPLEMENTED'],
+};
 
 const channelOptions = {
   // Its statistics about every call are read by nobody.
   'grpc.enable_channelz': 0,
-  // With no retry policy, this repeats only calls that a server never accepted, such as those on a connection that is closing because of its age.
+  // Repeats calls that a server never accepted, such as those on a connection that is closing because of its age, and those of the retry policy.
   'grpc.enable_retries': 1,
   // A list without a limit is returned in full; the default is 4 MiB.
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
@@ -53,7 +67,6 @@ const channelOptions = {
   // The name is resolved again when a connection ends. The default, at least 30 s between resolutions, leaves a client without any address if all
   // replicas were replaced within that time, or with one that by then belongs to another service.
   'grpc.dns_min_time_between_resolutions_ms': 500,
-  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
 };
 
 /**
@@ -74,7 +87,7 @@ const streamChannelOptions = { ...channelOptions, 'grpc.use_local_subchannel_poo
 export function createClient<D extends Definition>(definition: D, service: string, address: string, options: ClientOptions = {}): RpcClient<D> {
   const GenericClient = makeGenericClientConstructor(definition as unknown as ServiceDefinition, service);
   const credentials = options.credentials?.channel ?? ChannelCredentials.createInsecure();
-  const clientOptions = { 'grpc.ssl_target_name_override': service };
+  const clientOptions = { 'grpc.ssl_target_name_override': service, 'grpc.service_config': serviceConfig(definition) };
   const channel = createChannel((options) => new GenericClient(address, credentials, { ...channelOptions, ...clientOptions, ...options }));
   const openStreamClient = (): Client => new GenericClient(address, credentials, { ...streamChannelOptions, ...clientOptions });
   const measure = measureMadeCalls(options.metrics);
@@ -92,6 +105,13 @@ export function createClient<D extends Definition>(definition: D, service: strin
   });
 }
 
+/** The calls on a stream are repeated by themselves, each alone. */
+function serviceConfig(definition: Definition): string {
+  const services = new Set(Object.values(definition).map(({ path }) => path.split('/')[1]));
+  const methodConfig = [{ name: [...services].map((service) => ({ service })), retryPolicy }];
+  return JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }], methodConfig });
+}
+
 interface Connection {
   channel: Channel;
   sender: CallSender;
@@ -101,7 +121,7 @@ interface Connection {
 }
 
 function unaryCall(connection: Connection, name: string, method: MethodDefinition, service: string): (request: never) => Promise<unknown> {
-  const { sender, measure } = connection;
+  const { channel, sender, measure } = connection;
   const idempotent = /^(get|list|authenticate)/.test(name);
   const attempt = async (request: Buffer): Promise<Buffer> => {
     const call = { path: method.path, request, metadata: requestMetadata(), deadlineMs: callDeadlineMs() };
@@ -111,7 +131,9 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
       finish(Status.OK);
       return response;
     } catch (error) {
-      finish((error as ServiceError).code);
+      const { code } = error as ServiceError;
+      finish(code);
+      if (code === Status.UNIMPLEMENTED && Date.now() - channel.openedMs > stuckMs) channel.replace(channel.client);
       throw error;
     }
   };
@@ -133,15 +155,16 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
 
 /** A call on a channel that has just lost its server would fail immediately. If there is still no connection after the wait, the call itself fails. */
 async function waitForConnection(connection: Connection): Promise<void> {
-  const { client } = connection.channel;
+  const { channel } = connection;
   const nowMs = Date.now();
-  if (client.getChannel().getConnectivityState(true) === connectivityState.READY) {
+  if (channel.client.getChannel().getConnectivityState(true) === connectivityState.READY) {
     connection.seenMs = nowMs;
     return;
   }
+  if (nowMs - Math.max(connection.seenMs, channel.openedMs) > stuckMs) channel.replace(channel.client);
   if (nowMs - connection.seenMs > restartMs) return;
   const deadlineMs = Math.min(currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY, nowMs + connectTimeoutMs);
-  await new Promise<void>((resolve) => client.waitForReady(deadlineMs, () => resolve()));
+  await new Promise<void>((resolve) => channel.client.waitForReady(deadlineMs, () => resolve()));
 }
 
 function streamingCall(openClient: () => Client, method: MethodDefinition, service: string, measure: MeasureCall) {

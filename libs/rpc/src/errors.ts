@@ -62,6 +62,8 @@ export function fromServiceError(error: ServiceError, service: string): Error {
     case Status.DEADLINE_EXCEEDED:
     case Status.CANCELLED:
     case Status.RESOURCE_EXHAUSTED:
+    // Another service, or an older version: the caller and the service find each other again.
+    case Status.UNIMPLEMENTED:
       return unanswered(error, service);
     case Status.INTERNAL:
       // Not a response of the service, but the end of the connection: Node closes one on which very many calls were cancelled in a short time.

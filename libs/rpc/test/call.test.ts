@@ -8,7 +8,7 @@ import { constants, createServer } from 'node:http2';
 import { type AddressInfo, connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
+import { createClient, type Handlers, type HostedService, hostService, type RpcClient, type RpcServer, startRpcServer } from '../src/index.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
 type CustomerHandlers = Handlers<typeof CustomerServiceService>;
@@ -175,13 +175,30 @@ describe('a call', () => {
     await expect(Promise.all(Array.from({ length: 20 }, call))).resolves.toHaveLength(20);
   });
 
-  it('uses new connections after one was not answered because its connection is dead', async () => {
-    const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, { createCustomer: async () => ({ customer: customer('1'), created: true }) }))] }));
+  const answering = { createCustomer: async () => ({ customer: customer('1'), created: true }), getCustomer: async () => ({ customer: customer('1') }) };
+  const within = (ms: number, client: Pick<RpcClient<typeof CustomerServiceService>, 'createCustomer'>) =>
+    runWithContext({ requestId: 'r', deadlineMs: Date.now() + ms }, () => client.createCustomer(newCustomer));
+
+  async function startCustomer(): Promise<RpcServer> {
+    const services = [hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, answering))];
+    return stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services }));
+  }
+
+  /** Another service, which does not know the methods of customer. */
+  async function startOther(): Promise<RpcServer> {
+    const services = [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), someHandlers(AppointmentServiceService, {}))];
+    return stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services }));
+  }
+
+  /** Leads new connections to `route.port`, or nowhere: they are established, and nothing else happens. */
+  async function startNetwork(route: { port: number | undefined }) {
     const established: Socket[] = [];
     const network = createTcpServer((from) => {
-      const to = connectTcp(server.port, '127.0.0.1');
+      established.push(from.on('error', () => undefined));
+      if (route.port === undefined) return;
+      const to = connectTcp(route.port, '127.0.0.1');
+      established.push(to.on('error', () => undefined));
       from.pipe(to).pipe(from);
-      for (const socket of [from, to]) established.push(socket.on('error', () => undefined));
     }).listen(0, '127.0.0.1');
     await once(network, 'listening');
     stack.defer(() => {
@@ -189,12 +206,42 @@ describe('a call', () => {
       network.close();
     });
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${(network.address() as AddressInfo).port}`));
+    return { client, established };
+  }
+
+  it('uses new connections after one was not answered because its connection is dead', async () => {
+    const { client, established } = await startNetwork(await startCustomer());
     for (let count = 0; count < 8; count += 1) await client.createCustomer(newCustomer);
     // From now on, nothing arrives on what is established, and nobody is told.
     for (const socket of established) socket.unpipe().pause();
-    const within = (ms: number) => runWithContext({ requestId: 'r', deadlineMs: Date.now() + ms }, () => client.createCustomer(newCustomer));
-    await expect(within(600)).rejects.toMatchObject({ code: 'service.unavailable' });
-    for (let count = 0; count < 8; count += 1) await within(2_000);
+    await expect(within(600, client)).rejects.toMatchObject({ code: 'service.unavailable' });
+    for (let count = 0; count < 8; count += 1) await within(2_000, client);
+  });
+
+  it('uses new connections after a few seconds in which nobody has completed the present ones', async () => {
+    const route: { port: number | undefined } = { port: undefined };
+    const { client } = await startNetwork(route);
+    await expect(within(200, client)).rejects.toMatchObject({ code: 'service.unavailable' });
+    const startedMs = Date.now();
+    route.port = (await startCustomer()).port;
+    await eventually(() => within(1_000, client));
+    // After 10 s a call would no longer wait for a connection, and after its 2 s replace it because it was not answered.
+    expect(Date.now() - startedMs).toBeLessThan(10_000);
+  });
+
+  it('is made elsewhere if one of the addresses belongs to another service', async () => {
+    const [other, right] = [await startOther(), await startCustomer()];
+    const client = stack.use(createClient(CustomerServiceService, 'customer', `ipv4:127.0.0.1:${other.port},127.0.0.1:${right.port}`));
+    const callTwice = () => Promise.all([client.createCustomer(newCustomer), client.getCustomer(request)]);
+    for (let count = 0; count < 20; count += 1) await expect(callTwice()).resolves.toMatchObject([{ created: true }, { customer: { id: '1' } }]);
+  });
+
+  it('is unavailable while all addresses belong to another service, and uses new connections after a few seconds', async () => {
+    const route: { port: number | undefined } = await startOther().then(({ port }) => ({ port }));
+    const { client } = await startNetwork(route);
+    await expect(within(2_000, client)).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
+    route.port = (await startCustomer()).port;
+    await eventually(() => within(2_000, client));
   });
 
   it('is finished before its server stops', async () => {
@@ -306,6 +353,18 @@ describe('a stream', () => {
     await expect(turns.enter(list.crmId, 1)).rejects.toThrow(QueueFull);
     turn[Symbol.dispose]();
     expect((await messages.next()).value).toMatchObject({ nextCursor: 'second' });
+  });
+
+  it('comes from elsewhere if one of the addresses belongs to another service', async () => {
+    await using stack = new AsyncDisposableStack();
+    const start = async (service: HostedService) => stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [service] }));
+    const other = await start(hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, {})));
+    const listAppointments = async function* () {
+      yield { appointments: [], nextCursor: 'last' };
+    };
+    const right = await start(hostService(AppointmentServiceService, someCallers(AppointmentServiceService), someHandlers(AppointmentServiceService, { listAppointments })));
+    const client = stack.use(createClient(AppointmentServiceService, 'calendar', `ipv4:127.0.0.1:${other.port},127.0.0.1:${right.port}`));
+    for (let count = 0; count < 10; count += 1) expect(await Array.fromAsync(client.listAppointments(list))).toMatchObject([{ nextCursor: 'last' }]);
   });
 
   it('rejects with the domain error of its server', async () => {

@@ -329,6 +329,6 @@ describe('calls that are made at the same moment', () => {
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services }));
     const client = stack.use(createClient({ whole: CustomerServiceService.getCustomer, broken, unknown }, 'customer', `127.0.0.1:${server.port}`));
     const settled = await Promise.allSettled([client.broken(request(0)), client.unknown(request(1)), client.whole(request(2))]);
-    expect(settled).toMatchObject([{ status: 'rejected' }, { status: 'rejected', reason: { code: Status.UNIMPLEMENTED } }, { status: 'fulfilled', value: { customer: { id: '2' } } }]);
+    expect(settled).toMatchObject([{ status: 'rejected' }, { status: 'rejected', reason: { code: 'service.unavailable' } }, { status: 'fulfilled', value: { customer: { id: '2' } } }]);
   });
 });
