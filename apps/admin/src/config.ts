@@ -1,3 +1,4 @@
+import { type NatsSettings, readOptionalNatsSettings } from '@scheduling/events';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
 import { type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
 
@@ -15,7 +16,7 @@ export interface System {
   gateway: string | undefined;
   /** gRPC addresses for operators, `host:port`. */
   services: Partial<Record<Service, string>>;
-  nats: string | undefined;
+  nats: NatsSettings | undefined;
   smtp: string | undefined;
   /** The certificate for the name `admin`, if the services use mutual TLS. */
   certificates: TlsFiles | undefined;
@@ -26,7 +27,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): System {
   return readEnvironment(environment, (read) => ({
     gateway: read.url('PUBLIC_URL', ['http:', 'https:'], '') || undefined,
     services: readAddresses(read),
-    nats: read.url('NATS_URL', ['nats:', 'tls:'], '') || undefined,
+    nats: readOptionalNatsSettings(read),
     smtp: read.url('SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,
     certificates: readTlsFiles(read),
   }));

@@ -1,3 +1,4 @@
+import { type NatsSettings, readNatsSettings } from '@scheduling/events';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
 import { readEnvironment } from '@scheduling/runtime';
 
@@ -12,7 +13,7 @@ export interface Config {
   logLevel: string;
   /** Where spans are sent, an OTLP/HTTP collector; empty: no tracing. */
   otlpEndpoint: string;
-  natsUrl: string;
+  nats: NatsSettings;
   /** gRPC addresses, `host:port` or `dns:///host:port`. */
   identityAddress: string;
   calendarAddress: string;
@@ -33,7 +34,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     tlsFiles: readTlsFiles(read),
     logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
     otlpEndpoint: read.url('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:'], ''),
-    natsUrl: read.url('NATS_URL', ['nats:', 'tls:']),
+    nats: readNatsSettings(read),
     identityAddress: read.text('IDENTITY_ADDRESS'),
     calendarAddress: read.text('CALENDAR_ADDRESS'),
     customerAddress: read.text('CUSTOMER_ADDRESS'),

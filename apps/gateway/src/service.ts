@@ -30,7 +30,7 @@ export async function createGatewayService(config: Config, overrides: { logger?:
   // Readiness depends on no other service: while one is down, the gateway still serves what the others can answer, and for the rest a
   // 503 that says when to retry. Taking all of its replicas out of rotation at once would only make it refuse connections.
   const operations = starting.use(await startOperationsServer({ host: config.listenHost, port: config.metricsPort, metrics, readiness: {} }));
-  const broker = starting.use(connectBroker({ url: config.natsUrl, name: 'gateway', logger, metrics, pingMs }));
+  const broker = starting.use(connectBroker({ ...config.nats, name: 'gateway', logger, metrics, pingMs }));
   const credentials = starting.use(openCredentials({ files: config.tlsFiles, logger, metrics }));
   const clients = starting.use(createClients(config, { credentials, metrics }));
   const keyRing = createKeyRing({

@@ -15,7 +15,7 @@ const timeoutMs = 2_000;
 export async function checkGivenServers({ databases, nats, smtp }: Settings['given']): Promise<string[]> {
   const [missing, ...warnings] = await Promise.all([
     checkDatabases(databases),
-    nats && check('NATS_URL', new URL(nats).host, inspectNats(nats), ': events are stored and delivered once it works.'),
+    nats && check('NATS_URL', new URL(nats).host, inspectNats({ url: nats }), ': events are stored and delivered once it works.'),
     smtp && check('SMTP_URL', new URL(smtp).host, verifyMailServer(smtp, timeoutMs), ': mails are stored and sent once it works.'),
   ]);
   if (missing.length > 0) throw new UsageError(missing.join('\n'));

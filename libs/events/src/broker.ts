@@ -17,6 +17,7 @@ import { connectionOptions } from './connection-options.ts';
 import { createTroubleLog, isDenied, isRejectedUser } from './connection-trouble.ts';
 import type { EventDefinition } from './events.ts';
 import { createListening } from './listening.ts';
+import type { NatsSettings } from './nats-settings.ts';
 import { inboxPrefix, nudgeSubject, streamKeeper, streamName } from './nats-users.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
 
@@ -59,8 +60,7 @@ export interface Broker extends AsyncDisposable {
   onReconnect(listener: () => void): void;
 }
 
-export interface BrokerOptions {
-  url: string;
+export interface BrokerOptions extends NatsSettings {
   /** The name of the service, which is that of its NATS user. */
   name: string;
   logger: Logger;
@@ -175,7 +175,7 @@ async function connectForever(options: BrokerOptions, logTrouble: (error: unknow
   for (;;) {
     try {
       return await connect({
-        ...connectionOptions(options.url, options.name),
+        ...connectionOptions(options, options.name),
         timeout: 2_000,
         // By default, it would give up for good when it is rejected twice; the user may be created, or its password corrected, later.
         ignoreAuthErrorAbort: true,

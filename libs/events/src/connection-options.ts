@@ -1,21 +1,37 @@
-import type { NodeConnectionOptions } from '@nats-io/transport-node';
+import { type Authenticator, credsAuthenticator, nkeyAuthenticator, type NodeConnectionOptions } from '@nats-io/transport-node';
+import { readFileSync } from 'node:fs';
+import type { NatsSettings } from './nats-settings.ts';
 import { inboxPrefix } from './nats-users.ts';
 
 /**
- * How to connect to a NATS_URL, which may contain a user and a password, percent-encoded. With `tls://` a server that does not offer TLS is refused;
- * with `nats://` TLS is used if the server offers it.
+ * How to connect to NATS. With `tls://` or files for TLS a server that does not offer TLS is refused; otherwise TLS is used if the server offers it.
  *
  * @param name the name of the connection, and of the user for whose permissions the inbox is chosen
  */
-export function connectionOptions(natsUrl: string, name: string): NodeConnectionOptions {
-  const { protocol, username, password, host } = new URL(natsUrl);
+export function connectionOptions({ url, credentialsFile, tlsFiles }: NatsSettings, name: string): NodeConnectionOptions {
+  const { protocol, username, password, host } = new URL(url);
   return {
     servers: host,
     name,
     inboxPrefix: inboxPrefix(name),
     // Otherwise every request captures a stack, which takes longer than to send it.
     noAsyncTraces: true,
-    ...(username === '' ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
-    ...(protocol === 'tls:' ? { tls: {} } : {}),
+    ...(username !== '' && loginOf(decodeURIComponent(username), decodeURIComponent(password))),
+    ...(credentialsFile !== undefined && { authenticator: fileAuthenticator(credentialsFile) }),
+    ...((protocol === 'tls:' || tlsFiles !== undefined) && { tls: tlsFiles ?? {} }),
+  };
+}
+
+/** As NATS clients write it, a token is a user without a password. */
+function loginOf(user: string, password: string): NodeConnectionOptions {
+  return password === '' ? { token: user } : { user, pass: password };
+}
+
+/** The file is read for every connection, so it may be replaced while the process runs. */
+function fileAuthenticator(file: string): Authenticator {
+  return (nonce) => {
+    const content = readFileSync(file);
+    const isCredentials = content.includes('-----BEGIN');
+    return isCredentials ? credsAuthenticator(content)(nonce) : nkeyAuthenticator(Buffer.from(content.toString().trim()))(nonce);
   };
 }

@@ -27,7 +27,7 @@ export function createTroubleLog(logger: Logger): (error: unknown) => void {
 }
 
 function describeTrouble(error: unknown): string {
-  if (isRejectedUser(error)) return 'NATS rejects the user in NATS_URL, retrying';
+  if (isRejectedUser(error)) return 'NATS rejects the user, retrying';
   if (isDenied(error)) return 'the permissions of the NATS user do not suffice';
   return 'NATS does not respond, retrying';
 }

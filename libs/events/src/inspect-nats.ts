@@ -2,6 +2,7 @@ import { JetStreamApiError, jetstreamManager, type ConsumerInfo, type JetStreamM
 import { connect } from '@nats-io/transport-node';
 import { findStream } from './broker.ts';
 import { connectionOptions } from './connection-options.ts';
+import type { NatsSettings } from './nats-settings.ts';
 import { type NatsUser, streamName } from './nats-users.ts';
 
 /** NATS as an operator sees it. */
@@ -40,8 +41,8 @@ const timeoutMs = 3_000;
 const user: NatsUser = 'doctor';
 
 /** Reads the state of the stream and its consumers. Changes nothing. Rejects if NATS does not answer, or rejects the user. */
-export async function inspectNats(url: string): Promise<NatsReport> {
-  const connection = await connect({ ...connectionOptions(url, user), timeout: timeoutMs, reconnect: false });
+export async function inspectNats(settings: NatsSettings): Promise<NatsReport> {
+  const connection = await connect({ ...connectionOptions(settings, user), timeout: timeoutMs, reconnect: false });
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: timeoutMs });
     return { requiresUser: connection.info?.auth_required === true, stream: await inspectStream(manager) };

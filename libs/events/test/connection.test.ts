@@ -1,3 +1,5 @@
+import { encodeAccount, encodeOperator, encodeUser, fmtCreds } from '@nats-io/jwt';
+import { createAccount, createOperator, createUser } from '@nats-io/nkeys';
 import { connect } from '@nats-io/transport-node';
 import { freePort, type NatsServer, startNats } from '@scheduling/embedded';
 import { createMetrics, type Logger } from '@scheduling/runtime';
@@ -8,7 +10,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectionOptions } from '../src/connection-options.ts';
-import { type Broker, connectBroker, events, inspectNats, isRejectedUser } from '../src/index.ts';
+import { type Broker, connectBroker, events, inspectNats, isRejectedUser, type NatsSettings } from '../src/index.ts';
 
 let resources: AsyncDisposableStack;
 let folder: string;
@@ -33,20 +35,56 @@ async function serve(configuration: string): Promise<NatsServer> {
 const users = (password: string) => `authorization { users = [ { user: calendar, password: "${password}" } ] }`;
 const urlFor = (password: string, protocol = 'nats') => `${protocol}://calendar:${encodeURIComponent(password)}@localhost:${port}`;
 
-function open(url: string, name = 'calendar'): { broker: Broker; isConnected: () => Promise<number | undefined> } {
+function open(settings: string | NatsSettings, name = 'calendar'): { broker: Broker; isConnected: () => Promise<number | undefined> } {
   const metrics = createMetrics('test');
   const log = (fields: unknown, message?: string): void => void logged.push(JSON.stringify([fields, message, String((fields as { err?: unknown }).err)]));
   const logger = { warn: log, info: log } as unknown as Logger;
-  const broker = resources.use(connectBroker({ url, name, logger, metrics }));
+  const broker = resources.use(connectBroker({ ...(typeof settings === 'string' ? { url: settings } : settings), name, logger, metrics }));
   return { broker, isConnected: async () => sumSamples(await metrics.metrics(), 'scheduling_nats_connected') };
 }
 
-const rejections = () => logged.filter((line) => line.includes('NATS rejects the user in NATS_URL'));
+const rejections = () => logged.filter((line) => line.includes('NATS rejects the user'));
 
 describe('a connection to NATS', () => {
   it('uses the user and the password of the URL, decoded', async () => {
     await serve(users('p@ss:w/rd% ä'));
     const { isConnected } = open(urlFor('p@ss:w/rd% ä'));
+    await eventually(async () => expect(await isConnected()).toBe(1));
+  });
+
+  it('uses a user without a password as a token', async () => {
+    await serve('authorization { token: "s3cret token" }');
+    const { isConnected } = open(`nats://${encodeURIComponent('s3cret token')}@localhost:${port}`);
+    await eventually(async () => expect(await isConnected()).toBe(1));
+  });
+
+  it('uses the NKey in a file, and another one when the file is replaced', async () => {
+    const [first, second] = [createUser(), createUser()];
+    const credentialsFile = join(folder, 'calendar.nk');
+    const permit = (key: typeof first) => serve(`authorization { users = [ { nkey: ${key.getPublicKey()} } ] }`);
+    await writeFile(credentialsFile, `${Buffer.from(first.getSeed()).toString()}\n`);
+    const server = await permit(first);
+    const { isConnected } = open({ url: `nats://localhost:${port}`, credentialsFile });
+    await eventually(async () => expect(await isConnected()).toBe(1));
+    await server.stop();
+    await permit(second);
+    await eventually(async () => expect(rejections()).toHaveLength(1));
+    expect(await isConnected()).toBe(0);
+    await writeFile(credentialsFile, second.getSeed());
+    await eventually(async () => expect(await isConnected()).toBe(1));
+  });
+
+  it('uses the credentials in a file', async () => {
+    const [operator, account, system, user] = [createOperator(), createAccount(), createAccount(), createUser()];
+    const signed = async (name: string, key: typeof account): Promise<string> => {
+      const token = await encodeAccount(name, key, { limits: { conn: -1, subs: -1, data: -1, payload: -1 } }, { signer: operator });
+      return `${key.getPublicKey()}: ${token}`;
+    };
+    const accounts = `resolver: MEMORY\nresolver_preload: {\n${await signed('scheduling', account)}\n${await signed('system', system)}\n}`;
+    await serve(`operator: ${await encodeOperator('owner', operator)}\nsystem_account: ${system.getPublicKey()}\n${accounts}`);
+    const credentialsFile = join(folder, 'calendar.creds');
+    await writeFile(credentialsFile, fmtCreds(await encodeUser('calendar', user, account), user));
+    const { isConnected } = open({ url: `nats://localhost:${port}`, credentialsFile });
     await eventually(async () => expect(await isConnected()).toBe(1));
   });
 
@@ -66,7 +104,7 @@ describe('a connection to NATS', () => {
     const { isConnected } = open(urlFor('old-s3cret'));
     await eventually(() => expect(rejections()).toHaveLength(1));
     expect(await isConnected()).toBe(0);
-    await expect(inspectNats(urlFor('old-s3cret'))).rejects.toSatisfy(isRejectedUser);
+    await expect(inspectNats({ url: urlFor('old-s3cret') })).rejects.toSatisfy(isRejectedUser);
     await server.stop();
     await serve(users('old-s3cret'));
     await eventually(async () => expect(await isConnected()).toBe(1));
@@ -95,7 +133,7 @@ describe('a connection to NATS', () => {
 
   it('with tls:// is never established in plain text', async () => {
     await serve(users('secret'));
-    await expect(inspectNats(urlFor('secret', 'tls'))).rejects.toThrow(/tls/);
+    await expect(inspectNats({ url: urlFor('secret', 'tls') })).rejects.toThrow(/tls/);
     const { isConnected } = open(urlFor('secret', 'tls'));
     await eventually(() => expect(logged.join()).toMatch(/server does not support 'tls'/));
     expect(await isConnected()).toBe(0);
@@ -105,14 +143,37 @@ describe('a connection to NATS', () => {
     const authority = await createCertificateAuthority();
     const files = await storeCertificate(folder, await authority.issue('localhost'), authority);
     await serve(`tls { cert_file: "${files.certificate}", key_file: "${files.key}" }`);
-    await expect(inspectNats(urlFor('secret', 'tls'))).rejects.toThrow(/certificate/);
+    await expect(inspectNats({ url: urlFor('secret', 'tls') })).rejects.toThrow(/certificate/);
     const trusted = getCACertificates();
     setDefaultCACertificates([...trusted, authority.cert]);
     try {
-      expect(await inspectNats(urlFor('secret', 'tls'))).toMatchObject({ requiresUser: false });
+      expect(await inspectNats({ url: urlFor('secret', 'tls') })).toMatchObject({ requiresUser: false });
     } finally {
       setDefaultCACertificates(trusted);
     }
+  });
+
+  it('trusts the authority in a file, and shows its own certificate to a server that demands one', async () => {
+    const [authority, another] = [await createCertificateAuthority(), await createCertificateAuthority()];
+    const files = await storeCertificate(join(folder, 'server'), await authority.issue('localhost'), authority);
+    await serve(`tls { cert_file: "${files.certificate}", key_file: "${files.key}", ca_file: "${files.authorities}", verify: true }`);
+    const own = await storeCertificate(join(folder, 'own'), await another.issue('calendar'), authority);
+    const settings = { url: `tls://localhost:${port}`, tlsFiles: { caFile: own.authorities, certFile: own.certificate, keyFile: own.key } };
+    await expect(inspectNats({ ...settings, tlsFiles: { caFile: own.authorities } })).rejects.toThrow(/certificate|ECONNRESET|closed/);
+    const { isConnected } = open(settings);
+    await eventually(() => expect(logged.join()).toContain('NATS does not respond'));
+    expect(await isConnected()).toBe(0);
+    // As in a rotation: without a restart of this process.
+    await storeCertificate(join(folder, 'own'), await authority.issue('calendar'), authority);
+    await eventually(async () => expect(await isConnected()).toBe(1));
+  });
+
+  it('with files for TLS is never established in plain text', async () => {
+    await serve(users('secret'));
+    const { cert } = await createCertificateAuthority();
+    const caFile = join(folder, 'ca.crt');
+    await writeFile(caFile, cert);
+    await expect(inspectNats({ url: urlFor('secret'), tlsFiles: { caFile } })).rejects.toThrow(/tls/);
   });
 });
 
@@ -124,7 +185,7 @@ describe('listening to events', () => {
     let reconnects = 0;
     broker.onReconnect(() => (reconnects += 1));
     broker.listen(events.apiKeyRevoked, ({ keyHash }) => heard.push(Buffer.from(keyHash).toString()));
-    const publisher = await connect(connectionOptions(nats.url('identity'), 'identity'));
+    const publisher = await connect(connectionOptions({ url: nats.url('identity') }, 'identity'));
     resources.defer(() => publisher.close());
     await eventually(() => {
       publisher.publish(events.apiKeyRevoked.subject, 'not protobuf');
@@ -154,7 +215,7 @@ describe('listening to events', () => {
     await eventually(() => expect(broker.connected).toBe(true));
     // What was published in the meantime is lost, as without a connection.
     expect(reconnects).toBe(2);
-    const publisher = await connect(connectionOptions(urlFor('secret'), 'calendar'));
+    const publisher = await connect(connectionOptions({ url: urlFor('secret') }, 'calendar'));
     resources.defer(() => publisher.close());
     publisher.publish(events.crmChanged.subject, events.crmChanged.encode({ crmId: 'crm' }));
     await eventually(() => expect(heard).toEqual(['crm']));

@@ -19,7 +19,7 @@ afterAll(() => resources.disposeAsync());
 
 /** A client with the user of a service. */
 async function openConnection(user: NatsUser | 'test'): Promise<NatsConnection> {
-  const connection = await connect({ ...connectionOptions(nats.url(user), user), reconnect: false });
+  const connection = await connect({ ...connectionOptions({ url: nats.url(user) }, user), reconnect: false });
   resources.defer(() => connection.close());
   return connection;
 }
@@ -148,7 +148,7 @@ it('identity may read the deletions of users that it published again', async () 
 });
 
 it('the doctor may read everything that it reports', async () => {
-  expect(await inspectNats(nats.url('doctor'))).toMatchObject({ requiresUser: true, stream: { clustered: false } });
+  expect(await inspectNats({ url: nats.url('doctor') })).toMatchObject({ requiresUser: true, stream: { clustered: false } });
 });
 
 it('a client without a user cannot connect', async () => {

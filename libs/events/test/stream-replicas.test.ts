@@ -30,11 +30,11 @@ async function serve(streamReplicas: number, name = 'identity'): Promise<void> {
 
 it('identity adds missing replicas to the stream, and removes none', async () => {
   await serve(1);
-  await eventually(async () => expect(await inspectNats(url)).toMatchObject({ stream: { clustered: true, config: { num_replicas: 1 } } }));
+  await eventually(async () => expect(await inspectNats({ url })).toMatchObject({ stream: { clustered: true, config: { num_replicas: 1 } } }));
   await serve(3, 'calendar');
-  expect(await inspectNats(url)).toMatchObject({ stream: { config: { num_replicas: 1 } } });
+  expect(await inspectNats({ url })).toMatchObject({ stream: { config: { num_replicas: 1 } } });
   await serve(3);
-  await eventually(async () => expect(await inspectNats(url)).toMatchObject({ stream: { config: { num_replicas: 3 }, laggingReplicas: [] } }));
+  await eventually(async () => expect(await inspectNats({ url })).toMatchObject({ stream: { config: { num_replicas: 3 }, laggingReplicas: [] } }));
   await serve(1);
-  await eventually(async () => expect(await inspectNats(url)).toMatchObject({ stream: { config: { num_replicas: 3 } } }));
+  await eventually(async () => expect(await inspectNats({ url })).toMatchObject({ stream: { config: { num_replicas: 3 } } }));
 });

@@ -69,7 +69,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
       readiness: { postgres: database.ping, schema: database.checkSchema },
     }),
   );
-  const broker = starting.use(connectBroker({ url: settings.natsUrl, name, logger, streamReplicas: settings.natsStreamReplicas, metrics }));
+  const broker = starting.use(connectBroker({ ...settings.nats, name, logger, streamReplicas: settings.natsStreamReplicas, metrics }));
   const { hosted, operators = [], subscriptions, maxAttempts } = options.compose({
     database,
     broker,

@@ -1,3 +1,4 @@
+import { readNatsSettings } from '@scheduling/events';
 import { readTlsFiles } from '@scheduling/rpc';
 import type { EnvironmentReader } from '@scheduling/runtime';
 
@@ -18,7 +19,7 @@ export function readServiceSettings(read: EnvironmentReader) {
     /** Where spans are sent, an OTLP/HTTP collector; empty: no tracing. */
     otlpEndpoint: read.url('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:'], ''),
     databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:']),
-    natsUrl: read.url('NATS_URL', ['nats:', 'tls:']),
+    nats: readNatsSettings(read),
     /** The number of NATS servers that store the stream; an existing stream with more is left alone. */
     natsStreamReplicas: read.integer('NATS_STREAM_REPLICAS', { min: 1, max: 5 }, 1),
   };
