@@ -15,9 +15,11 @@ export async function docker(args: readonly string[], environment: NodeJS.Proces
 /** The tests' changes to compose.yaml: every port is published on a free port of the loopback address. */
 const ports = { GATEWAY_PORTS: '127.0.0.1:0', INBOX_PORT: '0', PUBLIC_URL: 'http://gateway.test' };
 
+const files = ['compose.yaml', 'test/containers/cluster/compose.yaml'].flatMap((file) => ['--file', join(deployFolder, file)]);
+
 /** Runs docker compose on the system of that project. */
 export function compose(project: string, ...args: string[]): Promise<string> {
-  return docker(['compose', '--project-name', project, '--file', join(deployFolder, 'compose.yaml'), ...args], ports);
+  return docker(['compose', '--project-name', project, ...files, ...args], ports);
 }
 
 /** The running containers of a service, oldest first. */
@@ -31,6 +33,7 @@ export async function listContainers(project: string, service: string): Promise<
 export interface ContainerState {
   State: { ExitCode: number; OOMKilled: boolean; StartedAt: string };
   Config: { User: string };
+  NetworkSettings: { Networks: Record<string, { IPAddress: string }> };
 }
 
 export async function inspectContainer(id: string): Promise<ContainerState> {
