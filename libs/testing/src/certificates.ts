@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
@@ -16,7 +17,8 @@ export interface CertificateAuthority {
 }
 
 export async function createCertificateAuthority(): Promise<CertificateAuthority> {
-  const authority = await makeCertificate('authority', {
+  // A client that trusts two authorities finds the right one by its name.
+  const authority = await makeCertificate(`authority ${randomUUID()}`, {
     extensions: [
       { name: 'basicConstraints', cA: true, critical: true },
       { name: 'keyUsage', keyCertSign: true, critical: true },
