@@ -38,6 +38,7 @@ function asSourceLine(manifest: Manifest, index: number): string {
 /** The modules with the types of API groups that are not part of Kubernetes. */
 const librariesOfGroups: Record<string, string> = {
   'cert-manager.io': '@kubernetes-models/cert-manager',
+  'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
   'postgresql.cnpg.io': '@kubernetes-models/cloudnative-pg',
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
 };

@@ -1,7 +1,7 @@
 import { createMetrics, type OperationsServer, startOperationsServer } from '@scheduling/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { overlays } from './kustomizations.ts';
-import { configurationOf, findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
+import { gatewayApi, natsTls, overlays, partsOfOverlays } from './kustomizations.ts';
+import { configurationOf, findManifest, type Manifest, renderKustomization, type Variable } from './render-kustomization.ts';
 import { readServiceConfiguration, type ServiceConfiguration, services } from './service-configuration.ts';
 
 interface Probe {
@@ -14,7 +14,8 @@ interface Container {
   args?: string[];
   ports?: { name: string; containerPort: number }[];
   envFrom: { configMapRef: { name: string } }[];
-  env?: { name: string; valueFrom: { secretKeyRef: { name: string; key: string } } }[];
+  env: Variable[];
+  volumeMounts: { name: string }[];
   startupProbe: Probe;
   readinessProbe: Probe;
   livenessProbe: Probe;
@@ -58,7 +59,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     const deployment = find('Deployment', service) as Workload;
     const { labels } = deployment.spec.template.metadata;
     const [container] = deployment.spec.template.spec.containers;
-    const secrets = (container.env ?? []).map(({ name, valueFrom }) => [name, secretValues[valueFrom.secretKeyRef.key] ?? '']);
+    const secrets = secretsOf(container).map(({ name, valueFrom }) => [name, secretValues[valueFrom.secretKeyRef.key] ?? '']);
     const environment: Record<string, string> = { ...configurationOf(manifests, service), ...Object.fromEntries(secrets) };
     let configuration: ServiceConfiguration;
     beforeAll(async () => {
@@ -110,7 +111,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     });
 
     it('reads its secrets from its own Secrets, by keys named like the variables', () => {
-      for (const { name, valueFrom } of container.env ?? []) {
+      for (const { name, valueFrom } of secretsOf(container)) {
         expect(valueFrom.secretKeyRef.key).toBe(name);
         expect(valueFrom.secretKeyRef.name).toMatch(new RegExp(`^${service}-`));
       }
@@ -118,21 +119,47 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
   });
 
   it.each(services.filter((service) => service !== 'gateway'))('migrates %s with its image, variables and network policy, and sends it no calls meanwhile', (service) => {
-    const [{ name, image, envFrom, env }] = (find('Deployment', service) as Workload).spec.template.spec.containers;
+    const [container] = (find('Deployment', service) as Workload).spec.template.spec.containers;
+    const { name, image, envFrom } = container;
     const { template } = (find('Job', `${service}-migration`) as Workload).spec;
     const [migration] = template.spec.containers;
-    expect(migration).toMatchObject({ name, image, envFrom, env, args: ['migrate'] });
+    expect(migration).toMatchObject({ name, image, envFrom, args: ['migrate'] });
+    expect(migration.env).toEqual(secretsOf(container));
+    const authority = ({ volumeMounts }: Container) => volumeMounts.filter((mount) => mount.name === 'postgres-ca');
+    expect(authority(migration)).toEqual(authority(container));
     expect(template.metadata.labels).toMatchObject({ 'app.kubernetes.io/name': service });
     expect(template.metadata.labels).not.toMatchObject((find('Service', service) as Service).spec.selector);
     expect(template.spec.serviceAccountName).toBe(service);
   });
 
-  it('uses the address of the ingress as the public URL', () => {
-    const { spec } = find('Ingress', 'gateway') as Manifest & { spec: { tls: { hosts: string[] }[]; rules: { host: string; http: object }[] } };
-    const [{ host, http }] = spec.rules as [{ host: string; http: object }];
-    expect(spec.tls[0]?.hosts).toEqual([host]);
-    expect(http).toMatchObject({ paths: [{ backend: { service: { name: 'gateway', port: { name: 'http' } } } }] });
-    for (const service of ['gateway', 'notification']) expect(configurationOf(manifests, service)).toMatchObject({ PUBLIC_URL: `https://${host}` });
+  it('uses the host of the route as the public URL', () => {
+    const { spec } = find('HTTPRoute', 'gateway') as Manifest & { spec: { hostnames: string[]; rules: { backendRefs: object[] }[] } };
+    const ports = (find('Service', 'gateway') as Service).spec.ports.map(({ port }) => port);
+    expect(spec.rules.flatMap(({ backendRefs }) => backendRefs)).toEqual(ports.map((port) => ({ name: 'gateway', port })));
+    for (const service of ['gateway', 'notification']) expect(spec.hostnames.map((host) => `https://${host}`)).toEqual([configurationOf(manifests, service)['PUBLIC_URL']]);
   });
-
 });
+
+it('the component with an Ingress leads to the gateway as the route does', () => {
+  const manifests = renderKustomization(natsTls.folder);
+  const { spec } = findManifest(manifests, 'Ingress', 'gateway') as Manifest & { spec: { tls: { hosts: string[] }[]; rules: { host: string; http: object }[] } };
+  const [{ host, http }] = spec.rules as [{ host: string; http: object }];
+  expect(spec.tls[0]?.hosts).toEqual([host]);
+  expect(http).toMatchObject({ paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'gateway', port: { name: 'http' } } } }] });
+  expect(findManifest(manifests, 'HTTPRoute', 'gateway').spec).toMatchObject({ hostnames: [host] });
+});
+
+it('the example of a Gateway has the listener of the route', () => {
+  const { metadata, spec } = findManifest(renderKustomization(gatewayApi.folder), 'Gateway', 'scheduling') as Manifest & { spec: { listeners: { name: string }[] } };
+  const route = findManifest(renderKustomization(overlays[0]!.folder), 'HTTPRoute', 'gateway').spec;
+  expect(route).toMatchObject({ parentRefs: [{ name: metadata.name, sectionName: spec.listeners[0]!.name }] });
+});
+
+it.each(partsOfOverlays)('the services of $name, each on its own, are what it consists of', ({ folder, parts }) => {
+  const whole = renderKustomization(folder).filter(({ kind }) => kind !== 'Namespace');
+  expect(new Set(parts.flatMap((part) => renderKustomization(part.folder)))).toEqual(new Set(whole));
+});
+
+function secretsOf({ env }: Container): Required<Omit<Variable, 'value'>>[] {
+  return env.flatMap(({ name, valueFrom }) => (valueFrom === undefined ? [] : [{ name, valueFrom }]));
+}

@@ -1,14 +1,31 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+
+interface Kustomization {
+  name: string;
+  folder: string;
+}
 
 export const deployFolder = join(import.meta.dirname, '..');
 export const repositoryRoot = join(deployFolder, '..');
 const kubernetes = join(deployFolder, 'kubernetes');
 
-/** The production overlay with the components that are off by default, one at a time. */
+/** `service` has what all of them share. */
+const services = readdirSync(join(kubernetes, 'base')).filter((name) => name !== 'service');
+const [development, production] = ['development', 'production'].map((name) => ({ name, folder: join(kubernetes, 'overlays', name) })) as [Kustomization, Kustomization];
+/** The production overlay with the components that are off by default. */
 export const mutualTls = { name: 'production with mutual TLS', folder: join(import.meta.dirname, 'mutual-tls') };
 export const tracing = { name: 'production with tracing', folder: join(import.meta.dirname, 'tracing') };
-export const overlays = [...['development', 'production'].map((name) => ({ name, folder: join(kubernetes, 'overlays', name) })), mutualTls, tracing];
+export const natsTls = { name: 'production with TLS to NATS and an Ingress', folder: join(import.meta.dirname, 'nats-tls') };
+export const overlays = [development, production, mutualTls, tracing, natsTls];
+/** Those of single services, by the one that contains them. */
+export const partsOfOverlays = [development, production].map(({ name, folder }) => ({
+  name,
+  folder,
+  parts: services.map((service) => ({ name: `${service} of ${name}`, folder: join(folder, service) })),
+}));
 export const observability = { name: 'observability', folder: join(deployFolder, 'observability') };
 export const certificates = { name: 'certificates', folder: join(kubernetes, 'examples/mutual-tls') };
 export const examples = { name: 'examples', folder: join(kubernetes, 'examples') };
-export const kustomizations = [...overlays, examples, certificates, observability];
+export const gatewayApi = { name: 'gateway-api', folder: join(kubernetes, 'examples/gateway-api') };
+export const kustomizations = [...overlays, ...partsOfOverlays.flatMap(({ parts }) => parts), examples, certificates, gatewayApi, observability];

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -79,9 +79,12 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
 
   it('has no patch that changes nothing', () => {
     // kustomize ignores a patch whose target it does not find.
-    const { patches = [] } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as { patches?: { target: { kind: string; name?: string } }[] };
-    const idle = patches.filter(({ target }) => !manifests.some(({ kind, metadata }) => kind === target.kind && (target.name ?? metadata.name) === metadata.name));
-    expect(idle).toEqual([]);
+    const files = globSync('**/kustomization.yaml', { cwd: folder });
+    for (const file of files) {
+      const { patches = [] } = parse(readFileSync(join(folder, file), 'utf8')) as { patches?: { target: { kind: string; name?: string } }[] };
+      const idle = patches.filter(({ target }) => !manifests.some(({ kind, metadata }) => kind === target.kind && (target.name ?? metadata.name) === metadata.name));
+      expect(idle, file).toEqual([]);
+    }
   });
 
   it('contains no secrets', () => {

@@ -34,11 +34,22 @@ export function findManifest(manifests: readonly Manifest[], kind: string, name:
   return manifest;
 }
 
-/** The ConfigMaps that a service's Deployment refers to, each with a name that ends with the hash of its content. */
+/** A variable of a container, with its value or where that is. */
+export interface Variable {
+  name: string;
+  value?: string;
+  valueFrom?: { secretKeyRef: { name: string; key: string } };
+}
+
+/**
+ * What a service's Deployment says about its environment: in the ConfigMaps that it refers to, each with a name that ends with the hash of its content, and in
+ * itself. Without the secrets.
+ */
 export function configurationOf(manifests: readonly Manifest[], service: string): Record<string, string> {
   const { spec } = findManifest(manifests, 'Deployment', service) as Manifest & {
-    spec: { template: { spec: { containers: [{ envFrom: { configMapRef: { name: string } }[] }] } } };
+    spec: { template: { spec: { containers: [{ envFrom: { configMapRef: { name: string } }[]; env: Variable[] }] } } };
   };
-  const [{ envFrom }] = spec.template.spec.containers;
-  return Object.assign({}, ...envFrom.map(({ configMapRef }) => findManifest(manifests, 'ConfigMap', configMapRef.name).data)) as Record<string, string>;
+  const [{ envFrom, env }] = spec.template.spec.containers;
+  const own = env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
+  return Object.assign({}, ...envFrom.map(({ configMapRef }) => findManifest(manifests, 'ConfigMap', configMapRef.name).data), Object.fromEntries(own)) as Record<string, string>;
 }
