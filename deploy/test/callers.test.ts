@@ -15,7 +15,7 @@ interface Method {
 }
 
 /** Not for other services, on a separate port: the admin command calls them. */
-const operatorServices = new Set(['AdminService', 'MailService', 'DeadLetterService', 'ConsumerService', 'DatabaseService', 'DeliveryStateService']);
+const operatorServices = new Set(['AdminService', 'MailService', 'DeadLetterService', 'ConsumerService', 'DatabaseService', 'AuditService', 'DeliveryStateService']);
 /** On every port: each call in it is checked like a call of its own. */
 const batchService = 'BatchService';
 const operatorMethods = new Set(['ErasureService.listErasures', 'ErasureService.replayErasures']);

@@ -1,6 +1,7 @@
 import { type NatsSettings, readOptionalNatsSettings } from '@scheduling/events';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
 import { type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
+import { userInfo } from 'node:os';
 
 /** The services that answer operators. */
 export const services = ['identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
@@ -12,6 +13,8 @@ export type ConsumingService = (typeof consumingServices)[number];
 
 /** A running system; anything not given is not checked. */
 export interface System {
+  /** Who works with the command, for the audit trail. */
+  operator: string;
   /** Where clients reach the gateway. */
   gateway: string | undefined;
   /** gRPC addresses for operators, `host:port`. */
@@ -25,6 +28,7 @@ export interface System {
 /** The only reader of the environment. */
 export function readConfig(environment: NodeJS.ProcessEnv): System {
   return readEnvironment(environment, (read) => ({
+    operator: read.text('OPERATOR_NAME', userInfo().username),
     gateway: read.url('PUBLIC_URL', ['http:', 'https:'], '') || undefined,
     services: readAddresses(read),
     nats: readOptionalNatsSettings(read),

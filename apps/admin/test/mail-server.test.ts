@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { System } from '../src/config.ts';
 import { checkMailServer } from '../src/doctor/check-mail-server.ts';
 
-const check = (smtp: string) => checkMailServer({ smtp, gateway: undefined, services: {}, nats: undefined, certificates: undefined } satisfies System);
+const check = (smtp: string) => checkMailServer({ smtp, gateway: undefined, operator: 'tester', services: {}, nats: undefined, certificates: undefined } satisfies System);
 /** An address of this machine that could as well be another one's. */
 const elsewhere = (url: string) => url.replace('127.0.0.1', 'user:password@0.0.0.0');
 

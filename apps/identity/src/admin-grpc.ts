@@ -4,6 +4,7 @@ import type { Broker } from '@scheduling/events';
 import { type HostedService, hostOperatorService, withoutNulls } from '@scheduling/rpc';
 import { createKey } from './api-key/create-key.ts';
 import { listKeys } from './api-key/list-keys.ts';
+import { replayKeyRevocations } from './api-key/replay-key-revocations.ts';
 import { revokeKey } from './api-key/revoke-key.ts';
 import { createCrm } from './crm/create-crm.ts';
 import { listCrms } from './crm/get-crm.ts';
@@ -27,6 +28,10 @@ export function hostAdminService(dependencies: IdentityDependencies, broker: Bro
     replayUserDeletions: async ({ since }) => {
       if (since === undefined) throw new DomainError('erasure.since_missing');
       return replayUserDeletions(dependencies, broker, since);
+    },
+    replayKeyRevocations: async ({ since }) => {
+      if (since === undefined) throw new DomainError('erasure.since_missing');
+      return replayKeyRevocations(dependencies, broker, since);
     },
   });
 }

@@ -1,4 +1,5 @@
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { AuditServiceService } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
 import type { EventDefinition } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
@@ -12,6 +13,7 @@ import { createIdentityService } from '../src/service.ts';
 export interface IdentityUnderTest extends AsyncDisposable {
   identity: ClientOf<typeof IdentityServiceService>;
   admin: ClientOf<typeof AdminServiceService>;
+  audit: ClientOf<typeof AuditServiceService>;
   /** A second replica on the same database. */
   otherReplica: ClientOf<typeof IdentityServiceService>;
   /** For inspecting what no RPC returns, and for advancing time. */
@@ -33,11 +35,13 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   const identity = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${first.grpcPort}`));
   const otherReplica = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`));
   const admin = starting.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${first.adminPort}`));
+  const audit = starting.use(createClient(AuditServiceService, 'identity', `127.0.0.1:${first.adminPort}`));
   const started = starting.move();
   return {
     identity,
     otherReplica,
     admin,
+    audit,
     database,
     countDeadlocks: async () => {
       await started.disposeAsync();

@@ -142,6 +142,8 @@ describe('a poison event', () => {
 
     await stack.deadLetters.dropDeadLetter(key);
     expect(await list()).toEqual([]);
+    const audited = await stack.database.kysely.selectFrom('auditEntry').select(['action', 'target']).orderBy('id').execute();
+    expect(audited).toEqual(['dead-letter.retry', 'dead-letter.drop'].map((action) => ({ action, target: `${consumer} ${letter!.eventId}` })));
     await expect(stack.deadLetters.getDeadLetter(key)).rejects.toMatchObject({ code: 'dead_letter.not_found' });
     await expect(stack.deadLetters.retryDeadLetter({ ...key, eventId: 'no id' })).rejects.toMatchObject({ code: 'dead_letter.not_found' });
   });

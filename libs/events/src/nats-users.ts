@@ -27,6 +27,7 @@ export const streamKeeper: NatsUser = 'identity';
 /** With these consumers, services read their own events again after a restore. */
 export const replayConsumer = 'customer-replay';
 export const userReplayConsumer = 'identity-replay';
+export const revocationReplayConsumer = 'identity-revocation-replay';
 
 /** The events that each service handles in its `subscriptions.ts`. */
 export const consumedEvents: Record<Publisher, EventDefinition<unknown>[]> = {
@@ -75,7 +76,10 @@ export function permissionsOf(user: NatsUser): NatsPermissions {
 const readingStream = ['STREAM.INFO', 'STREAM.MSG.GET', 'CONSUMER.LIST'].map((request) => `$JS.API.${request}.${streamName}`);
 
 const replayConsumers: Record<Publisher, StreamConsumer[]> = {
-  identity: [{ name: userReplayConsumer, subject: events.userDeleted.subject }],
+  identity: [
+    { name: userReplayConsumer, subject: events.userDeleted.subject },
+    { name: revocationReplayConsumer, subject: events.apiKeyRevoked.subject },
+  ],
   calendar: [],
   customer: [{ name: replayConsumer, subject: events.customerErasureRequested.subject }],
   notification: [],

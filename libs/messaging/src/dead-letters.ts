@@ -5,6 +5,7 @@ import type { Database } from '@scheduling/postgres';
 import { isUuid, runWithContext } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { applyOnce, describeFailure } from './apply-event.ts';
+import { recordAction } from './audit.ts';
 import { createInbox } from './inbox.ts';
 import type { DeadLetterTable, MessagingSchema } from './schema.ts';
 import type { Subscription } from './subscription.ts';
@@ -43,6 +44,7 @@ export async function retryDeadLetter<Schema extends MessagingSchema>(options: R
   const { service, subscriptions, database } = options;
   const db = database.kysely as unknown as Kysely<MessagingSchema>;
   const row = await requireDeadLetter(db, key);
+  await database.transaction((tx) => recordAction(tx, 'dead-letter.retry', row.consumer, row.eventId));
   const subscription = subscriptions.find(({ definition }) => consumerName(service, definition) === row.consumer);
   if (subscription === undefined) return `This version has no consumer ${row.consumer}.`;
   try {
@@ -58,8 +60,13 @@ export async function retryDeadLetter<Schema extends MessagingSchema>(options: R
 }
 
 /** Rejects with `dead_letter.not_found`. */
-export async function dropDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<void> {
-  await deleteDeadLetter(db, await requireDeadLetter(db, key));
+export async function dropDeadLetter<Schema extends MessagingSchema>(database: Database<Schema>, key: DeadLetterKey): Promise<void> {
+  await database.transaction(async (tx) => {
+    const db = tx as unknown as Kysely<MessagingSchema>;
+    const row = await requireDeadLetter(db, key);
+    await deleteDeadLetter(db, row);
+    await recordAction(tx, 'dead-letter.drop', row.consumer, row.eventId);
+  });
 }
 
 async function requireDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<DeadLetterRow> {

@@ -1,3 +1,4 @@
+export { listAuditEntries, recordAction } from './audit.ts';
 export { startConsumers } from './consumer.ts';
 export { type DeadLetterKey, dropDeadLetter, getDeadLetter, listDeadLetters, retryDeadLetter, type RetryOptions } from './dead-letters.ts';
 export { messagingMigrations } from './migrations.ts';

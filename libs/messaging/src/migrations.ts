@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** The tables of {@link MessagingSchema}; every service that publishes or consumes runs these before its own migrations. */
+/** The tables of {@link MessagingSchema}; every service with a database runs these before its own migrations. */
 export const messagingMigrations: { name: string; migrations: Record<string, Migration> } = {
   name: 'messaging',
   migrations: {
@@ -50,6 +50,20 @@ export const messagingMigrations: { name: string; migrations: Record<string, Mig
             failed_at timestamptz NOT NULL DEFAULT now(),
             PRIMARY KEY (consumer, event_id)
           )`.execute(db);
+      },
+    },
+    '2026-11-24-audit-entries': {
+      up: async (db: Kysely<unknown>) => {
+        await sql`
+          CREATE TABLE audit_entry (
+            id uuid PRIMARY KEY DEFAULT uuidv7(),
+            recorded_at timestamptz NOT NULL DEFAULT now(),
+            operator text NOT NULL,
+            action text NOT NULL,
+            target text NOT NULL,
+            request_id text NOT NULL
+          )`.execute(db);
+        await sql`CREATE INDEX audit_entry_recorded_at ON audit_entry (recorded_at)`.execute(db);
       },
     },
   },

@@ -1,11 +1,12 @@
 import type { Generated } from 'kysely';
 
-/** The tables of the outbox and the inbox, in the database of every service that publishes or consumes. */
+/** The tables of the outbox, the inbox and the audit trail, in the database of every service. */
 export interface MessagingSchema {
   outbox: OutboxTable;
   outboxPosition: OutboxPositionTable;
   inbox: InboxTable;
   deadLetter: DeadLetterTable;
+  auditEntry: AuditEntryTable;
 }
 
 export interface OutboxTable {
@@ -47,4 +48,14 @@ export interface DeadLetterTable {
   error: string;
   attempts: number;
   failedAt: Generated<Date>;
+}
+
+/** What an operator has changed. */
+export interface AuditEntryTable {
+  id: Generated<string>;
+  recordedAt: Generated<Date>;
+  operator: string;
+  action: string;
+  target: string;
+  requestId: string;
 }

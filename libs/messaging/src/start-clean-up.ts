@@ -6,6 +6,8 @@ import type { MessagingSchema } from './schema.ts';
 
 const everyMs = 60 * 60 * 1_000;
 const batchSize = 1_000;
+/** Longer than a year, for a yearly review. */
+const auditRetentionMs = 400 * 24 * 60 * 60 * 1_000;
 
 /**
  * Deletes obsolete rows, at the start and then every hour: sent events are kept as long as the stream keeps them, and an inbox row must
@@ -14,11 +16,11 @@ const batchSize = 1_000;
 export function startCleanUp<Schema extends MessagingSchema>(options: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
   const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
   return startLoop({
-    name: 'the clean-up of the outbox and the inbox',
+    name: 'the clean-up of the outbox, the inbox and the audit trail',
     logger: options.logger,
     everyMs,
     batch: batchSize,
-    run: async (limit) => Math.max(await deleteSentEvents(db, limit), await deleteProcessedEvents(db, limit)),
+    run: async (limit) => Math.max(await deleteSentEvents(db, limit), await deleteProcessedEvents(db, limit), await deleteAuditEntries(db, limit)),
   });
 }
 
@@ -37,6 +39,16 @@ async function deleteProcessedEvents(db: Kysely<MessagingSchema>, limit: number)
     DELETE FROM inbox WHERE (consumer, event_id) IN (
       SELECT consumer, event_id FROM inbox WHERE processed_at < ${ago(2 * retentionMs)} ORDER BY processed_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`.execute(db);
   return Number(numAffectedRows);
+}
+
+async function deleteAuditEntries(db: Kysely<MessagingSchema>, limit: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('auditEntry')
+    .where('id', 'in', (query) =>
+      query.selectFrom('auditEntry').select('id').where('recordedAt', '<', ago(auditRetentionMs)).orderBy('recordedAt').limit(limit).forUpdate().skipLocked(),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
 }
 
 function ago(ms: number) {

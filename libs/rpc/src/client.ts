@@ -14,7 +14,7 @@ import { type Channel, createChannel } from './channel.ts';
 import type { RpcCredentials } from './credentials.ts';
 import { type Definition, type MethodDefinition, type RequestOf, type ResponseOf, spanAttributes, spanName } from './definition.ts';
 import { fromServiceError } from './errors.ts';
-import { actorHeader, idempotencyHeader, nestedHeader, requestIdHeader, toMetadata, traceHeader } from './headers.ts';
+import { actorHeader, idempotencyHeader, nestedHeader, operatorHeader, requestIdHeader, toMetadata, traceHeader } from './headers.ts';
 import { type MeasureCall, measureMadeCalls } from './rpc-metrics.ts';
 
 /** Every method of a service: a promise for a single response, an async iterable for a stream. */
@@ -49,8 +49,8 @@ const stuckMs = 3_000;
  */
 const retryPolicy = {
   maxAttempts: 5,
-  initialBackoff: '0.02s',
-  maxBackoff: '0.2s',
+  initialBackoff: '0.005s',
+  maxBackoff: '0.04s',
   backoffMultiplier: 2,
   retryableStatusCodes: ['UNIMPLEMENTED'],
 };
@@ -212,6 +212,7 @@ function requestMetadata(): Record<string, string> {
     ...(context && { [requestIdHeader]: context.requestId }),
     ...(context?.actor !== undefined && { [actorHeader]: context.actor }),
     ...(context?.isServed === true && { [nestedHeader]: 'true' }),
+    ...(context?.isServed !== true && context?.operator !== undefined && { [operatorHeader]: context.operator }),
     ...(traceparent !== undefined && { [traceHeader]: traceparent }),
     ...(context?.idempotencyKey !== undefined && { [idempotencyHeader]: context.idempotencyKey }),
   };

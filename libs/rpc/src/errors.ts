@@ -73,6 +73,11 @@ export function fromServiceError(error: ServiceError, service: string): Error {
   }
 }
 
+/** Whether a call failed because its method does not exist at the address. */
+export function isUnimplemented(error: unknown): boolean {
+  return error instanceof DomainError && (error.cause as Partial<ServiceError> | undefined)?.code === Status.UNIMPLEMENTED;
+}
+
 function unanswered(error: ServiceError, service: string): DomainError {
   return new DomainError('service.unavailable', { text: `the ${service} service does not answer`, cause: error });
 }

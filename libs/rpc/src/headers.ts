@@ -5,6 +5,8 @@ export const requestIdHeader = 'x-request-id';
 export const traceHeader = 'traceparent';
 /** Who asked for it; see `RequestContext.actor`. */
 export const actorHeader = 'x-actor';
+/** See `RequestContext.operator`. */
+export const operatorHeader = 'x-operator';
 export const idempotencyHeader = 'idempotency-key';
 /** Marks calls that a service makes while it serves another one. */
 export const nestedHeader = 'x-nested';

@@ -2,6 +2,7 @@ export { type ClientOptions, createClient, type ClientOf, type RpcClient } from 
 export { type CredentialsOptions, openCredentials, type RpcCredentials } from './credentials.ts';
 export type { Definition } from './definition.ts';
 export { type EnumName, enumName, enumNames } from './enum-name.ts';
+export { isUnimplemented } from './errors.ts';
 export { checkHealth } from './health.ts';
 export { type Callers, type Handlers, type HostedService, hostOperatorService, hostService } from './hosted-service.ts';
 export { type RpcServer, type RpcServerOptions, startRpcServer } from './server.ts';

@@ -4,7 +4,7 @@ import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestI
 import { createHash } from 'node:crypto';
 import { type MethodDefinition, spanAttributes, spanName } from './definition.ts';
 import { internalStatus, toStatus } from './errors.ts';
-import { actorHeader, idempotencyHeader, requestIdHeader, traceHeader } from './headers.ts';
+import { actorHeader, idempotencyHeader, operatorHeader, requestIdHeader, traceHeader } from './headers.ts';
 import type { HostedService } from './hosted-service.ts';
 import type { IncomingCall } from './incoming-call.ts';
 import { requireCaller } from './require-caller.ts';
@@ -67,6 +67,7 @@ export async function serve<Result>(served: ServedMethod, call: IncomingCall, wo
     const result = await runWithContext(contextOf(call, method), () =>
       span.run(async () => {
         if (callers !== undefined) requireCaller(call.caller, method, callers, options.logger);
+        logOperator(call, method, options.logger);
         return await work();
       }),
     );
@@ -82,6 +83,14 @@ export async function serve<Result>(served: ServedMethod, call: IncomingCall, wo
   }
 }
 
+/** Beside the audit trail, because that is lost with the database. */
+function logOperator({ header, request }: IncomingCall, method: MethodDefinition, logger: Logger): void {
+  const operator = header(operatorHeader);
+  if (operator === undefined || /\/(List|Get)\w+$/.test(method.path)) return;
+  const { crmId, prefix, consumer, eventId, since } = request as Record<string, unknown>;
+  logger.info({ operator, method: method.path, crmId, prefix, consumer, eventId, since }, 'called by an operator');
+}
+
 function fail(span: ActiveSpan, error: unknown, { method, options }: ServedMethod): StatusObject {
   const status = statusFor(error, method, options);
   span.fail(error);
@@ -91,11 +100,12 @@ function fail(span: ActiveSpan, error: unknown, { method, options }: ServedMetho
 
 function contextOf({ header, deadlineMs, request }: IncomingCall, method: MethodDefinition): RequestContext {
   const key = header(idempotencyHeader);
-  const actor = header(actorHeader);
+  const [actor, operator] = [header(actorHeader), header(operatorHeader)];
   return {
     requestId: header(requestIdHeader) ?? newRequestId(),
     isServed: true,
     ...(actor !== undefined && { actor }),
+    ...(operator !== undefined && { operator }),
     ...(Number.isFinite(deadlineMs) && { deadlineMs }),
     ...(key !== undefined && { idempotency: { key, fingerprint: fingerprintOf(request, method) } }),
   };

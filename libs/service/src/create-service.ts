@@ -3,6 +3,7 @@ import { type MessagingSchema, startCleanUp, startConsumers, startRelay, type Su
 import { createDatabase, type Database, maxConnections, type MigrationSet, startGrowthAnalysis, translatePostgresError } from '@scheduling/postgres';
 import { callWeight, createClient, type Definition, type HostedService, openCredentials, type RpcClient } from '@scheduling/rpc';
 import { createMetrics, FairQueue, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
+import { hostAuditService } from './host-audit-service.ts';
 import { hostConsumerService } from './host-consumer-service.ts';
 import { hostDatabaseService } from './host-database-service.ts';
 import { hostDeadLetterService } from './host-dead-letter-service.ts';
@@ -80,7 +81,7 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
   starting.use(startRelay({ service: name, database, broker, logger, metrics }));
   starting.use(startCleanUp({ database, logger }));
   starting.use(startGrowthAnalysis({ database, logger }));
-  const operatorServices = [...operators, hostDatabaseService({ url: settings.databaseUrl, migrations, database })];
+  const operatorServices = [...operators, hostDatabaseService({ url: settings.databaseUrl, migrations, database }), hostAuditService({ database })];
   if (subscriptions) {
     starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
     operatorServices.push(hostDeadLetterService({ service: name, subscriptions, database }), hostConsumerService({ service: name, subscriptions }));

@@ -11,7 +11,7 @@ export function hostDeadLetterService<Schema extends MessagingSchema>(options: R
     getDeadLetter: (key) => getDeadLetter(db, key),
     retryDeadLetter: async (key) => ({ failure: await retryDeadLetter(options, key) }),
     dropDeadLetter: async (key) => {
-      await dropDeadLetter(db, key);
+      await dropDeadLetter(options.database, key);
       return {};
     },
   });

@@ -1,22 +1,25 @@
 import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { callOptions } from '../call-options.ts';
+import { parseInstant } from '../instant.ts';
 import { formatTable } from '../table.ts';
 import { addressOf, output, print, showTime, style, withAdmin } from '../terminal.ts';
+import { warnUnlessKnown } from '../warn-unless-known.ts';
 
 export function addErasureCommands(erasures: Command): void {
   erasures.action(() =>
     withErasures(async (client) => {
       const { erasures: listed } = await client.listErasures({});
-      const rows = listed.map(({ crmId, erasureId, requestedAt, completedAt, awaiting }) => [
+      const rows = listed.map(({ crmId, erasureId, requestedAt, requestedBy, completedAt, awaiting }) => [
         crmId,
         erasureId,
         showTime(requestedAt),
+        requestedBy ?? '-',
         completedAt ? 'complete' : `open for ${secondsSince(requestedAt!)} s`,
         awaiting.join(', ') || '-',
       ]);
-      output.write(formatTable(['crmId', 'erasure', 'requested', 'state', 'waiting for'], rows));
+      output.write(formatTable(['crmId', 'erasure', 'requested', 'by', 'state', 'waiting for'], rows));
     }),
   );
   erasures
@@ -46,23 +49,9 @@ function replayUserDeletions(since: Date): Promise<void> {
   });
 }
 
-function warnUnlessKnown(since: Date, eventsReachBackTo: Date | undefined, consequence: string): void {
-  if (eventsReachBackTo !== undefined && eventsReachBackTo <= since) return;
-  const held = eventsReachBackTo ? `events from ${showTime(eventsReachBackTo)} on` : 'no events';
-  print(`${style('yellow', '!')} NATS holds ${held}. ${consequence}`);
-}
-
 async function withErasures(use: (client: RpcClient<ErasureServiceService>) => Promise<void>): Promise<void> {
   using client = createClient(ErasureServiceService, 'customer', addressOf('customer'), callOptions());
   await use(client);
-}
-
-function parseInstant(text: string): Date {
-  try {
-    return new Date(Temporal.Instant.from(text).epochMilliseconds);
-  } catch {
-    throw new InvalidArgumentError('It must be an instant with a time zone, such as 2026-11-21T04:00:00Z.');
-  }
 }
 
 function secondsSince(time: Date): number {

@@ -1,8 +1,10 @@
 import type { ApiKey } from '@scheduling/contracts/identity/v1';
 import type { Command } from 'commander';
 import { parseExpiry } from '../expiry.ts';
+import { parseInstant } from '../instant.ts';
 import { formatTable } from '../table.ts';
 import { output, print, showTime, style, withAdmin } from '../terminal.ts';
+import { warnUnlessKnown } from '../warn-unless-known.ts';
 
 export function addKeyCommands(key: Command): void {
   key
@@ -34,6 +36,18 @@ export function addKeyCommands(key: Command): void {
       withAdmin(async (admin) => {
         await admin.revokeKey({ prefix });
         print(`${style('green', '✔')} Revoked key ${style('bold', prefix)}. It stops working within 5 seconds.`);
+      }),
+    );
+  key
+    .command('replay')
+    .description('after restoring a backup: revoke every key again that was revoked since it was taken')
+    .requiredOption('--since <instant>', 'when the backup was taken, such as 2026-11-21T04:00:00Z', parseInstant)
+    .action(({ since }: { since: Date }) =>
+      withAdmin(async (admin) => {
+        const { revoked, eventsReachBackTo } = await admin.replayKeyRevocations({ since });
+        print(`${style('green', '✔')} Revoked ${revoked.length} keys again.`);
+        if (revoked.length > 0) output.write(formatTable(['crmId', 'prefix'], revoked.map(({ crmId, prefix }) => [crmId, prefix])));
+        warnUnlessKnown(since, eventsReachBackTo, "Keys that were revoked before that work again. Identity's log has a line for each: called by an operator.");
       }),
     );
 }

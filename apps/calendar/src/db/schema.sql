@@ -39,6 +39,17 @@ CREATE INDEX appointment_long ON public.appointment USING btree (crm_id, provide
 CREATE INDEX appointment_to_anonymise ON public.appointment USING btree (crm_id, ends_at) WHERE (NOT anonymised);
 CREATE TRIGGER seats_changed BEFORE UPDATE ON public.appointment FOR EACH ROW WHEN ((old.anonymised AND (new.taken <> old.taken))) EXECUTE FUNCTION unmark_with_seats();
 
+CREATE TABLE audit_entry (
+  id uuid NOT NULL DEFAULT uuidv7(),
+  recorded_at timestamp with time zone NOT NULL DEFAULT now(),
+  operator text NOT NULL,
+  action text NOT NULL,
+  target text NOT NULL,
+  request_id text NOT NULL,
+  CONSTRAINT audit_entry_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_entry_recorded_at ON public.audit_entry USING btree (recorded_at);
+
 CREATE TABLE booking_rules (
   crm_id text NOT NULL,
   provider_id uuid NOT NULL,

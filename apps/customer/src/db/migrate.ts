@@ -4,11 +4,13 @@ import type { Logger } from '@scheduling/runtime';
 import * as customers from './migrations/2026-11-21-customers.ts';
 import * as customersOfProvider from './migrations/2026-11-25-customers-of-provider.ts';
 import * as addressErasures from './migrations/2026-11-27-address-erasures.ts';
+import * as erasureRequestedBy from './migrations/2026-12-03-erasure-requested-by.ts';
 
 const migrations = {
   '2026-11-21-customers': customers,
   '2026-11-25-customers-of-provider': customersOfProvider,
   '2026-11-27-address-erasures': addressErasures,
+  '2026-12-03-erasure-requested-by': erasureRequestedBy,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */

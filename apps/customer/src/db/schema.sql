@@ -1,3 +1,14 @@
+CREATE TABLE audit_entry (
+  id uuid NOT NULL DEFAULT uuidv7(),
+  recorded_at timestamp with time zone NOT NULL DEFAULT now(),
+  operator text NOT NULL,
+  action text NOT NULL,
+  target text NOT NULL,
+  request_id text NOT NULL,
+  CONSTRAINT audit_entry_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_entry_recorded_at ON public.audit_entry USING btree (recorded_at);
+
 CREATE TABLE customer (
   crm_id text NOT NULL,
   id uuid NOT NULL DEFAULT uuidv7(),
@@ -42,6 +53,7 @@ CREATE TABLE erasure (
   completed_at timestamp with time zone,
   subject text NOT NULL DEFAULT 'customer'::text,
   address text,
+  requested_by text,
   CONSTRAINT erasure_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT erasure_state_check CHECK ((state = ANY (ARRAY['checking'::text, 'requested'::text, 'complete'::text]))),
   CONSTRAINT erasure_subject_check CHECK ((subject = ANY (ARRAY['customer'::text, 'participation'::text, 'address'::text]))),

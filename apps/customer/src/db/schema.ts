@@ -41,6 +41,8 @@ export interface ErasureTable {
   /** What the last mail needs, as an encoded GetErasureNoticeResponse. Personal data, kept for 10 minutes at most. */
   notice: Uint8Array | null;
   requestedAt: Generated<Date>;
+  /** Who, as events say it: `crm:` and the prefix of a key. Null if it is known only from an event, or from before 2026-12-03. */
+  requestedBy: string | null;
   publishedAt: Generated<Date>;
   completedAt: Date | null;
 }

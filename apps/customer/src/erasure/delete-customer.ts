@@ -6,6 +6,7 @@ import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { forgetKeys } from '@scheduling/postgres';
+import { currentActor } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import { customerChanged } from '../customer/customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from '../customer/customer.ts';
@@ -31,7 +32,7 @@ export async function deleteCustomer(
   const customer = await getCustomerByReference(dependencies, key);
   const erasure = await dependencies.database.kysely
     .insertInto('erasure')
-    .values({ crmId: key.crmId, customerId: customer.id, ignoreFutureAppointments })
+    .values({ crmId: key.crmId, customerId: customer.id, ignoreFutureAppointments, requestedBy: currentActor() })
     .onConflict((conflict) =>
       // If it is part of the erasure of an address, it ignores them anyway.
       conflict.constraint('erasure_customer_key').doUpdateSet({ ignoreFutureAppointments: sql`${ignoreFutureAppointments} OR ${isPart}` }),
@@ -101,11 +102,11 @@ function noticeOf(customer: CustomerRow, crm: Crm, removed: RemovedParticipation
 
 /** If a rejected request has dropped the intent in the meantime, it is inserted again: the customer is deleted now. */
 function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureRow, notice: Uint8Array | undefined): Promise<ErasureRow> {
-  const { crmId, customerId, ignoreFutureAppointments } = erasure;
+  const { crmId, customerId, ignoreFutureAppointments, requestedBy } = erasure;
   const requested = { state: 'requested' as const, notice: notice ?? null, requestedAt: sql<Date>`now()`, publishedAt: sql<Date>`now()` };
   return tx
     .insertInto('erasure')
-    .values({ crmId, id: erasure.id, customerId, ignoreFutureAppointments, ...requested })
+    .values({ crmId, id: erasure.id, customerId, ignoreFutureAppointments, requestedBy, ...requested })
     .onConflict((conflict) => conflict.constraint('erasure_customer_key').doUpdateSet(requested))
     .returningAll()
     .executeTakeFirstOrThrow();

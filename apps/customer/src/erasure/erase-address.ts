@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { isUuid } from '@scheduling/runtime';
+import { currentActor, isUuid } from '@scheduling/runtime';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
 import type { CustomerSchema } from '../db/schema.ts';
@@ -33,8 +33,8 @@ export function eraseAddress({ database }: CustomerDependencies, { crmId, email 
 
 async function request(tx: Transaction<CustomerSchema>, crmId: string, email: string): Promise<string> {
   const { rows } = await sql<{ id: string }>`
-    INSERT INTO erasure (crm_id, id, customer_id, subject, address, ignore_future_appointments, published_at)
-    SELECT ${crmId}, new.id, new.id, 'address', ${email}, true, '-infinity' FROM (SELECT uuidv7() AS id) AS new
+    INSERT INTO erasure (crm_id, id, customer_id, subject, address, ignore_future_appointments, requested_by, published_at)
+    SELECT ${crmId}, new.id, new.id, 'address', ${email}, true, ${currentActor()}, '-infinity' FROM (SELECT uuidv7() AS id) AS new
         ON CONFLICT (crm_id, (lower(normalize(address) COLLATE pg_c_utf8))) WHERE state = 'checking' AND address IS NOT NULL
         DO UPDATE SET published_at = '-infinity'
     RETURNING id`.execute(tx);

@@ -7,7 +7,7 @@ import { finishErasure } from './delete-customer.ts';
 import type { ErasureRow } from './erasure.ts';
 import { requestFromServices } from './request-from-services.ts';
 
-type AddressErasureRow = Pick<ErasureRow, 'crmId' | 'id' | 'address'>;
+type AddressErasureRow = Pick<ErasureRow, 'crmId' | 'id' | 'address' | 'requestedBy'>;
 
 /** Somebody who is known with the address. */
 type Person = Pick<ErasureRow, 'customerId' | 'subject'>;
@@ -50,13 +50,13 @@ async function findParticipants({ removals }: CustomerDependencies, { crmId, add
 }
 
 /** Whoever is found has data that must be erased, even if this had been done before a service was restored from a backup. */
-async function addParts({ database }: CustomerDependencies, { crmId, id: erasureId }: AddressErasureRow, persons: Person[]): Promise<ErasureRow[]> {
+async function addParts({ database }: CustomerDependencies, { crmId, id: erasureId, requestedBy }: AddressErasureRow, persons: Person[]): Promise<ErasureRow[]> {
   if (persons.length === 0) return [];
   return database.transaction(async (tx) => {
     const parts = await tx
       .insertInto('erasure')
       // In the same order everywhere, because concurrent requests lock them.
-      .values(persons.toSorted((one, other) => (one.customerId < other.customerId ? -1 : 1)).map((person) => ({ crmId, ...person, ignoreFutureAppointments: true })))
+      .values(persons.toSorted((one, other) => (one.customerId < other.customerId ? -1 : 1)).map((person) => ({ crmId, ...person, ignoreFutureAppointments: true, requestedBy })))
       .onConflict((conflict) =>
         conflict.constraint('erasure_customer_key').doUpdateSet({ state: 'checking', ignoreFutureAppointments: true, publishedAt: sql<Date>`now()`, completedAt: null }),
       )

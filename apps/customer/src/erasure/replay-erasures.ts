@@ -1,5 +1,6 @@
 import type { ReplayErasuresResponse } from '@scheduling/contracts/customer/v1';
 import { type Broker, events, readPublished, replayConsumer } from '@scheduling/events';
+import { recordAction } from '@scheduling/messaging';
 import { type Database, forgetKeys } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
@@ -31,6 +32,7 @@ export async function replayErasures(database: Database<CustomerSchema>, broker:
     const replayed = await requestAgain(tx, told, since);
     await forgetCustomers(tx, replayed);
     await forgetConfirmations(tx, replayed);
+    await recordAction(tx, 'erasures.replay', since.toISOString());
     return { replayed: replayed.length, recovered, eventsReachBackTo: published.reachBackTo };
   });
 }

@@ -1,4 +1,5 @@
 import { DomainError } from '@scheduling/errors';
+import { recordAction } from '@scheduling/messaging';
 import { sql } from 'kysely';
 import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
@@ -19,6 +20,7 @@ export async function createKey(
       .returning(sql<boolean>`coalesce(expires_at <= now(), false)`.as('expired'))
       .executeTakeFirstOrThrow();
     if (inserted.expired) throw new DomainError('key.invalid_expiry');
+    await recordAction(tx, 'key.create', crmId, prefix);
     return inserted;
   });
   return { key, row };

@@ -1,4 +1,5 @@
 import { DomainError } from '@scheduling/errors';
+import { recordAction } from '@scheduling/messaging';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
 
@@ -12,10 +13,14 @@ export async function createCrm({ database }: IdentityDependencies, request: Crm
     errors.unshift({ pointer: '/crmId', detail: 'must be 1 to 63 lower-case letters, digits and inner hyphens' });
   }
   if (errors.length > 0) throw crmInvalid(errors);
-  return database.kysely
-    .insertInto('crm')
-    .values({ crmId: request.crmId, ...settingColumns(request) })
-    .onConflict((conflict) => conflict.column('crmId').doNothing())
-    .returningAll()
-    .executeTakeFirstOrThrow(() => new DomainError('crm.exists'));
+  return database.transaction(async (tx) => {
+    const crm = await tx
+      .insertInto('crm')
+      .values({ crmId: request.crmId, ...settingColumns(request) })
+      .onConflict((conflict) => conflict.column('crmId').doNothing())
+      .returningAll()
+      .executeTakeFirstOrThrow(() => new DomainError('crm.exists'));
+    await recordAction(tx, 'crm.create', crm.crmId);
+    return crm;
+  });
 }

@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
-import { appendEvent } from '@scheduling/messaging';
+import { appendEvent, recordAction } from '@scheduling/messaging';
 import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
@@ -9,14 +9,17 @@ import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingError
 export async function updateCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string }): Promise<CrmRow> {
   const errors = settingErrors(request);
   if (errors.length > 0) throw crmInvalid(errors);
+  const columns = settingColumns(request);
+  const given = Object.entries(columns).filter(([, value]) => value !== undefined);
   return database.transaction(async (tx) => {
     const crm = await tx
       .updateTable('crm')
-      .set({ ...settingColumns(request), updatedAt: sql<Date>`now()` })
+      .set({ ...columns, updatedAt: sql<Date>`now()` })
       .where('crmId', '=', request.crmId)
       .returningAll()
       .executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
     await appendEvent(tx, events.crmChanged, { crmId: crm.crmId });
+    await recordAction(tx, 'crm.update', crm.crmId, ...given.map(([name]) => name));
     return crm;
   });
 }

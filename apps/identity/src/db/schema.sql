@@ -56,6 +56,17 @@ CREATE TABLE app_user (
 );
 CREATE INDEX app_user_email_derived_from ON public.app_user USING btree (crm_id, email_derived_from) WHERE (email_derived_from IS NOT NULL);
 
+CREATE TABLE audit_entry (
+  id uuid NOT NULL DEFAULT uuidv7(),
+  recorded_at timestamp with time zone NOT NULL DEFAULT now(),
+  operator text NOT NULL,
+  action text NOT NULL,
+  target text NOT NULL,
+  request_id text NOT NULL,
+  CONSTRAINT audit_entry_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_entry_recorded_at ON public.audit_entry USING btree (recorded_at);
+
 CREATE TABLE crm (
   crm_id text NOT NULL,
   name text,

@@ -1,5 +1,6 @@
 import type { ReplayUserDeletionsResponse } from '@scheduling/contracts/identity/v1';
 import { type Broker, events, readPublished, userReplayConsumer } from '@scheduling/events';
+import { recordAction } from '@scheduling/messaging';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { eraseUser } from './delete-user.ts';
 
@@ -11,5 +12,6 @@ export async function replayUserDeletions({ database }: IdentityDependencies, br
   const published = await readPublished(broker, userReplayConsumer, events.userDeleted, since);
   const deleted = new Map(published.events.map(({ crmId, userId }) => [`${crmId} ${userId}`, { crmId, id: userId }]));
   for (const user of deleted.values()) await database.transaction((tx) => eraseUser(tx, user));
+  await database.transaction((tx) => recordAction(tx, 'user-deletions.replay', since.toISOString()));
   return { replayed: deleted.size, eventsReachBackTo: published.reachBackTo };
 }

@@ -496,6 +496,10 @@ describe('an erasure', () => {
 
     const other = unique('canary').replace('-', '');
     const embedded = await embed(practice, other);
+    const asOperator = (...args: string[]) => runAdmin({ SCHEDULING_DATA: stack.dataDir, OPERATOR_NAME: 'jane' }, ...args);
+    const key = (await asOperator('key', 'create', crm.crmId)).output.split('\n')[0]!;
+    const prefix = key.slice(0, 12);
+    const withKey = async () => (await crm.get(path`/provider/${practice.provider}`, { headers: { 'x-service-client-id': key } })).status;
 
     const restore = await backUpDatabases(stack);
     const backupTime = new Date();
@@ -505,6 +509,7 @@ describe('an erasure', () => {
     await requestErasure(`${other}@customers.example`);
     await waitForCompletion();
     for (const each of [word, other]) expect(await findWord(stack, each)).toEqual([]);
+    await asOperator('key', 'revoke', prefix);
 
     await restore();
     await waitForStatus(200, address);
@@ -512,7 +517,10 @@ describe('an erasure', () => {
     const keys = () => query('customer', 'SELECT 1 FROM idempotency_key WHERE crm_id = $1', [crm.crmId], stack.info);
     expect(await keys()).toHaveLength(1);
 
-    const replay = await runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'erasures', 'replay', '--since', backupTime.toISOString());
+    await waitUntil(async () => (await withKey()) === 200, { what: 'the revoked key to be back', timeoutMs: 60_000 });
+
+    expect((await asOperator('key', 'replay', '--since', backupTime.toISOString())).output).toContain('✔ Revoked 1 keys again.');
+    const replay = await asOperator('erasures', 'replay', '--since', backupTime.toISOString());
     expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ Repeating 3 erasures, 3 of them found only in events/) });
     await waitForCompletion();
     await waitForStatus(204, address);
@@ -520,6 +528,9 @@ describe('an erasure', () => {
     const { body } = await crm.get<{ participations: unknown[] }[]>(`${practice.at}/appointments`);
     expect(body).toMatchObject([{ participations: [] }, { reference: embedded.appointment, participations: [] }]);
     expect(await keys()).toEqual([]);
+    await waitUntil(async () => (await withKey()) === 401, { what: 'the key to be refused', timeoutMs: 10_000 });
+    const { output: audited } = await asOperator('audit', '--since', backupTime.toISOString());
+    expect(audited).toMatch(new RegExp(`jane +erasures.replay[^]* jane +key-revocations.replay +\\S+ ${prefix}`));
   }, 120_000);
 
   it('leaves no active booking when bookings run concurrently', async () => {

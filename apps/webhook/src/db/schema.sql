@@ -1,3 +1,14 @@
+CREATE TABLE audit_entry (
+  id uuid NOT NULL DEFAULT uuidv7(),
+  recorded_at timestamp with time zone NOT NULL DEFAULT now(),
+  operator text NOT NULL,
+  action text NOT NULL,
+  target text NOT NULL,
+  request_id text NOT NULL,
+  CONSTRAINT audit_entry_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_entry_recorded_at ON public.audit_entry USING btree (recorded_at);
+
 CREATE TABLE dead_letter (
   consumer text NOT NULL,
   event_id uuid NOT NULL,

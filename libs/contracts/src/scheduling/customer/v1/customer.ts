@@ -187,6 +187,8 @@ export interface Erasure {
     | undefined;
   /** The services whose confirmation is still missing. */
   awaiting: string[];
+  /** `crm:` and the prefix of the key; absent when it is not known. */
+  requestedBy?: string | undefined;
 }
 
 export interface ListErasuresRequest {
@@ -2025,7 +2027,14 @@ export const GetErasureNoticeResponse: MessageFns<GetErasureNoticeResponse> = {
 };
 
 function createBaseErasure(): Erasure {
-  return { crmId: "", erasureId: "", requestedAt: undefined, completedAt: undefined, awaiting: [] };
+  return {
+    crmId: "",
+    erasureId: "",
+    requestedAt: undefined,
+    completedAt: undefined,
+    awaiting: [],
+    requestedBy: undefined,
+  };
 }
 
 export const Erasure: MessageFns<Erasure> = {
@@ -2044,6 +2053,9 @@ export const Erasure: MessageFns<Erasure> = {
     }
     for (const v of message.awaiting) {
       writer.uint32(42).string(v!);
+    }
+    if (message.requestedBy !== undefined) {
+      writer.uint32(50).string(message.requestedBy);
     }
     return writer;
   },
@@ -2101,6 +2113,14 @@ export const Erasure: MessageFns<Erasure> = {
             message.awaiting.push(reader.string());
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.requestedBy = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2123,6 +2143,7 @@ export const Erasure: MessageFns<Erasure> = {
     message.requestedAt = object.requestedAt ?? undefined;
     message.completedAt = object.completedAt ?? undefined;
     message.awaiting = object.awaiting?.map((e) => e) || [];
+    message.requestedBy = object.requestedBy ?? undefined;
     return message;
   },
 };

@@ -526,6 +526,23 @@ export interface RevokeKeyResponse {
   apiKey?: ApiKey | undefined;
 }
 
+export interface ReplayKeyRevocationsRequest {
+  /** When the backup was made. */
+  since?: Date | undefined;
+}
+
+export interface ReplayKeyRevocationsResponse {
+  /** The keys that were active and are revoked again. */
+  revoked: RevokedKey[];
+  /** The oldest event that NATS holds. Absent when NATS holds none. */
+  eventsReachBackTo?: Date | undefined;
+}
+
+export interface RevokedKey {
+  crmId: string;
+  prefix: string;
+}
+
 export interface ReplayUserDeletionsRequest {
   /** When the backup was made. */
   since?: Date | undefined;
@@ -5820,6 +5837,195 @@ export const RevokeKeyResponse: MessageFns<RevokeKeyResponse> = {
   },
 };
 
+function createBaseReplayKeyRevocationsRequest(): ReplayKeyRevocationsRequest {
+  return { since: undefined };
+}
+
+export const ReplayKeyRevocationsRequest: MessageFns<ReplayKeyRevocationsRequest> = {
+  encode(message: ReplayKeyRevocationsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplayKeyRevocationsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplayKeyRevocationsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplayKeyRevocationsRequest>): ReplayKeyRevocationsRequest {
+    return ReplayKeyRevocationsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplayKeyRevocationsRequest>): ReplayKeyRevocationsRequest {
+    const message = createBaseReplayKeyRevocationsRequest();
+    message.since = object.since ?? undefined;
+    return message;
+  },
+};
+
+function createBaseReplayKeyRevocationsResponse(): ReplayKeyRevocationsResponse {
+  return { revoked: [], eventsReachBackTo: undefined };
+}
+
+export const ReplayKeyRevocationsResponse: MessageFns<ReplayKeyRevocationsResponse> = {
+  encode(message: ReplayKeyRevocationsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.revoked) {
+      RevokedKey.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.eventsReachBackTo !== undefined) {
+      Timestamp.encode(toTimestamp(message.eventsReachBackTo), writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplayKeyRevocationsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplayKeyRevocationsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.revoked.push(RevokedKey.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.eventsReachBackTo = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplayKeyRevocationsResponse>): ReplayKeyRevocationsResponse {
+    return ReplayKeyRevocationsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplayKeyRevocationsResponse>): ReplayKeyRevocationsResponse {
+    const message = createBaseReplayKeyRevocationsResponse();
+    message.revoked = object.revoked?.map((e) => RevokedKey.fromPartial(e)) || [];
+    message.eventsReachBackTo = object.eventsReachBackTo ?? undefined;
+    return message;
+  },
+};
+
+function createBaseRevokedKey(): RevokedKey {
+  return { crmId: "", prefix: "" };
+}
+
+export const RevokedKey: MessageFns<RevokedKey> = {
+  encode(message: RevokedKey, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.prefix !== "") {
+      writer.uint32(18).string(message.prefix);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RevokedKey {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRevokedKey();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.prefix = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RevokedKey>): RevokedKey {
+    return RevokedKey.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RevokedKey>): RevokedKey {
+    const message = createBaseRevokedKey();
+    message.crmId = object.crmId ?? "";
+    message.prefix = object.prefix ?? "";
+    return message;
+  },
+};
+
 function createBaseReplayUserDeletionsRequest(): ReplayUserDeletionsRequest {
   return { since: undefined };
 }
@@ -6769,6 +6975,21 @@ export const AdminServiceService = {
       Buffer.from(ReplayUserDeletionsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReplayUserDeletionsResponse => ReplayUserDeletionsResponse.decode(value),
   },
+  /**
+   * For the time after a restore: revokes every key again whose revocation since the backup is known from the events that NATS still holds. Again: the
+   * same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
+   */
+  replayKeyRevocations: {
+    path: "/scheduling.identity.v1.AdminService/ReplayKeyRevocations" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReplayKeyRevocationsRequest): Buffer =>
+      Buffer.from(ReplayKeyRevocationsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReplayKeyRevocationsRequest => ReplayKeyRevocationsRequest.decode(value),
+    responseSerialize: (value: ReplayKeyRevocationsResponse): Buffer =>
+      Buffer.from(ReplayKeyRevocationsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReplayKeyRevocationsResponse => ReplayKeyRevocationsResponse.decode(value),
+  },
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
@@ -6793,6 +7014,11 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    * then nothing has changed.
    */
   replayUserDeletions: handleUnaryCall<ReplayUserDeletionsRequest, ReplayUserDeletionsResponse>;
+  /**
+   * For the time after a restore: revokes every key again whose revocation since the backup is known from the events that NATS still holds. Again: the
+   * same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
+   */
+  replayKeyRevocations: handleUnaryCall<ReplayKeyRevocationsRequest, ReplayKeyRevocationsResponse>;
 }
 
 export interface AdminServiceClient extends Client {
@@ -6914,6 +7140,25 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ReplayUserDeletionsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * For the time after a restore: revokes every key again whose revocation since the backup is known from the events that NATS still holds. Again: the
+   * same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
+   */
+  replayKeyRevocations(
+    request: ReplayKeyRevocationsRequest,
+    callback: (error: ServiceError | null, response: ReplayKeyRevocationsResponse) => void,
+  ): ClientUnaryCall;
+  replayKeyRevocations(
+    request: ReplayKeyRevocationsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReplayKeyRevocationsResponse) => void,
+  ): ClientUnaryCall;
+  replayKeyRevocations(
+    request: ReplayKeyRevocationsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReplayKeyRevocationsResponse) => void,
   ): ClientUnaryCall;
 }
 
