@@ -7,6 +7,10 @@ const unstorableCharacters = new Set(['22021', '22P05']);
 
 /** SQLSTATEs after which the same request can succeed a moment later. */
 const transientStates = new Set([
+  // Connections are refused while an operator replaces a password, a role or a database.
+  '28000', // invalid_authorization_specification
+  '28P01', // invalid_password
+  '3D000', // invalid_catalog_name: the database does not exist
   '40001', // serialization_failure
   '40P01', // deadlock_detected
   '53300', // too_many_connections
@@ -25,7 +29,7 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
 }
 
 /**
- * A database that is unavailable, restarting or overloaded becomes `database.unavailable`, a text that no database can store `text.invalid`; every
+ * A database that is unavailable, restarting or overloaded, or refuses the login, becomes `database.unavailable`, a text that no database can store `text.invalid`; every
  * other error is returned unchanged.
  */
 export function translatePostgresError(error: unknown): unknown {

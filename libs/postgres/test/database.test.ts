@@ -1,6 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
 import { type Kysely, sql } from 'kysely';
+import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, isUniqueViolation, migrateDatabase, translatePostgresError } from '../src/index.ts';
 
@@ -75,6 +76,25 @@ describe('a database', () => {
       const waiting = await database.kysely.insertInto('thing').values({ name: 'late' }).execute().catch((failure: unknown) => failure);
       expect(translatePostgresError(waiting)).toBeInstanceOf(DomainError);
     });
+  });
+
+  it('is unavailable while it refuses the login, and says why', async () => {
+    await using admin = open(url);
+    const role = `role_${randomUUID()}`;
+    await sql`CREATE ROLE ${sql.ref(role)} LOGIN PASSWORD 'first'`.execute(admin.kysely);
+    const login = Object.assign(new URL(url), { username: role, password: 'first' }).href;
+    const reason = async (database: ReturnType<typeof open>) => translatePostgresError(await database.ping().catch((failure: unknown) => failure));
+
+    await using database = open(login);
+    await sql`ALTER ROLE ${sql.ref(role)} PASSWORD 'second'`.execute(admin.kysely);
+    expect(await reason(database)).toMatchObject({ code: 'database.unavailable', cause: { code: '28P01', message: expect.stringContaining(role) } });
+    await sql`ALTER ROLE ${sql.ref(role)} NOLOGIN PASSWORD 'first'`.execute(admin.kysely);
+    expect(await reason(database)).toMatchObject({ code: 'database.unavailable', cause: { code: '28000' } });
+    await sql`ALTER ROLE ${sql.ref(role)} LOGIN`.execute(admin.kysely);
+    await expect(database.ping()).resolves.toBeUndefined();
+
+    await using missing = open(Object.assign(new URL(url), { pathname: '/nowhere' }).href);
+    expect(await reason(missing)).toMatchObject({ code: 'database.unavailable', cause: { code: '3D000' } });
   });
 
   it('cannot store a NUL character, which is the caller’s fault', async () => {
