@@ -1,5 +1,6 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
 export { callFunction } from './call-function.ts';
+export { concurrentIndex } from './concurrent-index.ts';
 export { emptyToNull } from './empty-to-null.ts';
 export { folded, foldedEquals } from './folded.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';

@@ -76,7 +76,7 @@ export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,
   { name: 'calendar', migrations },
-  { name: 'calendar_functions', migrations: functions },
+  { name: 'calendar_functions', migrations: functions, inOneTransaction: true },
 ];
 
 export function migrateCalendarDatabase(url: string, logger: Logger): Promise<void> {

@@ -24,7 +24,7 @@ export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,
   { name: 'customer', migrations },
-  { name: 'customer_functions', migrations: functions },
+  { name: 'customer_functions', migrations: functions, inOneTransaction: true },
 ];
 
 export function migrateCustomerDatabase(url: string, logger: Logger): Promise<void> {

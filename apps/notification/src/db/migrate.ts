@@ -24,7 +24,11 @@ const functions = {
 };
 
 /** In execution order; the doctor compares the database with them. */
-export const migrationSets: MigrationSet[] = [messagingMigrations, { name: 'notification', migrations }, { name: 'notification_functions', migrations: functions }];
+export const migrationSets: MigrationSet[] = [
+  messagingMigrations,
+  { name: 'notification', migrations },
+  { name: 'notification_functions', migrations: functions, inOneTransaction: true },
+];
 
 export function migrateNotificationDatabase(url: string, logger: Logger): Promise<void> {
   return migrateDatabase({ url, sets: migrationSets, logger });

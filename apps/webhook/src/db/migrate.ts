@@ -16,7 +16,7 @@ export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,
   { name: 'webhook', migrations },
-  { name: 'webhook_functions', migrations: functions },
+  { name: 'webhook_functions', migrations: functions, inOneTransaction: true },
 ];
 
 export function migrateWebhookDatabase(url: string, logger: Logger): Promise<void> {
