@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { observability } from './kustomizations.ts';
+import { type Manifest, renderKustomization } from './render-kustomization.ts';
+
+interface PrometheusRule extends Manifest {
+  spec: { groups: { rules: { alert: string }[] }[] };
+}
+
+interface AlertTests {
+  tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
+}
+
+const testFolder = join(import.meta.dirname, 'alerts');
+const testFiles = readdirSync(testFolder);
+const { spec } = renderKustomization(observability.folder).find(({ kind }) => kind === 'PrometheusRule') as PrometheusRule;
+
+const canBeSkipped = process.env['PROMTOOL'] !== 'required' && spawnSync('promtool', ['--version']).status !== 0;
+
+describe.skipIf(canBeSkipped)('the alerts (need promtool, which is in the package prometheus of Debian)', () => {
+  let folder: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'alerts-'));
+    cpSync(testFolder, folder, { recursive: true });
+    // Prometheus has no objects of Kubernetes: the spec is its rule file.
+    writeFileSync(join(folder, 'alerts.yaml'), stringify(spec));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  function expectSuccess(...parameters: string[]): void {
+    const { status, stdout, stderr, error } = spawnSync('promtool', parameters, { cwd: folder, encoding: 'utf8' });
+    expect(status, error?.message ?? stdout + stderr).toBe(0);
+  }
+
+  it('are valid rules', () => expectSuccess('check', 'rules', 'alerts.yaml'));
+
+  it.each(testFiles)('fire and do not fire as %s expects, with its labels and texts', (file) => expectSuccess('test', 'rules', file));
+});
+
+describe('the tests of the alerts', () => {
+  const expectations = testFiles.flatMap((file) => (parse(readFileSync(join(testFolder, file), 'utf8')) as AlertTests).tests.flatMap((test) => test.alert_rule_test));
+  const alerts = new Set(spec.groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)));
+  const tested = (isFiring: boolean): Set<string> =>
+    new Set(expectations.filter((expectation) => expectation.exp_alerts.length > 0 === isFiring).map(({ alertname }) => alertname));
+
+  // A name that does not exist never fires, whatever the test is supposed to show.
+  it('show every alert firing, and no other name', () => expect(tested(true)).toEqual(alerts));
+
+  it('show every alert not firing, and no other name', () => expect(tested(false)).toEqual(alerts));
+});
