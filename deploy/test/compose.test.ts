@@ -78,8 +78,9 @@ describe.each(services)('compose.yaml with %s', (name) => {
     expect((await fetch(`http://127.0.0.1:${operations.port}${pathname}`)).status).toBe(200);
   });
 
-  it('builds its own image', () => {
+  it('builds its own image, once', () => {
     expect(service).toMatchObject({ image: `scheduling/${name}`, build: { args: { SERVICE: name } } });
+    expect(Object.values(compose).filter(({ build }) => build?.args['SERVICE'] === name)).toEqual([service]);
   });
 });
 

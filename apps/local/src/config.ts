@@ -85,6 +85,11 @@ export function dataDirOf(environment: NodeJS.ProcessEnv): string {
   return environment.SCHEDULING_DATA ? resolve(environment.SCHEDULING_DATA) : resolve(repositoryRoot, '.data');
 }
 
+/** How services that run in containers or on another machine reach this one. */
+export function inboxHostOf(environment: NodeJS.ProcessEnv): string {
+  return environment['WEBHOOK_INBOX_HOST'] || '127.0.0.1';
+}
+
 function readDatabases(read: EnvironmentReader): Partial<Record<DatabaseService, string>> {
   const urls = databaseServices.map((service) => [service, read.url(databaseVariable(service), ['postgres:', 'postgresql:'], '')] as const);
   return Object.fromEntries(urls.filter(([, url]) => url !== ''));

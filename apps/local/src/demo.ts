@@ -1,6 +1,6 @@
 import { waitUntil } from '@scheduling/embedded';
 import { createCommand } from './command-line.ts';
-import { dataDirOf, UsageError } from './config.ts';
+import { dataDirOf, inboxHostOf, UsageError } from './config.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
 import { type DemoMail, type DemoRequest, playDemo } from './play-demo.ts';
 import { styler } from './reporter.ts';
@@ -20,7 +20,7 @@ try {
   const stack = await readStackFile(dataDirOf(process.env));
   print(`\n  ${style('bold', 'From an empty calendar to a confirmed booking')}, on ${stack.gateway} as the CRM "${stack.crmId}"\n`);
   const received: WebhookEvent[] = [];
-  await using webhookInbox = await openWebhookInbox(stack, (event) => event && received.push(event));
+  await using webhookInbox = await openWebhookInbox(stack, inboxHostOf(process.env), (event) => event && received.push(event));
   let number = 0;
   const mail = await playDemo(stack, Date.now().toString(36), (request, answer) => {
     number += 1;

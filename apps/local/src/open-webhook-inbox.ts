@@ -17,14 +17,22 @@ interface ListedWebhook {
   state: string;
 }
 
-/** Calls back for each event of the demo CRM from now on, and for each call whose signature is not valid, with undefined. */
-export async function openWebhookInbox(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, onEvent: (event: WebhookEvent | undefined) => void): Promise<WebhookInbox> {
+/**
+ * Calls back for each event of the demo CRM from now on, and for each call whose signature is not valid, with undefined.
+ *
+ * @param host the name or address of this machine for the services
+ */
+export async function openWebhookInbox(
+  stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>,
+  host: string,
+  onEvent: (event: WebhookEvent | undefined) => void,
+): Promise<WebhookInbox> {
   await using starting = new AsyncDisposableStack();
   const receiver = starting.use(
     await startWebhookReceiver((event, response) => {
       onEvent(event);
       response.writeHead(event === undefined ? 401 : 204).end();
-    }),
+    }, host),
   );
   await deleteAbandoned(stack);
   const reference = `${prefix}${randomUUID()}@demo`;

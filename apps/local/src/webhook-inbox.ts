@@ -1,5 +1,5 @@
 import { createCommand } from './command-line.ts';
-import { dataDirOf, UsageError } from './config.ts';
+import { dataDirOf, inboxHostOf, UsageError } from './config.ts';
 import { listenForInterruption } from './interruption.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
 import { readStackFile } from './stack-file.ts';
@@ -10,7 +10,7 @@ createCommand('npm run webhook-inbox --', 'Register a webhook of the demo CRM on
 try {
   const { stop } = listenForInterruption();
   const stack = await readStackFile(dataDirOf(process.env));
-  await using inbox = await openWebhookInbox(stack, (event) => console.log(event ? describe(event) : '✘ a call with an invalid signature'));
+  await using inbox = await openWebhookInbox(stack, inboxHostOf(process.env), (event) => console.log(event ? describe(event) : '✘ a call with an invalid signature'));
   console.log(`Waiting for events of the CRM "${stack.crmId}" at ${inbox.url}. Ctrl-C deletes the webhook.`);
   await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
 } catch (error) {

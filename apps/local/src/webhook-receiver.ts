@@ -33,8 +33,12 @@ export interface WebhookReceiver extends AsyncDisposable {
 /** What becomes of a call: undefined instead of the event if its signature is not valid. */
 export type OnCall = (event: WebhookEvent | undefined, response: ServerResponse) => void;
 
-/** Listens on this machine and verifies the signature of every call, with the library of Standard Webhooks. */
-export async function startWebhookReceiver(onCall: OnCall): Promise<WebhookReceiver> {
+/**
+ * Listens on this machine and verifies the signature of every call, with the library of Standard Webhooks.
+ *
+ * @param host the name or address of this machine for the sender. By default only processes of this machine reach it
+ */
+export async function startWebhookReceiver(onCall: OnCall, host = '127.0.0.1'): Promise<WebhookReceiver> {
   const receiver = { secret: '' };
   const verify = (body: string, headers: object): WebhookEvent | undefined => {
     try {
@@ -47,10 +51,10 @@ export async function startWebhookReceiver(onCall: OnCall): Promise<WebhookRecei
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => onCall(verify(Buffer.concat(chunks).toString(), request.headers), response));
-  }).listen(0, '127.0.0.1');
+  }).listen(0, host === '127.0.0.1' ? host : '0.0.0.0');
   await once(server, 'listening');
   return Object.assign(receiver, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}/`,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

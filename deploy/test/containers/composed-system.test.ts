@@ -16,9 +16,10 @@ describe.skipIf(project === '')('the composed system (needs a container engine)'
     const folder = await mkdtemp(join(tmpdir(), 'composed-demo-'));
     try {
       await writeFile(join(folder, 'stack.json'), JSON.stringify({ gateway, inbox: await inboxUrl(project), ...crm }));
-      const output = await runDemo({ SCHEDULING_DATA: folder });
+      const output = await runDemo({ SCHEDULING_DATA: folder, WEBHOOK_INBOX_HOST: 'host.docker.internal' });
       expect(output).toContain('Booked, and the confirmation has arrived');
       expect(output).toContain('Salon Lovelace');
+      expect(output).toContain('And the CRM was told by a webhook');
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -36,6 +36,12 @@ describe.skipIf(project === '').each(services)('the image of %s (needs a contain
     expect(await evaluateIn(image, "fs.readdirSync(require('node:module').getCompileCacheDir()).length")).toBeGreaterThan(100);
   });
 
+  it('has no package manager, and no program that runs with the rights of its owner', async () => {
+    const programs = "fs.globSync('/{usr/,usr/local/,}{bin,sbin,lib,libexec}/**')";
+    expect(await evaluateIn(image, `${programs}.filter((file) => /(^|\\/)(npm|npx|yarn|corepack)$/.test(file))`)).toEqual([]);
+    expect(await evaluateIn(image, `${programs}.filter((file) => (fs.lstatSync(file).mode & 0o6000) !== 0 && fs.lstatSync(file).isFile())`)).toEqual([]);
+  });
+
   it('runs as an unprivileged user, who cannot write anywhere', async () => {
     const [id = ''] = await listContainers(project, service);
     expect((await inspectContainer(id)).Config.User).toBe('1000:1000');
