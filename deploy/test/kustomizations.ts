@@ -24,8 +24,10 @@ export const partsOfOverlays = [development, production].map(({ name, folder }) 
   folder,
   parts: services.map((service) => ({ name: `${service} of ${name}`, folder: join(folder, service) })),
 }));
+export const operators = { name: 'production with the component for operators', folder: join(import.meta.dirname, 'operators') };
+export const admin = { name: 'admin', folder: join(kubernetes, 'admin') };
 export const observability = { name: 'observability', folder: join(deployFolder, 'observability') };
 export const certificates = { name: 'certificates', folder: join(kubernetes, 'examples/mutual-tls') };
 export const examples = { name: 'examples', folder: join(kubernetes, 'examples') };
 export const gatewayApi = { name: 'gateway-api', folder: join(kubernetes, 'examples/gateway-api') };
-export const kustomizations = [...overlays, ...partsOfOverlays.flatMap(({ parts }) => parts), examples, certificates, gatewayApi, observability];
+export const kustomizations = [...overlays, operators, admin, ...partsOfOverlays.flatMap(({ parts }) => parts), examples, certificates, gatewayApi, observability];

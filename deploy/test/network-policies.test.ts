@@ -92,8 +92,8 @@ describe('the network policies of the examples', () => {
     expect(callers('postgres', '5432').toSorted()).toEqual([...arrows.databases, 'postgres', 'cnpg-system'].toSorted());
   });
 
-  it('allow the services that publish or consume events to reach NATS', () => {
-    expect(callers('nats', 'nats').toSorted()).toEqual([...arrows.stream].toSorted());
+  it('allow the services that publish or consume events, and the doctor, to reach NATS', () => {
+    expect(callers('nats', 'nats').toSorted()).toEqual([...arrows.stream, 'admin'].toSorted());
   });
 });
 

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { checkTypes } from './check-types.ts';
+import { admin, deployFolder, operators, overlays } from './kustomizations.ts';
+import { configurationOf, findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
+import { readServiceConfiguration, services } from './service-configuration.ts';
+
+interface NetworkPolicy extends Manifest {
+  spec: { ingress: { from: { podSelector?: { matchLabels: Record<string, string> } }[]; ports: { port: string }[] }[] };
+}
+
+interface Service extends Manifest {
+  spec: { ports: { name: string; port: number }[] };
+}
+
+interface Job extends Manifest {
+  spec: { template: { metadata: { labels: object }; spec: { containers: [{ env: { name: string }[] }] } } };
+}
+
+const withDatabase = services.filter((service) => service !== 'gateway');
+const command = renderKustomization(admin.folder);
+const environment = findManifest(command, 'ConfigMap', 'admin').data as Record<string, string>;
+const job = findManifest(command, 'Job', 'doctor') as Job;
+
+/** Who may reach the port for operators. */
+function callers(folder: string, service: string): unknown[] {
+  const { spec } = findManifest(renderKustomization(folder), 'NetworkPolicy', service) as NetworkPolicy;
+  return spec.ingress.filter(({ ports }) => ports.some(({ port }) => port === 'admin')).flatMap(({ from }) => from);
+}
+
+describe.each(withDatabase)('the admin command in the cluster and %s', (service) => {
+  it('reach each other only with the component', () => {
+    expect(callers(operators.folder, service)).toEqual([{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'admin' } } }]);
+    for (const { folder } of overlays) expect(callers(folder, service)).toEqual([]);
+  });
+
+  it('agree on the name, the port and mutual TLS', async () => {
+    const manifests = renderKustomization(operators.folder);
+    const { ports } = (findManifest(manifests, 'Service', service) as Service).spec;
+    const configuration = await readServiceConfiguration(service);
+    const own = configurationOf(manifests, service);
+    expect(environment[`${service.toUpperCase()}_ADDRESS`]).toBe(`dns:///${service}:${ports.find(({ name }) => name === 'admin')?.port}`);
+    expect(own).toMatchObject({ ADMIN_LISTEN_HOST: '0.0.0.0', GRPC_TLS_CERT_FILE: expect.any(String) as string });
+    expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(own)));
+  });
+});
+
+it('the doctor in the cluster checks everything', async () => {
+  const { variables } = await readServiceConfiguration('admin');
+  const given = [...Object.keys(environment), ...job.spec.template.spec.containers[0].env.map(({ name }) => name)];
+  expect(given.toSorted()).toEqual([...variables].filter((name) => name !== 'OPERATOR_NAME' && !name.startsWith('NATS_TLS') && name !== 'NATS_CREDENTIALS_FILE').toSorted());
+});
+
+it('pod.json has for kubectl run what the Job has, but for the secrets that only the doctor needs', () => {
+  const pod = JSON.parse(readFileSync(join(deployFolder, 'kubernetes/admin/pod.json'), 'utf8')) as { metadata: object; spec: { containers: [object] } };
+  const { metadata, spec } = job.spec.template;
+  const [{ env: _secrets, ...container }] = spec.containers;
+  const asRun = { ...container, image: undefined, args: undefined };
+  expect(pod).toEqual({ apiVersion: 'v1', metadata, spec: { ...spec, restartPolicy: undefined, containers: [asRun] } });
+  const whole = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'admin', ...pod.metadata }, spec: pod.spec };
+  expect(checkTypes([whole])).toEqual([]);
+});
