@@ -45,7 +45,7 @@ export function addKeyCommands(key: Command): void {
     .action(({ since }: { since: Date }) =>
       withAdmin(async (admin) => {
         const { revoked, eventsReachBackTo } = await admin.replayKeyRevocations({ since });
-        print(`${style('green', '✔')} Revoked ${revoked.length} keys again.`);
+        print(`${style('green', '✔')} Revoked ${revoked.length} ${revoked.length === 1 ? 'key' : 'keys'} again.`);
         if (revoked.length > 0) output.write(formatTable(['crmId', 'prefix'], revoked.map(({ crmId, prefix }) => [crmId, prefix])));
         warnUnlessKnown(since, eventsReachBackTo, "Keys that were revoked before that work again. Identity's log has a line for each: called by an operator.");
       }),

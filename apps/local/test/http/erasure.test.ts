@@ -519,7 +519,7 @@ describe('an erasure', () => {
 
     await waitUntil(async () => (await withKey()) === 200, { what: 'the revoked key to be back', timeoutMs: 60_000 });
 
-    expect((await asOperator('key', 'replay', '--since', backupTime.toISOString())).output).toContain('✔ Revoked 1 keys again.');
+    expect((await asOperator('key', 'replay', '--since', backupTime.toISOString())).output).toContain('✔ Revoked 1 key again.');
     const replay = await asOperator('erasures', 'replay', '--since', backupTime.toISOString());
     expect(replay).toMatchObject({ code: 0, output: expect.stringMatching(/^✔ Repeating 3 erasures, 3 of them found only in events/) });
     await waitForCompletion();

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { deployFolder } from './kustomizations.ts';
+import { operationsDocument } from './operations-document.ts';
+import { readServiceConfiguration, services } from './service-configuration.ts';
+
+interface ComposeService {
+  environment?: Record<string, string>;
+  volumes?: string[];
+  ports?: string[];
+  command?: string[];
+}
+
+const text = readFileSync(join(deployFolder, 'compose.production.yaml'), 'utf8');
+const production = readServices(text);
+const base = readServices(readFileSync(join(deployFolder, 'compose.yaml'), 'utf8'));
+/** Variables without which Compose refuses to start. */
+const required = new Set([...text.matchAll(/\$\{([A-Z_]+):\?\}/g)].map(([, name = '']) => name));
+
+/** The tags of Compose, such as `!reset`, have no effect here. */
+function readServices(yaml: string): Record<string, ComposeService> {
+  const filled = yaml.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1').replaceAll(/\$\{([A-Z_]+):\?\}/g, (_, name: string) => sampleOf(name));
+  return (parse(filled, { merge: true, logLevel: 'silent' }) as { services: Record<string, ComposeService> }).services;
+}
+
+function sampleOf(name: string): string {
+  if (name === 'SMTP_URL') return 'smtp://mail.example.com:587';
+  return name === 'WEBHOOK_SECRET_KEYS' ? `1:${Buffer.alloc(32).toString('base64')}` : name.toLowerCase();
+}
+
+describe.each(services)('compose.production.yaml with %s', (name) => {
+  const own = production[name]!;
+  const environment = { ...base[name]!.environment, ...own.environment };
+
+  it('sets only variables that it knows, to allowed values', async () => {
+    const configuration = await readServiceConfiguration(name);
+    expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(environment)));
+    expect(() => configuration.ports(environment)).not.toThrow();
+  });
+
+  it('uses TLS for every connection, with its own certificate', () => {
+    expect(environment).toMatchObject({ GRPC_TLS_CERT_FILE: '/certificates/tls.crt', GRPC_TLS_KEY_FILE: '/certificates/tls.key', GRPC_TLS_CA_FILE: '/certificates/ca.crt', NATS_TLS_CA_FILE: '/certificates/ca.crt' });
+    expect(own.volumes).toEqual([`certificates/${name}:/certificates:ro`]);
+    expect(environment['NATS_URL']).toBe(`tls://${name}:${name}_nats_password@nats:4222`);
+    if (name !== 'gateway') expect(environment['DATABASE_URL']).toBe(`postgres://${name}:${name}_database_password@postgres:5432/${name}?sslmode=verify-full&sslrootcert=/certificates/ca.crt`);
+  });
+
+  it('migrates its database, if it has one, in the same way', () => {
+    const { environment, volumes } = own;
+    expect(production[`${name}-migration`]).toEqual(name === 'gateway' ? undefined : { environment, volumes });
+  });
+});
+
+it('compose.production.yaml leaves no default of compose.yaml that is a secret or for development', () => {
+  const passwords = [...readFileSync(join(deployFolder, 'compose.yaml'), 'utf8').matchAll(/\$\{([A-Z_]*(?:PASSWORD|KEYS)):-/g)].map(([, name = '']) => name);
+  expect([...required]).toEqual(expect.arrayContaining(passwords));
+  expect(production['webhook']?.environment).toMatchObject({ WEBHOOK_ALLOW_PRIVATE: 'false' });
+  for (const name of ['postgres', 'nats']) expect(Object.keys(production[name]!.environment!)).toEqual(Object.keys(base[name]!.environment!).filter((variable) => variable !== 'PGDATA'));
+  expect(text).toContain('\n  inbox: !reset null\n');
+});
+
+it('compose.production.yaml publishes the proxy only', () => {
+  expect(production['gateway']?.ports).toEqual([]);
+  const published = Object.entries({ ...base, ...production }).filter(([, service]) => (service?.ports ?? []).length > 0);
+  expect(published.map(([name]) => name)).toEqual(['proxy']);
+});
+
+it('the archive of the write-ahead log is where the scripts expect it', () => {
+  const command = production['postgres']!.command!.join(' ');
+  expect(command).toContain('/backup/wal/');
+  for (const script of ['start-postgres', 'back-up', 'restore']) expect(production['postgres']!.volumes).toContain(`./compose/${script}.sh:/usr/local/bin/${script}:ro`);
+  expect(command).toContain('log_min_error_statement=panic');
+});
+
+it('docs/operations.md writes every variable that compose.production.yaml requires', () => {
+  const [, section = ''] = /### On one machine in production\n([^]*?)\n### /.exec(readFileSync(operationsDocument, 'utf8')) ?? [];
+  const [, loop = ''] = /for name in ([^;]*); do/.exec(section) ?? [];
+  const written = [...[...section.matchAll(/echo "?([A-Z_]+)=/g)].map(([, name = '']) => name), ...loop.replaceAll('\\\n', '').trim().split(/\s+/).map((name) => `${name}_PASSWORD`)];
+  expect(written.toSorted()).toEqual([...required].toSorted());
+});
