@@ -5,11 +5,11 @@ import { eventually } from '@scheduling/testing';
 import { describe, expect, inject, it } from 'vitest';
 import { services } from '../service-configuration.ts';
 import { createCrm, gatewayUrls, inboxUrl, runAdmin, runDemo } from './composed-system.ts';
-import { compose } from './docker.ts';
+import { compose, plainProject } from './docker.ts';
 
-const project = inject('composeProject');
+const project = plainProject(inject('composeProject'));
 
-describe.skipIf(project === '')('the composed system (needs a container engine)', () => {
+describe.skipIf(project.name === '')('the composed system (needs a container engine)', () => {
   it('plays the demo, up to the mail in the inbox', async () => {
     const crm = await createCrm(project);
     const [gateway] = await gatewayUrls(project);

@@ -4,12 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { repositoryRoot } from '../kustomizations.ts';
-import { compose, listContainers, publishedAddress } from './docker.ts';
+import { compose, listContainers, type Project, publishedAddress } from './docker.ts';
 
 const run = promisify(execFile);
 
 /** The addresses of all running gateways. */
-export async function gatewayUrls(project: string): Promise<string[]> {
+export async function gatewayUrls(project: Project): Promise<string[]> {
   return Promise.all((await listContainers(project, 'gateway')).map(gatewayUrl));
 }
 
@@ -17,7 +17,7 @@ export async function gatewayUrl(container: string): Promise<string> {
   return `http://${await publishedAddress(container, 8080)}`;
 }
 
-export async function inboxUrl(project: string): Promise<string> {
+export async function inboxUrl(project: Project): Promise<string> {
   const [id = ''] = await listContainers(project, 'inbox');
   return `http://${await publishedAddress(id, 1080)}`;
 }
@@ -28,7 +28,7 @@ export interface Crm {
 }
 
 /** Creates a CRM without a rate limit, and a key for it, with the admin command as documented in deploy/README.md. */
-export async function createCrm(project: string): Promise<Crm> {
+export async function createCrm(project: Project): Promise<Crm> {
   // A busy machine may not answer within the 2 s of a call; by then the CRM may exist, so every attempt creates a new one.
   return eventually(async () => {
     const crmId = `crm-${randomUUID().slice(0, 8)}`;
@@ -38,7 +38,7 @@ export async function createCrm(project: string): Promise<Crm> {
 }
 
 /** Runs the admin command in its image. Rejects with its output if its exit code is not 0. */
-export function runAdmin(project: string, ...args: string[]): Promise<string> {
+export function runAdmin(project: Project, ...args: string[]): Promise<string> {
   return compose(project, 'run', '--rm', '-T', 'admin', ...args);
 }
 

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { deployFolder } from '../kustomizations.ts';
@@ -12,19 +13,31 @@ export async function docker(args: readonly string[], environment: NodeJS.Proces
   return stdout.trim();
 }
 
-/** The tests' changes to compose.yaml: every port is published on a free port of the loopback address. */
-const ports = { GATEWAY_PORTS: '127.0.0.1:0', INBOX_PORT: '0', PUBLIC_URL: 'http://gateway.test' };
+/** A system of containers. */
+export interface Project {
+  name: string;
+  /** Names of files in `deploy`, of which the later ones change the earlier ones. */
+  files: string[];
+  /** The variables that they mention. May be changed, for what is started from then on. */
+  environment: Record<string, string>;
+}
 
-const files = ['compose.yaml', 'test/containers/cluster/compose.yaml'].flatMap((file) => ['--file', join(deployFolder, file)]);
+/** compose.yaml, with every port on a free port of the loopback address. */
+export function plainProject(name: string): Project {
+  // Networks of projects must not overlap.
+  const network = `10.213.${createHash('sha256').update(name).digest()[0]}`;
+  const environment = { GATEWAY_PORTS: '127.0.0.1:0', INBOX_PORT: '0', PUBLIC_URL: 'http://gateway.test', CLUSTER_NETWORK: network };
+  return { name, files: ['compose.yaml', 'test/containers/cluster/compose.yaml'], environment };
+}
 
 /** Runs docker compose on the system of that project. */
-export function compose(project: string, ...args: string[]): Promise<string> {
-  return docker(['compose', '--project-name', project, ...files, ...args], ports);
+export function compose({ name, files, environment }: Project, ...args: string[]): Promise<string> {
+  return docker(['compose', '--project-name', name, ...files.flatMap((file) => ['--file', join(deployFolder, file)]), ...args], environment);
 }
 
 /** The running containers of a service, oldest first. */
-export async function listContainers(project: string, service: string): Promise<string[]> {
-  const filters = [`project=${project}`, `service=${service}`].flatMap((label) => ['--filter', `label=com.docker.compose.${label}`]);
+export async function listContainers(project: Project, service: string): Promise<string[]> {
+  const filters = [`project=${project.name}`, `service=${service}`].flatMap((label) => ['--filter', `label=com.docker.compose.${label}`]);
   const ids = await docker(['ps', '--quiet', '--no-trunc', ...filters]);
   // `docker ps` lists the newest first.
   return ids.split('\n').filter((id) => id !== '').toReversed();

@@ -2,7 +2,7 @@ import { chooseServers } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import type { TestProject } from 'vitest/node';
 import { services } from '../service-configuration.ts';
-import { compose, docker } from './docker.ts';
+import { compose, docker, plainProject } from './docker.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,17 +16,17 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const canCompose = (await chooseServers(process.env['TEST_WITH'])) === 'containers' && (await hasCompose());
   project.provide('composeProject', '');
   if (!canCompose) return async () => undefined;
-  const name = `scheduling-test-${randomUUID().slice(0, 8)}`;
-  const remove = async (): Promise<void> => void (await compose(name, 'down', '--volumes', '--timeout', '15'));
+  const system = plainProject(`scheduling-test-${randomUUID().slice(0, 8)}`);
+  const remove = async (): Promise<void> => void (await compose(system, 'down', '--volumes', '--timeout', '15'));
   try {
-    await compose(name, 'build', 'admin');
-    await compose(name, 'up', '--build', '--wait', ...services.map((service) => `--scale=${service}=2`));
+    await compose(system, 'build', 'admin');
+    await compose(system, 'up', '--build', '--wait', ...services.map((service) => `--scale=${service}=2`));
   } catch (error) {
-    process.stderr.write(`${await compose(name, 'logs', '--tail', '20')}\n`);
+    process.stderr.write(`${await compose(system, 'logs', '--tail', '20')}\n`);
     await remove();
     throw error;
   }
-  project.provide('composeProject', name);
+  project.provide('composeProject', system.name);
   return remove;
 }
 

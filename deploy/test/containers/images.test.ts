@@ -1,9 +1,9 @@
 import { eventually } from '@scheduling/testing';
 import { describe, expect, inject, it } from 'vitest';
 import { services } from '../service-configuration.ts';
-import { docker, inspectContainer, listContainers } from './docker.ts';
+import { docker, inspectContainer, listContainers, plainProject } from './docker.ts';
 
-const project = inject('composeProject');
+const project = plainProject(inject('composeProject'));
 const baseImage = 'node:26-slim';
 
 /** Evaluates a JavaScript expression in the image, as its user and with its arguments for Node, and returns the result. */
@@ -13,7 +13,7 @@ async function evaluateIn(image: string, expression: string): Promise<unknown> {
   return JSON.parse(output) as unknown;
 }
 
-describe.skipIf(project === '').each(services)('the image of %s (needs a container engine)', (service) => {
+describe.skipIf(project.name === '').each(services)('the image of %s (needs a container engine)', (service) => {
   const image = `scheduling/${service}`;
 
   it('is small', async () => {

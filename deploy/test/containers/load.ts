@@ -1,4 +1,5 @@
 import { eventually } from '@scheduling/testing';
+import { expect, vi } from 'vitest';
 import type { Crm } from './composed-system.ts';
 
 /** Kinds of requests, by the service behind the gateway that answers them. Each booking also sends a mail, for notification. */
@@ -31,6 +32,9 @@ export interface Load {
 
 const workers = 4;
 const requestTimeoutMs = 30_000;
+const answersBetween = 20;
+const answersTimeoutMs = 120_000;
+const calmAttempts = 10;
 
 type Send = (method: 'GET' | 'POST', path: string, body?: object) => Promise<boolean>;
 
@@ -56,6 +60,23 @@ export async function startLoad(urls: Iterable<string>, crm: Crm): Promise<Load>
       await Promise.all(working);
     },
   };
+}
+
+/** Whether all requests succeed while nothing is replaced, within a few attempts. */
+export async function isCalm(load: Load): Promise<boolean> {
+  for (let attempt = 0; attempt < calmAttempts; attempt += 1) {
+    load.failures.length = 0;
+    await waitForAnswers(load);
+    if (load.failures.length === 0) return true;
+  }
+  return false;
+}
+
+/** Waits until there are answers of every kind, so that every container has received all kinds of requests. Returns early when a request fails. */
+export async function waitForAnswers({ answered, failures }: Load): Promise<void> {
+  const before = { ...answered };
+  const isEnough = (): boolean => Object.entries(answered).every(([kind, answers]) => answers - before[kind as keyof Answered] >= answersBetween);
+  await vi.waitFor(() => expect(failures.length > 0 || isEnough()).toBe(true), { timeout: answersTimeoutMs, interval: 50 });
 }
 
 /** Uses the gateways in turn. */

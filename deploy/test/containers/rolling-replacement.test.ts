@@ -1,22 +1,19 @@
 import { eventually } from '@scheduling/testing';
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { services } from '../service-configuration.ts';
 import { type Cluster, createCluster } from './cluster/cluster.ts';
 import { createCrm, gatewayUrls, inboxUrl } from './composed-system.ts';
-import { type Answered, type Load, startLoad } from './load.ts';
+import { plainProject } from './docker.ts';
+import { isCalm, type Load, startLoad, waitForAnswers } from './load.ts';
 
-const project = inject('composeProject');
-/** Responses of every kind required before and after a rollout, so that every container has received all kinds of requests. */
-const answersBetween = 20;
-const answersTimeoutMs = 120_000;
-const calmAttempts = 10;
+const project = plainProject(inject('composeProject'));
 
 /**
  * All services at once, as `kubectl apply` does it. The gateways' client is this test, which behaves like a Service: it sends requests to a gateway that is
  * ready, and none to one that is about to stop. The clients of the other services are told nothing: they see connections end, and resolve names that the DNS
  * answers as they were up to 30 s ago.
  */
-describe.skipIf(project === '').each([1, 2, 3])('a rolling replacement of every service, %i of each, under load (needs a container engine)', (replicas) => {
+describe.skipIf(project.name === '').each([1, 2, 3])('a rolling replacement of every service, %i of each, under load (needs a container engine)', (replicas) => {
   let cluster: Cluster;
   let load: Load;
   beforeAll(async () => {
@@ -47,23 +44,6 @@ describe.skipIf(project === '').each([1, 2, 3])('a rolling replacement of every 
     }
   });
 });
-
-/** Whether all requests succeed while nothing is replaced, within a few attempts. */
-async function isCalm(load: Load): Promise<boolean> {
-  for (let attempt = 0; attempt < calmAttempts; attempt += 1) {
-    load.failures.length = 0;
-    await waitForAnswers(load);
-    if (load.failures.length === 0) return true;
-  }
-  return false;
-}
-
-/** Returns early when a request fails. */
-async function waitForAnswers({ answered, failures }: Load): Promise<void> {
-  const before = { ...answered };
-  const isEnough = (): boolean => Object.entries(answered).every(([kind, answers]) => answers - before[kind as keyof Answered] >= answersBetween);
-  await vi.waitFor(() => expect(failures.length > 0 || isEnough()).toBe(true), { timeout: answersTimeoutMs, interval: 50 });
-}
 
 async function messageIds(inbox: string, address: string): Promise<Set<string>> {
   const response = await fetch(`${inbox}/api/email?to.address=${encodeURIComponent(address)}`);

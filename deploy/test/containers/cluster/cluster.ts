@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { deployFolder } from '../../kustomizations.ts';
 import { gatewayUrl } from '../composed-system.ts';
-import { compose, docker, inspectContainer, listContainers, publishedAddress } from '../docker.ts';
+import { compose, docker, inspectContainer, listContainers, type Project, publishedAddress } from '../docker.ts';
 import type { Gateways } from '../load.ts';
 
 /** Does to the containers of a project what Kubernetes does to pods: a Service has the addresses of those that are ready, a Deployment replaces them one by one. */
@@ -19,7 +19,7 @@ export interface Cluster {
   rollOut(service: string, gateways: Gateways): Promise<void>;
 }
 
-export async function createCluster(project: string): Promise<Cluster> {
+export async function createCluster(project: Project): Promise<Cluster> {
   const { minReadySeconds, preStopSeconds } = readPace();
   const [dns = ''] = await listContainers(project, 'dns');
   const dnsUrl = `http://${await publishedAddress(dns, 8053)}`;
@@ -70,8 +70,8 @@ async function stop(id: string): Promise<void> {
   await docker(['rm', id]);
 }
 
-async function addressOf(project: string, id: string): Promise<string> {
-  return (await inspectContainer(id)).NetworkSettings.Networks[`${project}_default`]!.IPAddress;
+async function addressOf(project: Project, id: string): Promise<string> {
+  return (await inspectContainer(id)).NetworkSettings.Networks[`${project.name}_default`]!.IPAddress;
 }
 
 interface DeploymentPace {
