@@ -17,7 +17,7 @@ export function checkTypes(manifests: Manifest[]): string[] {
     const lines = manifests.map(asSourceLine);
     writeFileSync(join(folder, 'manifests.ts'), lines.join('\n'));
     const compiler = join(repositoryRoot, 'node_modules/typescript/bin/tsc');
-    const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'esnext', '--pretty', 'false', 'manifests.ts'];
+    const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'esnext', '--allowImportingTsExtensions', '--pretty', 'false', 'manifests.ts'];
     const { stdout, status } = spawnSync(process.execPath, [compiler, ...options], { cwd: folder, encoding: 'utf8' });
     if (status === 0) return [];
     return stdout
@@ -30,9 +30,13 @@ export function checkTypes(manifests: Manifest[]): string[] {
 }
 
 function asSourceLine(manifest: Manifest, index: number): string {
-  const { apiVersion, kind } = manifest;
+  return `export const manifest${index}: import('${moduleOf(manifest)}').I${manifest.kind} = ${JSON.stringify(manifest)};`;
+}
+
+function moduleOf({ apiVersion, kind }: Manifest): string {
+  if (apiVersion === 'barmancloud.cnpg.io/v1') return join(import.meta.dirname, 'object-store.ts');
   const library = librariesOfGroups[apiVersion.split('/')[0]!] ?? 'kubernetes-models';
-  return `export const manifest${index}: import('${library}/${apiVersion}/${kind}').I${kind} = ${JSON.stringify(manifest)};`;
+  return `${library}/${apiVersion}/${kind}`;
 }
 
 /** The modules with the types of API groups that are not part of Kubernetes. */

@@ -34,7 +34,7 @@ interface Service extends Manifest {
 
 /** Sample values for the keys of secrets; the manifests contain only their names. */
 const secretValues: Record<string, string> = {
-  DATABASE_URL: 'postgres://user:password@postgres-rw:5432/name',
+  DATABASE_URL: 'postgres://user:password@postgres:5432/name',
   NATS_URL: 'nats://user:password@nats:4222',
   SMTP_URL: 'smtp://mail.example.com:587',
   WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32).toString('base64')}`,

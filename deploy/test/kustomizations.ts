@@ -29,5 +29,8 @@ export const admin = { name: 'admin', folder: join(kubernetes, 'admin') };
 export const observability = { name: 'observability', folder: join(deployFolder, 'observability') };
 export const certificates = { name: 'certificates', folder: join(kubernetes, 'examples/mutual-tls') };
 export const examples = { name: 'examples', folder: join(kubernetes, 'examples') };
+/** The examples with the components that are off by default. */
+export const completeExamples = { name: 'examples with backups and TLS to NATS', folder: join(import.meta.dirname, 'examples') };
+export const recovery = { name: 'recovery', folder: join(kubernetes, 'examples/recovery') };
 export const gatewayApi = { name: 'gateway-api', folder: join(kubernetes, 'examples/gateway-api') };
-export const kustomizations = [...overlays, operators, admin, ...partsOfOverlays.flatMap(({ parts }) => parts), examples, certificates, gatewayApi, observability];
+export const kustomizations = [...overlays, operators, admin, ...partsOfOverlays.flatMap(({ parts }) => parts), examples, completeExamples, recovery, certificates, gatewayApi, observability];

@@ -34,6 +34,8 @@ describe('the types of Kubernetes', () => {
       { ...deployment, spec: { replicas: '2', selector: {}, template: {} } },
       { apiVersion: 'v1', kind: 'Servis', metadata: { name: 'calendar' } },
       { apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', metadata: { name: 'postgres' }, spec: { instancess: 3 } },
+      { apiVersion: 'barmancloud.cnpg.io/v1', kind: 'ObjectStore', metadata: { name: 'backup' }, spec: { configuration: { destinationPath: 's3://backup/', wal: { compresion: 'gzip' } } } },
+      { apiVersion: 'barmancloud.cnpg.io/v1', kind: 'ObjectStore', metadata: { name: 'backup' }, spec: { configuration: { destinationPath: 's3://backup/' }, retentionPolicy: '30 days' } },
       { apiVersion: 'monitoring.coreos.com/v1', kind: 'PrometheusRule', metadata: { name: 'alerts' }, spec: { groups: [{ name: 'a', rules: [{ alert: 'A', expression: 'up' }] }] } },
     ]);
     expect(faults).toEqual([
@@ -41,6 +43,8 @@ describe('the types of Kubernetes', () => {
       expect.stringMatching(/^Deployment calendar: .*'string' is not assignable to type 'number'/),
       expect.stringMatching(/^Servis calendar: /),
       expect.stringMatching(/^Cluster postgres: .*instancess/),
+      expect.stringMatching(/^ObjectStore backup: .*compresion/),
+      expect.stringMatching(/^ObjectStore backup: .*30 days/),
       expect.stringMatching(/^PrometheusRule alerts: .*expr/),
     ]);
   });

@@ -92,6 +92,10 @@ describe('the network policies of the examples', () => {
     expect(callers('postgres', '5432').toSorted()).toEqual([...arrows.databases, 'postgres', 'cnpg-system'].toSorted());
   });
 
+  it('allow Prometheus to reach the metrics of Postgres and NATS', () => {
+    expect([callers('postgres', '9187'), callers('nats', 'metrics')]).toEqual([['monitoring'], ['monitoring']]);
+  });
+
   it('allow the services that publish or consume events, and the doctor, to reach NATS', () => {
     expect(callers('nats', 'nats').toSorted()).toEqual([...arrows.stream, 'admin'].toSorted());
   });

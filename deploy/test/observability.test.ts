@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deployFolder, observability, overlays } from './kustomizations.ts';
-import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
 
 interface PodMonitor extends Manifest {
   spec: { jobLabel: string; selector: { matchLabels: Record<string, string> }; podMetricsEndpoints: { port: string; path: string }[] };
@@ -27,7 +27,7 @@ interface Panel {
 const manifests = renderKustomization(observability.folder);
 
 describe.each(overlays)('the PodMonitor', ({ name, folder }) => {
-  const { spec } = manifests.find(({ kind }) => kind === 'PodMonitor') as PodMonitor;
+  const { spec } = findManifest(manifests, 'PodMonitor', 'scheduling') as PodMonitor;
   const deployments = renderKustomization(folder).filter(({ kind }) => kind === 'Deployment') as Deployment[];
 
   it(`scrapes every service of ${name} at its actual address, and names the job after it`, () => {

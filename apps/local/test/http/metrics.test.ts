@@ -8,6 +8,8 @@ import { readExpression } from './promql.ts';
 
 /** Labels that Prometheus itself adds to every sample of a target. */
 const targetLabels = ['job', 'instance', 'namespace', 'pod', 'container'];
+/** The metrics of others, which no test can scrape: of Kubernetes, of CloudNativePG and its plugin for backups, and of the exporter of NATS. */
+const foreignMetric = /^(kube|kubelet|cnpg|barman_cloud|jetstream)_/;
 /** The only labels that metrics may have; each has few values, and none refers to a person. */
 const allowedLabels = new Set([
   'service', 'method', 'route', 'status', 'rpc_service', 'rpc_method', 'rpc_status', 'crm', 'outcome', 'reason', 'consumer', 'subject', 'state', 'le',
@@ -54,6 +56,8 @@ describe('the alerts and the dashboard', () => {
     expect(faults('requests_total{path="/"}')).toEqual(['uses the label path, which requests_total does not have']);
     expect(faults('sum by (path) (requests_total)')).toEqual(['uses the label path, which requests_total does not have']);
     expect(faults('sum by (route) (requests_total)', 'job')).toEqual(['mentions the label job, which its result does not have']);
+    expect(faults('kube_requests_total{path="/"} + requests_totals')).toEqual(['uses the metric requests_totals, which does not exist']);
+    expect(faults('sum by (path) (kube_requests_total)', 'job')).toEqual(['mentions the label job, which its result does not have']);
     expect(faults('sum(requests_total')).toEqual(['cannot be read at ""']);
   });
 });
@@ -141,6 +145,7 @@ function faultsOf({ expression, mentionedLabels }: { expression: string; mention
   const { syntaxErrors, metrics, resultLabels } = readExpression(expression);
   if (syntaxErrors.length > 0 || metrics.length === 0) return [syntaxErrors[0] ?? 'names no metric'];
   const faults = metrics.flatMap(({ name, labels }) => {
+    if (foreignMetric.test(name)) return [];
     const known = existing.get(name);
     if (known === undefined) return [`uses the metric ${name}, which does not exist`];
     return labels.filter((label) => !known.has(label)).map((label) => `uses the label ${label}, which ${name} does not have`);
