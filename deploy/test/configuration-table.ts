@@ -28,6 +28,9 @@ const meanings: Record<string, string> = {
   NATS_TLS_KEY_FILE: 'PEM file with the private key of that certificate',
   NATS_URL: "the NATS server for events, with the service's own user: `nats://calendar:password@host:4222`, or a token: `nats://token@host:4222`; `tls://` requires TLS; a secret",
   OTEL_EXPORTER_OTLP_ENDPOINT: 'trace collector (OTLP over HTTP); if not set, there are no traces',
+  OTEL_TRACES_SAMPLER:
+    'which traces are recorded: all, a fraction (`OTEL_TRACES_SAMPLER_ARG`) or none. With `parentbased_`, the decision of a caller that sends a `traceparent` applies. The same for all services',
+  OTEL_TRACES_SAMPLER_ARG: 'the fraction of traces that `parentbased_traceidratio` records, such as 0.1',
   TRUSTED_PROXIES: 'addresses and networks of the proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client',
   PUBLIC_URL: 'public address of the gateway, used in the API document, in `Link` headers and in mails',
   RESERVATION_SWEEPER: '`off`: reservations still expire on time, but their rows stay for a while',

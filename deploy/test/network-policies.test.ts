@@ -76,9 +76,15 @@ describe.each(overlays)('the network policies of $name', ({ folder }) => {
   });
 });
 
-it('the component for tracing sends the spans of every service to the collector', () => {
-  const endpoints = services.map((service) => configurationOf(renderKustomization(tracing.folder), service)['OTEL_EXPORTER_OTLP_ENDPOINT']);
-  expect([...new Set(endpoints)]).toEqual(['http://opentelemetry-collector.monitoring:4318']);
+it('the component for tracing sends the spans of every service to the collector, and all record the same fraction of traces', () => {
+  const manifests = renderKustomization(tracing.folder);
+  for (const service of services) {
+    expect(configurationOf(manifests, service), service).toMatchObject({
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://opentelemetry-collector.monitoring:4318',
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.1',
+    });
+  }
 });
 
 describe('the network policies of the examples', () => {

@@ -1,6 +1,6 @@
 import { type NatsSettings, readNatsSettings } from '@scheduling/events';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
-import { readEnvironment } from '@scheduling/runtime';
+import { readEnvironment, readTracingSettings, type TracingSettings } from '@scheduling/runtime';
 
 export interface Config {
   listenHost: string;
@@ -11,8 +11,7 @@ export interface Config {
   /** If given, calls between services use mutual TLS. */
   tlsFiles: TlsFiles | undefined;
   logLevel: string;
-  /** Where spans are sent, an OTLP/HTTP collector; empty: no tracing. */
-  otlpEndpoint: string;
+  tracing: TracingSettings;
   nats: NatsSettings;
   /** gRPC addresses, `host:port` or `dns:///host:port`. */
   identityAddress: string;
@@ -33,7 +32,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     metricsPort: read.port('METRICS_PORT', 9_090),
     tlsFiles: readTlsFiles(read),
     logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
-    otlpEndpoint: read.url('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:'], ''),
+    tracing: readTracingSettings(read),
     nats: readNatsSettings(read),
     identityAddress: read.text('IDENTITY_ADDRESS'),
     calendarAddress: read.text('CALENDAR_ADDRESS'),

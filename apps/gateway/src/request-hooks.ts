@@ -84,7 +84,7 @@ export function announcedBytes({ headers }: FastifyRequest): number {
 function startRequestSpan(request: FastifyRequest): ActiveSpan {
   const { traceparent } = request.headers;
   const route = routeOf(request);
-  const attributes = { 'http.request.method': request.method, 'http.route': route };
+  const attributes = () => ({ 'http.request.method': request.method, 'http.route': route });
   return startSpan(`${request.method} ${route}`, { kind: 'SERVER', attributes, parent: typeof traceparent === 'string' ? traceparent : undefined });
 }
 

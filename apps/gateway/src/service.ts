@@ -26,7 +26,7 @@ export async function createGatewayService(config: Config, overrides: { logger?:
   const logger = overrides.logger ?? createLogger({ service: 'gateway', level: config.logLevel });
   const metrics = createMetrics('gateway');
   await using starting = new AsyncDisposableStack();
-  starting.use(await startTracing({ service: 'gateway', endpoint: config.otlpEndpoint, logger }));
+  starting.use(await startTracing({ service: 'gateway', settings: config.tracing, logger }));
   // Readiness depends on no other service: while one is down, the gateway still serves what the others can answer, and for the rest a
   // 503 that says when to retry. Taking all of its replicas out of rotation at once would only make it refuse connections.
   const operations = starting.use(await startOperationsServer({ host: config.listenHost, port: config.metricsPort, metrics, readiness: {} }));

@@ -51,6 +51,8 @@ const inheritedNames = [
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_TRACES_SAMPLER',
+  'OTEL_TRACES_SAMPLER_ARG',
   ...certificateVariables,
 ];
 

@@ -5,10 +5,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
-import { waitUntil } from '@scheduling/embedded';
+import { freePort, spawnChild, waitUntil, waitUntilReady } from '@scheduling/embedded';
 import { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import { createClient, openCredentials, type RpcCredentials } from '@scheduling/rpc';
-import { createCertificateAuthority, eventually, storeCertificate, sumSamples, testLogger } from '@scheduling/testing';
+import {
+  type CollectedSpan,
+  createCertificateAuthority,
+  eventually,
+  type SpanCollector,
+  startSpanCollector,
+  storeCertificate,
+  sumSamples,
+  testLogger,
+} from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstRequest } from '../src/banner.ts';
 import { readSettings, repositoryRoot } from '../src/config.ts';
@@ -21,7 +30,6 @@ import { type Stack, startStack } from '../src/stack.ts';
 import { inherited, runAdmin } from './command.ts';
 import { findRefusals, methodsOf } from './probe-rpcs.ts';
 import { commandsOf, readBlocks } from './shell-blocks.ts';
-import { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
 
 const run = promisify(execFile);
 let folder: string;
@@ -80,8 +88,36 @@ describe('the whole stack', { timeout: 120_000 }, () => {
       const [root, ...others] = booking.filter(({ parentSpanId }) => !ids.has(parentSpanId ?? ''));
       expect(others).toEqual([]);
       expect(root).toMatchObject({ service: 'gateway', name: 'POST /crms/:crmId/provider/:providerRef/bookings' });
+      const mailed = booking.find(({ name }) => name === 'send mail');
+      expect(pathTo(mailed!, booking)).toEqual([
+        'gateway: POST /crms/:crmId/provider/:providerRef/bookings',
+        'gateway: scheduling.calendar.v1.BookingService/BookSlot',
+        'calendar: scheduling.calendar.v1.BookingService/BookSlot',
+        'calendar: publish scheduling.calendar.v1.participation-changed',
+        'notification: process calendar-participation-changed',
+        'notification: commit effect',
+        'notification: send mail',
+      ]);
+      const statements = booking.filter(({ attributes }) => attributes.some(({ key }) => key === 'db.query.summary')).map((span) => pathTo(span, booking).slice(-2));
+      expect(statements).toContainEqual(['calendar: scheduling.calendar.v1.BookingService/BookSlot', 'calendar: SELECT book_slot']);
+      expect(statements).toContainEqual(['notification: commit effect', 'notification: SELECT store_mail']);
     });
-    expect(JSON.stringify(collector.spans)).not.toMatch(/grace|hopper|traced/i);
+    // Names, addresses, references and texts of the requests.
+    expect(JSON.stringify(collector.spans)).not.toMatch(/grace|hopper|lovelace|traced|salon|marienplatz|haircut|see you|@|%40/i);
+  });
+
+  it('records nothing of a booking that its gateway does not sample, in no service', async () => {
+    await using gateway = await startGateway({ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' });
+    const earlier = new Set(collector.spans.map(({ traceId }) => traceId));
+    expect(await playDemo({ ...stack.info, gateway: gateway.url }, 'unrecorded', () => undefined)).toBeDefined();
+    expect((await play('recorded')).mail).toBeDefined();
+    // Whatever a service recorded of the first one arrives no later than the end of the second one.
+    await eventually(() => {
+      expect(traceOf('bookings', 'send mail', earlier)).not.toEqual([]);
+      const later = [...Map.groupBy(collector.spans.filter(({ traceId }) => !earlier.has(traceId)), ({ traceId }) => traceId).values()];
+      expect(later.filter((spans) => !spans.some(({ service }) => service === 'gateway'))).toEqual([]);
+      expect(later.filter((spans) => spans.some(({ name }) => name.endsWith('/bookings')))).toHaveLength(1);
+    });
   });
 
   it('continues the trace of a client', async () => {
@@ -187,7 +223,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
   });
 
   it('serves operators on a separate port, and nothing to a certificate of an unknown name', async () => {
-    const common = ['DatabaseService', 'DeadLetterService', 'ConsumerService'];
+    const common = ['AuditService', 'DatabaseService', 'DeadLetterService', 'ConsumerService'];
     const forServices = {
       identity: methodsOf('IdentityService'),
       calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'ReferenceService', 'CustomerRemovalService'),
@@ -196,7 +232,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
       webhook: methodsOf('EventService', 'WebhookService'),
     };
     const forOperators = {
-      identity: methodsOf('AdminService', 'DatabaseService'),
+      identity: methodsOf('AdminService', 'AuditService', 'DatabaseService'),
       calendar: methodsOf(...common),
       customer: [...methodsOf(...common), 'ErasureService/ListErasures', 'ErasureService/ReplayErasures'],
       notification: methodsOf(...common, 'MailService'),
@@ -238,11 +274,36 @@ async function readExpiry(service: Service): Promise<number | undefined> {
 }
 
 /** The trace that begins with a request to a path with this suffix and contains a span of this name. */
-function traceOf(pathEnd: string, lastName: string): CollectedSpan[] {
-  const last = new Set(collector.spans.filter(({ name }) => name === lastName).map(({ traceId }) => traceId));
-  const first = collector.spans.find(({ name, traceId }) => name.endsWith(`/${pathEnd}`) && last.has(traceId));
+function traceOf(pathEnd: string, lastName: string, except = new Set<string>()): CollectedSpan[] {
+  const spans = collector.spans.filter(({ traceId }) => !except.has(traceId));
+  const last = new Set(spans.filter(({ name }) => name === lastName).map(({ traceId }) => traceId));
+  const first = spans.find(({ name, traceId }) => name.endsWith(`/${pathEnd}`) && last.has(traceId));
   expect(first).toBeDefined();
-  return collector.spans.filter(({ traceId }) => traceId === first!.traceId);
+  return spans.filter(({ traceId }) => traceId === first!.traceId);
+}
+
+/** The services and names of the spans from the first one of the trace to this one. */
+function pathTo(span: CollectedSpan, trace: CollectedSpan[]): string[] {
+  const parent = trace.find(({ spanId }) => spanId === span.parentSpanId);
+  return [...(parent === undefined ? [] : pathTo(parent, trace)), `${span.service}: ${span.name}`];
+}
+
+/** Another replica of the gateway, which is not told about revoked keys: the user of NATS is the doctor's. */
+async function startGateway(settings: Record<string, string>): Promise<{ url: string } & AsyncDisposable> {
+  const [httpPort, metricsPort] = [await freePort(), await freePort()];
+  const url = `http://127.0.0.1:${httpPort}`;
+  const addresses = Object.fromEntries(['identity', 'calendar', 'customer', 'webhook'].map((name) => [`${name.toUpperCase()}_ADDRESS`, stack.info.services[name as Service]]));
+  const certificate = Object.fromEntries(Object.entries(certificates).map(([name, file]) => [name, file.replace('{service}', 'gateway')]));
+  const ports = { LISTEN_HOST: '127.0.0.1', HTTP_PORT: String(httpPort), METRICS_PORT: String(metricsPort), PUBLIC_URL: url };
+  const child = await spawnChild({
+    command: process.execPath,
+    args: [join(repositoryRoot, 'apps/gateway/src/main.ts')],
+    cwd: folder,
+    environment: { ...inherited(), ...ports, ...addresses, ...certificate, NATS_URL: stack.info.nats, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, ...settings },
+    logFile: join(folder, 'gateway.log'),
+  });
+  await waitUntilReady(child, async () => (await fetch(`${url}/readyz`)).ok, 30_000);
+  return { url, [Symbol.asyncDispose]: () => child.stop('SIGTERM', 10_000) };
 }
 
 async function play(name: string) {

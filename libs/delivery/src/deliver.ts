@@ -169,7 +169,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   #start(row: Row): void {
     this.#inFlight.add(row);
     const { name, describe } = this.#kind;
-    const attributes = Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
+    const attributes = () => Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
     const span: SpanOptions = { kind: 'CLIENT', attributes, parent: row.traceparent ?? undefined };
     const delivering = runWithContext({ requestId: row.requestId ?? newRequestId() }, () => inSpan(`send ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
       this.#inFlight.delete(row);

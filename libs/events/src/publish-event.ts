@@ -9,7 +9,7 @@ export interface EventAttributes {
   type: string;
   time: Date;
   requestId: string;
-  /** The span in which the event occurred, if it is traced. */
+  /** The span that publishes it, or in which it occurred, if it is traced. */
   traceparent?: string | null;
   /** It was published before: a consumer checks whether it has already processed it before doing any work. */
   repeated: boolean;

@@ -186,7 +186,7 @@ async function processMessage<Schema extends MessagingSchema>(
   message: JsMsg,
 ): Promise<void> {
   const requestId = message.headers?.get('x-request-id') || newRequestId();
-  const span: SpanOptions = { kind: 'CONSUMER', attributes: { 'messaging.system': 'nats' }, parent: message.headers?.get('traceparent') || undefined };
+  const span: SpanOptions = { kind: 'CONSUMER', attributes: () => ({ 'messaging.system': 'nats' }), parent: message.headers?.get('traceparent') || undefined };
   await runWithContext({ requestId }, () =>
     inSpan(`process ${subscription.definition.name}`, span, async ({ fail: failSpan }) => {
       try {

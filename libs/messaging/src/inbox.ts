@@ -1,5 +1,5 @@
 import type { Database } from '@scheduling/postgres';
-import { createBatcher } from '@scheduling/runtime';
+import { createBatcher, inSpan } from '@scheduling/runtime';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { MessagingSchema } from './schema.ts';
@@ -28,10 +28,11 @@ export function createInbox<Schema extends MessagingSchema>(database: Database<S
   const commit = createBatcher<ReadyEvent<Schema>, boolean>((events) => commitEffects(database, consumer, events));
   return {
     contains: (eventId) => isProcessed(database.kysely as unknown as Kysely<MessagingSchema>, consumer, eventId),
-    apply: (eventId, effect) => {
-      const inContextOfEvent = AsyncLocalStorage.snapshot();
-      return commit({ eventId, effect: (tx) => inContextOfEvent(effect, tx) });
-    },
+    apply: (eventId, effect) =>
+      inSpan('commit effect', { kind: 'INTERNAL' }, () => {
+        const inContextOfEvent = AsyncLocalStorage.snapshot();
+        return commit({ eventId, effect: (tx) => inContextOfEvent(effect, tx) });
+      }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Broker, JetStream } from '@scheduling/events';
 import { createLeadership, type Database, type Leadership } from '@scheduling/postgres';
 import { type Logger, type Metrics, startLoop } from '@scheduling/runtime';
 import type { Kysely, Selectable } from 'kysely';
+import { publishTraced } from './publish-traced.ts';
 import {
   advanceRefill,
   beforeAllIds,
@@ -214,7 +215,7 @@ async function publishAll(relay: Relay, stream: JetStream, rows: OutboxRow[], { 
 }
 
 async function publishPart({ service, logger, count }: Relay, { publisher }: JetStream, rows: OutboxRow[], repeated: boolean): Promise<PublishedBatch> {
-  const publications = await publisher.publish(rows.map((row) => ({ ...row, service, time: row.createdAt, repeated })));
+  const publications = await publishTraced(publisher, rows.map((row) => ({ ...row, service, time: row.createdAt, repeated })));
   const part: PublishedBatch = { sent: [], rejected: [], failure: undefined };
   let rejection: Error | undefined;
   for (const [index, publication] of publications.entries()) {

@@ -1,5 +1,5 @@
 import type { Logger, Metrics } from '@scheduling/runtime';
-import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
+import { CamelCasePlugin, Kysely, type Transaction } from 'kysely';
 import { Pool, types } from 'pg';
 import { useFunctionCaller } from './call-function.ts';
 import { createFunctionCaller } from './function-caller.ts';
@@ -7,6 +7,7 @@ import type { MigrationSet } from './migration-set.ts';
 import { measurePool } from './pool-metrics.ts';
 import { useReadPool } from './read-function.ts';
 import { createSchemaGate, SchemaOutdated } from './schema-gate.ts';
+import { TracedDialect } from './traced-dialect.ts';
 
 export interface DatabaseOptions {
   url: string;
@@ -67,13 +68,14 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
   pool.on('connect', (client) => client.on('error', () => undefined));
 
   const measured = options.metrics ? measurePool(pool, options.metrics) : pool;
+  const namespace = URL.parse(options.url)?.pathname.slice(1) ?? '';
   const kysely = new Kysely<Schema>({
-    dialect: new PostgresDialect({ pool: measured }),
+    dialect: new TracedDialect(measured, namespace),
     // The keys inside a jsonb value are data.
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
-  useFunctionCaller(kysely, createFunctionCaller(measured));
-  useReadPool(kysely, measured);
+  useFunctionCaller(kysely, createFunctionCaller(measured, namespace));
+  useReadPool(kysely, measured, namespace);
   let probing: Promise<void> | undefined;
   // One at a time: a hanging server must not tie up a connection per caller.
   const probe = (): Promise<void> => (probing ??= selectOne(pool).finally(() => (probing = undefined)));

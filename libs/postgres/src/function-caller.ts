@@ -1,9 +1,10 @@
 import { DomainError } from '@scheduling/errors';
-import { currentContext } from '@scheduling/runtime';
+import { type ActiveSpan, currentContext, isRecorded } from '@scheduling/runtime';
 import type { PostgresPool } from 'kysely';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { DatabaseError } from 'pg';
 import { runNamed } from './run-named.ts';
+import { functionStatement, inStatementSpan, type Traced } from './statement-span.ts';
 
 /** A call of a SQL function, `name(request jsonb) RETURNS jsonb`. */
 export interface FunctionCall {
@@ -27,7 +28,7 @@ const maxWaitingApart = 2;
 /** lock_not_available */
 const lockTimeout = '55P03';
 
-interface Waiting extends FunctionCall {
+interface Waiting extends FunctionCall, Traced {
   /** The request as JSON. */
   json: string;
   /** When its caller gives up, in epoch milliseconds. */
@@ -54,8 +55,10 @@ interface Lanes {
  * Makes calls of one function and CRM that wait at the same moment in one statement, which is one round trip and one commit; one statement at a time,
  * because more would each contain fewer calls. No call waits for others to come. If the database rejects the statement, none of its calls has had an
  * effect, and they are made one by one, while others go on. A call whose caller has given up is not made.
+ *
+ * @param namespace the name of the database
  */
-export function createFunctionCaller(pool: PostgresPool): FunctionCaller {
+export function createFunctionCaller(pool: PostgresPool, namespace: string): FunctionCaller {
   const lines = new Map<string, Line>();
   const lanes = new Map<string, Lanes>();
 
@@ -93,16 +96,19 @@ export function createFunctionCaller(pool: PostgresPool): FunctionCaller {
     return known;
   }
 
-  return (call) =>
-    new Promise((resolve, reject) => {
+  function makeCall(call: FunctionCall, span?: ActiveSpan): Promise<unknown> {
+    return new Promise((resolve, reject) => {
       const key = `${call.name} ${call.request.crmId}`;
       const line = lines.get(key) ?? { waiting: [], isRunning: false };
       lines.set(key, line);
       const deadlineMs = currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY;
-      line.waiting.push({ ...call, json: JSON.stringify(call.request), deadlineMs, resolve, reject });
+      line.waiting.push({ ...call, json: JSON.stringify(call.request), deadlineMs, span, resolve, reject });
       // After everything that arrived together with this call.
       if (line.waiting.length === 1) setImmediate(() => void proceed(key, line));
     });
+  }
+
+  return (call) => (isRecorded() ? inStatementSpan(functionStatement(namespace, call.name), (span) => makeCall(call, span)) : makeCall(call));
 }
 
 function isAwaited({ deadlineMs, reject }: Waiting): boolean {
@@ -126,7 +132,7 @@ async function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<void>
     SELECT index, ${name}(request) AS answer
       FROM set_config('lock_timeout', '${shortLockTimeoutMs}', true), jsonb_array_elements($1) WITH ORDINALITY AS each(request, index)`;
   const value = `[${sorted.map(({ json }) => json).join(',')}]`;
-  const answers = await runNamed<{ index: number; answer: unknown }>(pool, { name: `${name}_together`, text, value });
+  const answers = await runNamed<{ index: number; answer: unknown }>(pool, { name: `${name}_together`, text, value }, sorted);
   for (const { index, answer } of answers) sorted[index - 1]!.resolve(answer);
 }
 
@@ -135,5 +141,5 @@ async function callApart(pool: PostgresPool, call: Waiting): Promise<void> {
   if (!isAwaited(call)) return;
   const { name, json, resolve, reject } = call;
   const text = `SELECT ${name}($1::jsonb) AS answer`;
-  await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json }).then(([row]) => resolve(row!.answer), reject);
+  await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json }, [call]).then(([row]) => resolve(row!.answer), reject);
 }

@@ -138,7 +138,7 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
     }
   };
   return (request) =>
-    inSpan(spanName(method), { kind: 'CLIENT', attributes: spanAttributes(method) }, async () => {
+    inSpan(spanName(method), { kind: 'CLIENT', attributes: () => spanAttributes(method) }, async () => {
       const bytes = method.requestSerialize(request);
       try {
         await waitForConnection(connection);
@@ -170,7 +170,7 @@ async function waitForConnection(connection: Connection): Promise<void> {
 function streamingCall(openClient: () => Client, method: MethodDefinition, service: string, measure: MeasureCall) {
   return async function* call(request: never, signal?: AbortSignal): AsyncGenerator {
     const client = openClient();
-    const span = startSpan(spanName(method), { kind: 'CLIENT', attributes: spanAttributes(method) });
+    const span = startSpan(spanName(method), { kind: 'CLIENT', attributes: () => spanAttributes(method) });
     const finish = measure(method);
     const stream = client.makeServerStreamRequest(
       method.path,

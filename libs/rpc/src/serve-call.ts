@@ -61,7 +61,7 @@ export async function serve<Result>(served: ServedMethod, call: IncomingCall, wo
   const finish = measure(method);
   const cancel = (): void => finish(Status.CANCELLED);
   call.signal.addEventListener('abort', cancel, { once: true });
-  const attributes = { ...spanAttributes(method), 'rpc.grpc.status_code': Status.OK };
+  const attributes = () => ({ ...spanAttributes(method), 'rpc.grpc.status_code': Status.OK });
   const span = startSpan(spanName(method), { kind: 'SERVER', attributes, parent: call.header(traceHeader) });
   try {
     const result = await runWithContext(contextOf(call, method), () =>

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createBatcher } from './batcher.ts';
@@ -56,5 +57,15 @@ describe('a batcher', () => {
     await open();
     expect(await results).toMatchObject([{ value: 2 }, { reason: new Error('refused -2') }, { value: 6 }]);
     expect(await other).toBe(8);
+  });
+
+  it('runs a batch in its own context, not in that of one of the items', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const read = createBatcher<string, string | undefined>(async (items) => items.map(() => context.getStore()));
+    const readIn = (name: string) => context.run(name, () => read(name).then((inBatch) => [inBatch, context.getStore()]));
+    expect(await Promise.all([readIn('one'), readIn('other')])).toEqual([
+      [undefined, 'one'],
+      [undefined, 'other'],
+    ]);
   });
 });

@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
 interface Waiting<Item, Result> {
   item: Item;
   resolve: (result: Result) => void;
@@ -6,12 +8,14 @@ interface Waiting<Item, Result> {
 
 /**
  * Runs together what arrives in the same turn of the event loop, or while the previous batch is running. There is no timer: an item that arrives alone
- * runs alone. If a batch fails, it must have had no effect: each of its items then runs alone, while others go on.
+ * runs alone. If a batch fails, it must have had no effect: each of its items then runs alone, while others go on. A batch runs in the context in which the
+ * batcher was created, because it belongs to no single one of its items.
  *
  * @param run returns a result for every item, in their order
  */
 export function createBatcher<Item, Result>(run: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
   const waiting: Waiting<Item, Result>[] = [];
+  const inOwnContext = AsyncLocalStorage.snapshot();
   let isRunning = false;
 
   async function proceed(): Promise<void> {
@@ -36,6 +40,6 @@ export function createBatcher<Item, Result>(run: (items: Item[]) => Promise<Resu
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject });
       // After everything that arrives together with this item.
-      if (waiting.length === 1) setImmediate(() => void proceed());
+      if (waiting.length === 1) setImmediate(() => inOwnContext(() => void proceed()));
     });
 }

@@ -7,6 +7,7 @@ const read = (environment: NodeJS.ProcessEnv) =>
     level: reader.oneOf('LEVEL', ['debug', 'info'], 'info'),
     database: reader.url('DATABASE_URL', ['postgres:']),
     days: reader.integer('DAYS', { min: 1, max: 10 }, 3),
+    ratio: reader.number('RATIO', { min: 0, max: 1 }, 1),
     name: reader.text('NAME', 'nobody'),
   }));
 
@@ -17,16 +18,18 @@ describe('the environment', () => {
       level: 'info',
       database: 'postgres://host/db',
       days: 3,
+      ratio: 1,
       name: 'nobody',
     });
   });
 
   it('is read as given', () => {
-    expect(read({ DATABASE_URL: 'postgres://host/db', PORT: '0', LEVEL: 'debug', DAYS: '10', NAME: 'x' })).toEqual({
+    expect(read({ DATABASE_URL: 'postgres://host/db', PORT: '0', LEVEL: 'debug', DAYS: '10', RATIO: '.25', NAME: 'x' })).toEqual({
       port: 0,
       level: 'debug',
       database: 'postgres://host/db',
       days: 10,
+      ratio: 0.25,
       name: 'x',
     });
   });
@@ -41,12 +44,17 @@ describe('the environment', () => {
     expect(unencoded).not.toThrow(/secret/);
   });
 
+  it.each(['1.1', '-0.1', 'half', ' ', '1e-1', '0x1', '10%', '0,1'])('refuses %j as a number from 0 to 1', (raw) => {
+    expect(() => read({ DATABASE_URL: 'postgres://host/db', RATIO: raw })).toThrow(`RATIO must be a number from 0 to 1, not "${raw}"`);
+  });
+
   it('is described by the configuration that reads it', () => {
     expect(describeEnvironment(read)).toEqual([
       { name: 'PORT', allowed: 'a whole number from 0 to 65535', fallback: '8080' },
       { name: 'LEVEL', allowed: 'one of debug, info', fallback: 'info' },
       { name: 'DATABASE_URL', allowed: 'a URL that begins with postgres://', fallback: undefined },
       { name: 'DAYS', allowed: 'a whole number from 1 to 10', fallback: '3' },
+      { name: 'RATIO', allowed: 'a number from 0 to 1', fallback: '1' },
       { name: 'NAME', allowed: undefined, fallback: 'nobody' },
     ]);
   });

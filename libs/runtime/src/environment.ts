@@ -11,6 +11,8 @@ export class EnvironmentError extends Error {
 export interface EnvironmentReader {
   text(name: string, fallback?: string): string;
   integer(name: string, range: { min: number; max: number }, fallback?: number): number;
+  /** A decimal number, such as `0.1`. */
+  number(name: string, range: { min: number; max: number }, fallback?: number): number;
   /** A TCP port; 0 picks a free one. */
   port(name: string, fallback?: number): number;
   oneOf<T extends string>(name: string, values: readonly T[], fallback?: T): T;
@@ -72,6 +74,15 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
       const parse = (raw: string): number => {
         const value = Number(raw);
         if (!Number.isInteger(value) || value < min || value > max) faults.push(`${name} must be ${allowed}, not "${raw}"`);
+        return value;
+      };
+      return read(name, fallback, min, parse, allowed);
+    },
+    number: (name, { min, max }, fallback) => {
+      const allowed = `a number from ${min} to ${max}`;
+      const parse = (raw: string): number => {
+        const value = /^\d*\.?\d+$/.test(raw) ? Number(raw) : Number.NaN;
+        if (!(value >= min && value <= max)) faults.push(`${name} must be ${allowed}, not "${raw}"`);
         return value;
       };
       return read(name, fallback, min, parse, allowed);

@@ -3,16 +3,24 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import { randomUUID } from 'node:crypto';
 import type { Logger } from './logger.ts';
+import type { TracingSettings } from './tracing-settings.ts';
 import { within } from './within.ts';
 
 export interface TracingOptions {
   /** The name of the service in its spans. */
   service: string;
-  /** The base URL of an OTLP/HTTP collector; empty: tracing is off, and none of its code is loaded. */
-  endpoint: string;
+  settings: TracingSettings;
   logger: Logger;
 }
 
@@ -22,13 +30,12 @@ const batchEveryMs = 1_000;
 const lastExportMs = 1_000;
 
 /** Registers OpenTelemetry's SDK for this process. If the collector is unavailable, spans are lost, but never a request. */
-export function exportSpans({ service, endpoint, logger }: TracingOptions): AsyncDisposable {
+export function exportSpans({ service, settings, logger }: TracingOptions): AsyncDisposable {
   setGlobalErrorHandler((error) => logger.warn({ reason: error instanceof Error ? error.message : 'unknown' }, 'spans could not be sent'));
-  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces`, timeoutMillis: exportTimeoutMs });
+  const exporter = new OTLPTraceExporter({ url: `${settings.endpoint.replace(/\/$/, '')}/v1/traces`, timeoutMillis: exportTimeoutMs });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.namespace': 'scheduling', 'service.name': service, 'service.instance.id': randomUUID() }),
-    // A caller that sent a trace has decided whether it is recorded.
-    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+    sampler: createSampler(settings),
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: batchEveryMs, exportTimeoutMillis: exportTimeoutMs })],
   });
   context.setGlobalContextManager(new AsyncLocalStorageContextManager());
@@ -42,4 +49,18 @@ export function exportSpans({ service, endpoint, logger }: TracingOptions): Asyn
       context.disable();
     },
   };
+}
+
+/** The first process of a trace decides for all others, and a client that sends a trace has decided for all of ours. */
+export function createSampler({ sampler, ratio }: Pick<TracingSettings, 'sampler' | 'ratio'>): Sampler {
+  switch (sampler) {
+    case 'parentbased_always_on':
+      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
+    case 'parentbased_traceidratio':
+      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) });
+    case 'parentbased_always_off':
+      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
+    case 'always_off':
+      return new AlwaysOffSampler();
+  }
 }

@@ -15,5 +15,6 @@ export { currentActor, currentContext, type Idempotency, newRequestId, type Requ
 export { isOnThisMachine, requiresTls, withTlsRule } from './smtp-tls.ts';
 export { type SpokenLanguage, spokenLanguage, spokenLanguages } from './spoken-languages.ts';
 export { toTimeJson } from './time-json.ts';
-export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, type SpanOptions, startSpan, startTracing } from './tracing.ts';
+export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, isRecorded, type SpanOptions, startSpan, startTracing } from './tracing.ts';
+export { readTracingSettings, type TracingSettings } from './tracing-settings.ts';
 export { isUuid } from './uuid.ts';

@@ -58,7 +58,7 @@ const callLimits = { capacity: maxConnections * callWeight, maxWaiting: 1_000, m
 export async function createService<Schema extends MessagingSchema>(options: ServiceOptions<Schema>): Promise<RunningService> {
   const { name, settings, migrations, logger } = options;
   await using starting = new AsyncDisposableStack();
-  starting.use(await startTracing({ service: name, endpoint: settings.otlpEndpoint, logger }));
+  starting.use(await startTracing({ service: name, settings: settings.tracing, logger }));
   const metrics = createMetrics(name);
   const credentials = starting.use(openCredentials({ files: settings.tlsFiles, logger, metrics }));
   const database = starting.use(createDatabase<Schema>({ url: settings.databaseUrl, applicationName: name, migrations, logger, metrics }));

@@ -1,6 +1,6 @@
 import { readNatsSettings } from '@scheduling/events';
 import { readTlsFiles } from '@scheduling/rpc';
-import type { EnvironmentReader } from '@scheduling/runtime';
+import { type EnvironmentReader, readTracingSettings } from '@scheduling/runtime';
 
 export type ServiceSettings = ReturnType<typeof readServiceSettings>;
 
@@ -16,8 +16,7 @@ export function readServiceSettings(read: EnvironmentReader) {
     /** If given, calls between services use mutual TLS. */
     tlsFiles: readTlsFiles(read),
     logLevel: read.oneOf('LOG_LEVEL', ['debug', 'info', 'warn', 'error'], 'info'),
-    /** Where spans are sent, an OTLP/HTTP collector; empty: no tracing. */
-    otlpEndpoint: read.url('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:'], ''),
+    tracing: readTracingSettings(read),
     databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:']),
     nats: readNatsSettings(read),
     /** The number of NATS servers that store the stream; an existing stream with more is left alone. */

@@ -1,5 +1,5 @@
 import { type Database, readFunction } from '@scheduling/postgres';
-import { createBatcher } from '@scheduling/runtime';
+import { createBatcher, inSpan } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
@@ -66,7 +66,7 @@ export function createQuotaCheck(
   const roomOfCrms: RoomOfCrms = new LRUCache({ max: maxCountedCrms, ttl: countedForMs });
   const readUse = createBatcher<MailRow, QuotaUse | undefined>((mails) => readQuotaUse(kysely, mails, { quotas, windowMs: timings.quotaWindowMs, roomOfCrms }));
   return async (mail) => {
-    const use = await readUse(mail);
+    const use = await inSpan('check quotas', { kind: 'INTERNAL' }, () => readUse(mail));
     // Another process holds the mail by now, or the person was erased.
     if (use === undefined) return { outcome: 'postpone', reason: 'lease lost', serverAway: false };
     if (urgentTemplates.includes(mail.template)) return undefined;

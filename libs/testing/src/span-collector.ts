@@ -11,7 +11,17 @@ export interface CollectedSpan {
   /** Absent on the first span of a trace. */
   parentSpanId?: string;
   name: string;
-  attributes: { key: string; value: unknown }[];
+  /** OTLP's number: 2 is SERVER, 3 CLIENT, 4 PRODUCER, 5 CONSUMER. */
+  kind: number;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
+  attributes: CollectedAttribute[];
+  events: { name: string; timeUnixNano: string; attributes: CollectedAttribute[] }[];
+}
+
+export interface CollectedAttribute {
+  key: string;
+  value: unknown;
 }
 
 export interface SpanCollector extends AsyncDisposable {
