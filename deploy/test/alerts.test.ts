@@ -27,23 +27,28 @@ describe.skipIf(canBeSkipped)('the alerts (need promtool, which is in the packag
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'alerts-'));
     cpSync(testFolder, folder, { recursive: true });
-    // Prometheus has no objects of Kubernetes: the spec is its rule file.
-    writeFileSync(join(folder, 'alerts.yaml'), stringify(spec));
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  function expectSuccess(...parameters: string[]): void {
+  /** With a rule file of those alerts. Prometheus has no objects of Kubernetes: the spec is its rule file. */
+  function expectSuccess(isIncluded: (alert: string) => boolean, ...parameters: string[]): void {
+    const groups = spec.groups.map((group) => ({ ...group, rules: group.rules.filter(({ alert }) => isIncluded(alert)) }));
+    writeFileSync(join(folder, 'alerts.yaml'), stringify({ groups: groups.filter(({ rules }) => rules.length > 0) }));
     const { status, stdout, stderr, error } = spawnSync('promtool', parameters, { cwd: folder, encoding: 'utf8' });
     expect(status, error?.message ?? stdout + stderr).toBe(0);
   }
 
-  it('are valid rules', () => expectSuccess('check', 'rules', 'alerts.yaml'));
+  it('are valid rules', () => expectSuccess(() => true, 'check', 'rules', 'alerts.yaml'));
 
-  it.each(testFiles)('fire and do not fire as %s expects, with its labels and texts', (file) => expectSuccess('test', 'rules', file));
+  it.each(testFiles)('fire and do not fire as %s expects, with its labels and texts', (file) => {
+    const tested = alertsOf(file);
+    // The time that promtool takes grows with the rules.
+    expectSuccess((alert) => tested.has(alert), 'test', 'rules', file);
+  });
 });
 
 describe('the tests of the alerts', () => {
-  const expectations = testFiles.flatMap((file) => (parse(readFileSync(join(testFolder, file), 'utf8')) as AlertTests).tests.flatMap((test) => test.alert_rule_test));
+  const expectations = testFiles.flatMap(expectationsOf);
   const alerts = new Set(spec.groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)));
   const tested = (isFiring: boolean): Set<string> =>
     new Set(expectations.filter((expectation) => expectation.exp_alerts.length > 0 === isFiring).map(({ alertname }) => alertname));
@@ -53,3 +58,11 @@ describe('the tests of the alerts', () => {
 
   it('show every alert not firing, and no other name', () => expect(tested(false)).toEqual(alerts));
 });
+
+function expectationsOf(file: string) {
+  return (parse(readFileSync(join(testFolder, file), 'utf8')) as AlertTests).tests.flatMap((test) => test.alert_rule_test);
+}
+
+function alertsOf(file: string): Set<string> {
+  return new Set(expectationsOf(file).map(({ alertname }) => alertname));
+}

@@ -1,6 +1,6 @@
 import { createMetrics, type OperationsServer, startOperationsServer } from '@scheduling/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { gatewayApi, natsTls, overlays, partsOfOverlays } from './kustomizations.ts';
+import { gatewayApi, natsTls, overlays, partsOfProduction, production } from './kustomizations.ts';
 import { configurationOf, findManifest, type Manifest, renderKustomization, type Variable } from './render-kustomization.ts';
 import { readServiceConfiguration, type ServiceConfiguration, services } from './service-configuration.ts';
 
@@ -155,9 +155,9 @@ it('the example of a Gateway has the listener of the route', () => {
   expect(route).toMatchObject({ parentRefs: [{ name: metadata.name, sectionName: spec.listeners[0]!.name }] });
 });
 
-it.each(partsOfOverlays)('the services of $name, each on its own, are what it consists of', ({ folder, parts }) => {
-  const whole = renderKustomization(folder).filter(({ kind }) => kind !== 'Namespace');
-  expect(new Set(parts.flatMap((part) => renderKustomization(part.folder)))).toEqual(new Set(whole));
+it('the services of production, each on its own, are what it consists of', () => {
+  const whole = renderKustomization(production.folder).filter(({ kind }) => kind !== 'Namespace');
+  expect(new Set(partsOfProduction.flatMap(({ folder }) => renderKustomization(folder)))).toEqual(new Set(whole));
 });
 
 function secretsOf({ env }: Container): Required<Omit<Variable, 'value'>>[] {

@@ -1,29 +1,21 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-interface Kustomization {
-  name: string;
-  folder: string;
-}
-
 export const deployFolder = join(import.meta.dirname, '..');
 export const repositoryRoot = join(deployFolder, '..');
 const kubernetes = join(deployFolder, 'kubernetes');
 
 /** `service` has what all of them share. */
 const services = readdirSync(join(kubernetes, 'base')).filter((name) => name !== 'service');
-const [development, production] = ['development', 'production'].map((name) => ({ name, folder: join(kubernetes, 'overlays', name) })) as [Kustomization, Kustomization];
+const development = { name: 'development', folder: join(kubernetes, 'overlays/development') };
+export const production = { name: 'production', folder: join(kubernetes, 'overlays/production') };
 /** The production overlay with the components that are off by default. */
 export const mutualTls = { name: 'production with mutual TLS', folder: join(import.meta.dirname, 'mutual-tls') };
 export const tracing = { name: 'production with tracing', folder: join(import.meta.dirname, 'tracing') };
 export const natsTls = { name: 'production with TLS to NATS and an Ingress', folder: join(import.meta.dirname, 'nats-tls') };
 export const overlays = [development, production, mutualTls, tracing, natsTls];
-/** Those of single services, by the one that contains them. */
-export const partsOfOverlays = [development, production].map(({ name, folder }) => ({
-  name,
-  folder,
-  parts: services.map((service) => ({ name: `${service} of ${name}`, folder: join(folder, service) })),
-}));
+/** What a team applies alone. Those of the other overlay are rendered as parts of it. */
+export const partsOfProduction = services.map((service) => ({ name: `${service} of production`, folder: join(production.folder, service) }));
 export const operators = { name: 'production with the component for operators', folder: join(import.meta.dirname, 'operators') };
 export const admin = { name: 'admin', folder: join(kubernetes, 'admin') };
 export const observability = { name: 'observability', folder: join(deployFolder, 'observability') };
@@ -33,4 +25,4 @@ export const examples = { name: 'examples', folder: join(kubernetes, 'examples')
 export const completeExamples = { name: 'examples with backups and TLS to NATS', folder: join(import.meta.dirname, 'examples') };
 export const recovery = { name: 'recovery', folder: join(kubernetes, 'examples/recovery') };
 export const gatewayApi = { name: 'gateway-api', folder: join(kubernetes, 'examples/gateway-api') };
-export const kustomizations = [...overlays, operators, admin, ...partsOfOverlays.flatMap(({ parts }) => parts), examples, completeExamples, recovery, certificates, gatewayApi, observability];
+export const kustomizations = [...overlays, operators, admin, ...partsOfProduction, examples, completeExamples, recovery, certificates, gatewayApi, observability];

@@ -4,8 +4,10 @@ import { expect, it } from 'vitest';
 import { repositoryRoot } from '../src/config.ts';
 import { commandsOf, readBlocks } from './shell-blocks.ts';
 
-/** How a command in the documents may begin; `call` is a function in the README. */
-const programs = new Set(['npm', 'npx', 'node', 'cd', 'export', 'call', 'call()', 'docker', 'kubectl', 'for', 'done']);
+/** How a command in the documents may begin; `call` and `scheduling` are functions in the documents. */
+const programs = new Set(
+  'npm npx node cd export docker kubectl openssl sudo cat echo ls rm for done { } call call() scheduling scheduling()'.split(' '),
+);
 
 it.each(['README.md', 'docs/development.md', 'docs/operations.md', 'deploy/README.md'])('every shell block of %s can be pasted into bash and zsh', (file) => {
   const blocks = readBlocks(readFileSync(join(repositoryRoot, file), 'utf8')).filter(({ language }) => language === 'sh');
