@@ -155,9 +155,10 @@ it('the example of a Gateway has the listener of the route', () => {
   expect(route).toMatchObject({ parentRefs: [{ name: metadata.name, sectionName: spec.listeners[0]!.name }] });
 });
 
-it('the services of production, each on its own, are what it consists of', () => {
-  const whole = renderKustomization(production.folder).filter(({ kind }) => kind !== 'Namespace');
-  expect(new Set(partsOfProduction.flatMap(({ folder }) => renderKustomization(folder)))).toEqual(new Set(whole));
+it.each(partsOfProduction)('$name is the same on its own', ({ service, folder }) => {
+  const ofService = renderKustomization(production.folder).filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/name'] === service);
+  expect(ofService.length).toBeGreaterThan(6);
+  expect(new Set(renderKustomization(folder))).toEqual(new Set(ofService));
 });
 
 function secretsOf({ env }: Container): Required<Omit<Variable, 'value'>>[] {

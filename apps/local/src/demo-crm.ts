@@ -2,6 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
+import { newRequestId, runWithContext } from '@scheduling/runtime';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
 import { writeAtomically } from './data-folder.ts';
 
@@ -18,7 +19,11 @@ export function createAdminClient(address: string, options?: ClientOptions): Adm
  * Ensures that the CRM `demo`, with default settings, exists, and returns an API key for it. The key is stored in
  * `<dataDir>/demo-key`; a new one is issued only if that one no longer works.
  */
-export async function ensureDemoCrm(admin: AdminClient, dataDir: string): Promise<string> {
+export function ensureDemoCrm(admin: AdminClient, dataDir: string): Promise<string> {
+  return runWithContext({ requestId: newRequestId(), operator: 'npm start' }, () => ensure(admin, dataDir));
+}
+
+async function ensure(admin: AdminClient, dataDir: string): Promise<string> {
   await admin.createCrm({ crmId: demoCrmId, name: 'Demo' }).catch((error: unknown) => {
     if (!(error instanceof DomainError && error.code === 'crm.exists')) throw error;
   });
