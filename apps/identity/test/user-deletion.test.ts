@@ -162,7 +162,8 @@ it('deletions are repeated on request, after a backup brought a person back', as
   const user = await create();
   await service.identity.addStaff(member(user.reference!));
   const stored = await service.database.kysely.selectFrom('appUser').selectAll().where('id', '=', user.id).executeTakeFirstOrThrow();
-  const since = new Date(Date.now() - 60_000);
+  // The deletions of the other tests are not repeated: there are so many that a busy machine takes longer than a call may.
+  const since = new Date();
   await remove(user.reference);
   await service.database.kysely.insertInto('appUser').values(stored).execute();
   expect((await read(user.reference)).user).toEqual(user);
