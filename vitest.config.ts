@@ -108,7 +108,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Processes, not threads: a signal handler or an exit in a test must not reach another file.
     pool: 'forks',
-    // Most tests wait for servers: five files at once keep both cores of a small machine busy for 87 % of the time, four for 80 %. With six it takes longer.
+    // Most tests wait for servers: five files at once keep both cores of a small machine busy for 87 % of the time, four for 80 %.
     maxWorkers: Math.max(5, availableParallelism() - 1),
     // Otherwise a worker spends a tenth of its time on collecting what is young.
     execArgv: ['--max-semi-space-size=32'],
