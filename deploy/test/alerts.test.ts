@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import type { Manifest } from '../manifest.ts';
 import { observability } from './kustomizations.ts';
-import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { renderKustomization } from './render-kustomization.ts';
 
 interface PrometheusRule extends Manifest {
   spec: { groups: { rules: { alert: string }[] }[] };

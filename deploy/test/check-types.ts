@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Manifest } from '../manifest.ts';
 import { repositoryRoot } from './kustomizations.ts';
-import type { Manifest } from './render-kustomization.ts';
 
 /**
  * Checks manifests against the types of Kubernetes and of the operators they need. Returns the errors, with the kind and name of the manifest. Manifests are

@@ -1,7 +1,8 @@
 import { createMetrics, type OperationsServer, startOperationsServer } from '@scheduling/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Manifest } from '../manifest.ts';
 import { gatewayApi, natsTls, overlays, partsOfProduction, production } from './kustomizations.ts';
-import { configurationOf, findManifest, type Manifest, renderKustomization, type Variable } from './render-kustomization.ts';
+import { configurationOf, findManifest, renderKustomization, type Variable } from './render-kustomization.ts';
 import { readServiceConfiguration, type ServiceConfiguration, services } from './service-configuration.ts';
 
 interface Probe {

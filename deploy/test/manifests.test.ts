@@ -3,9 +3,11 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { type Manifest, parseManifests } from '../manifest.ts';
+import { charts, hasHelm } from './charts.ts';
 import { checkTypes } from './check-types.ts';
-import { kustomizations, overlays, readAdminPod } from './kustomizations.ts';
-import { type Manifest, parseManifests, renderKustomization } from './render-kustomization.ts';
+import { admin, completeExamples, kustomizations, observability, overlays, production, readAdminPod, recovery } from './kustomizations.ts';
+import { renderChart, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
 interface PodSpec {
@@ -16,7 +18,8 @@ interface PodSpec {
 
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
-it.skipIf(!hasKubectl).each(kustomizations)('kubectl renders $name as kustomize does', ({ folder }) => {
+// Those that differ in what they use of kustomize.
+it.skipIf(!hasKubectl).each([production, admin, completeExamples, recovery, observability])('kubectl renders $name as kustomize does', ({ folder }) => {
   const { stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });
   expect(new Set(parseManifests(stdout)), stderr).toEqual(new Set(renderKustomization(folder)));
 });
@@ -27,7 +30,8 @@ describe('the types of Kubernetes', () => {
     const { metadata, spec } = readAdminPod();
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'admin', ...metadata }, spec };
     // Most are in several kustomizations.
-    const different = new Map(kustomizations.flatMap(({ folder }) => renderKustomization(folder)).map((manifest) => [JSON.stringify(manifest), manifest]));
+    const rendered = [...kustomizations.map(({ folder }) => renderKustomization(folder)), ...(hasHelm ? charts.map(({ name }) => renderChart(name)) : [])];
+    const different = new Map(rendered.flat().map((manifest) => [JSON.stringify(manifest), manifest]));
     expect(checkTypes([...different.values(), pod])).toEqual([]);
   });
 

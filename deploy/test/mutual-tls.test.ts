@@ -1,7 +1,8 @@
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Manifest } from '../manifest.ts';
 import { certificates, mutualTls, overlays } from './kustomizations.ts';
-import { configurationOf, findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
+import { configurationOf, findManifest, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
 interface Deployment extends Manifest {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Manifest } from '../manifest.ts';
 import { completeExamples, examples, natsTls, observability } from './kustomizations.ts';
-import { findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
+import { findManifest, renderKustomization } from './render-kustomization.ts';
 
 interface Container {
   name: string;

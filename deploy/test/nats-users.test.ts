@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
+import type { Manifest } from '../manifest.ts';
 import { deployFolder, examples } from './kustomizations.ts';
 import { natsUsersDocument, natsUsersFiles } from './nats-users-document.ts';
-import { type Manifest, renderKustomization } from './render-kustomization.ts';
+import { renderKustomization } from './render-kustomization.ts';
 
 interface ConfigMap extends Manifest {
   data: Record<string, string>;

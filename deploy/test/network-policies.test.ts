@@ -2,9 +2,10 @@ import type { BlockList } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import type { Manifest } from '../manifest.ts';
 import { readArrows } from './architecture.ts';
 import { examples, overlays, repositoryRoot, tracing } from './kustomizations.ts';
-import { configurationOf, type Manifest, renderKustomization } from './render-kustomization.ts';
+import { configurationOf, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
 interface Peer {

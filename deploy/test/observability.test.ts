@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Manifest } from '../manifest.ts';
 import { deployFolder, observability, overlays } from './kustomizations.ts';
-import { findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
+import { findManifest, renderKustomization } from './render-kustomization.ts';
 
 interface PodMonitor extends Manifest {
   spec: { jobLabel: string; selector: { matchLabels: Record<string, string> }; podMetricsEndpoints: { port: string; path: string }[] };

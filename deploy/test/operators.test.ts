@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Manifest } from '../manifest.ts';
 import { admin, operators, overlays, readAdminPod } from './kustomizations.ts';
-import { configurationOf, findManifest, type Manifest, renderKustomization } from './render-kustomization.ts';
+import { configurationOf, findManifest, renderKustomization } from './render-kustomization.ts';
 import { readServiceConfiguration, services } from './service-configuration.ts';
 
 interface NetworkPolicy extends Manifest {

@@ -1,31 +1,28 @@
 import { inject } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { type Manifest, parseManifests } from '../manifest.ts';
+import type { Rendering } from './global-setup.ts';
 
-/** The fields of a Kubernetes object that the checks use for every kind. */
-export interface Manifest {
-  apiVersion: string;
-  kind: string;
-  metadata: { name: string; namespace?: string; labels?: Record<string, string>; annotations?: Record<string, string> };
-  [field: string]: unknown;
-}
-
-/** The manifests by folder: parsing them takes longer than most tests. */
+/** The manifests by where they come from: parsing them takes longer than most tests. */
 const parsed = new Map<string, readonly Manifest[]>();
 
 /** Renders a folder with kustomize. Throws the error of kustomize if it fails. */
 export function renderKustomization(folder: string): readonly Manifest[] {
-  const known = parsed.get(folder);
-  if (known !== undefined) return known;
-  const rendering = inject('renderings')[folder];
-  if (rendering === undefined) throw new Error(`${folder} is not in the list of kustomizations`);
-  if ('refusal' in rendering) throw new Error(rendering.refusal);
-  const manifests = parseManifests(rendering.yaml);
-  parsed.set(folder, manifests);
-  return manifests;
+  return parseRendering(folder, inject('renderings')[folder]);
 }
 
-export function parseManifests(text: string): Manifest[] {
-  return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+/** Renders the chart with Helm and the values of this name. Throws the error of Helm if it fails. */
+export function renderChart(name: string): readonly Manifest[] {
+  return parseRendering(name, inject('charts')[name]);
+}
+
+function parseRendering(source: string, rendering: Rendering | undefined): readonly Manifest[] {
+  const known = parsed.get(source);
+  if (known !== undefined) return known;
+  if (rendering === undefined) throw new Error(`${source} has not been rendered`);
+  if ('refusal' in rendering) throw new Error(rendering.refusal);
+  const manifests = parseManifests(rendering.yaml);
+  parsed.set(source, manifests);
+  return manifests;
 }
 
 export function findManifest(manifests: readonly Manifest[], kind: string, name: string): Manifest {

@@ -1,0 +1,11 @@
+{{- /* The image of an app: its name, and the values with a tag or a digest of its own. */ -}}
+{{- define "scheduling.image" -}}
+{{- $root := index . 0 -}}
+{{- $own := index . 2 -}}
+{{- $image := printf "%s/%s" $root.Values.image.registry (index . 1) -}}
+{{- if $own.digest -}}
+{{- printf "%s@%s" $image $own.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image ($own.tag | default $root.Values.image.tag | default $root.Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,104 @@
+import { isService, type Service, type Source } from './sources.ts';
+import { Expression, type Fields, Inserted, type Node, Optional, readAt, replaceAt } from './template.ts';
+
+/** What the chart has at a place of a manifest, by its path; a function gets what the manifest has there. */
+type Places = Record<string, Node | ((present: Node) => Node)>;
+
+/** The manifest with the values of the chart at their places. */
+export function parameterise({ kind, name, app, manifest, condition }: Source): Node {
+  const template = replaceEverywhere(manifest) as Fields;
+  const places = { ...placesOf[kind]?.(app, name), ...(app === 'monitoring' ? monitoringPlaces : {}) };
+  for (const [path, value] of Object.entries(places)) {
+    const keys = path.split('.');
+    replaceAt(template, keys, typeof value === 'function' ? value(readAt(template, keys)) : value);
+  }
+  const conditions = [condition, ...conditionsOf(kind, app)].filter((given) => given !== undefined);
+  return conditions.length === 0 ? template : new Optional(conditions.length === 1 ? conditions[0]! : `and ${conditions.join(' ')}`, template);
+}
+
+function conditionsOf(kind: string, app: string): string[] {
+  const ofApp = { monitoring: ['.Values.monitoring.enabled'], admin: ['.Values.operators.enabled'] }[app] ?? [];
+  return kind === 'NetworkPolicy' ? [...ofApp, '.Values.networkPolicies.enabled'] : ofApp;
+}
+
+/** By kind. Everything else is the same in every installation. */
+const placesOf: Record<string, (app: string, name: string) => Places> = {
+  Deployment: (app) => ({
+    'spec.template.metadata.annotations': new Inserted(`(mergeOverwrite (dict "checksum/configuration" (${checksum(app)})) .Values.podAnnotations)`),
+    ...podPlaces(app),
+    'spec.template.spec.containers.0.resources': new Inserted(`.Values.services.${app}.resources`),
+  }),
+  Job: (app, name) => ({
+    // Existing Jobs cannot be changed, so each revision has its own migrations. helm test runs the doctor.
+    ...(isService(app)
+      ? { 'metadata.name': new Expression(`printf "${name}-%d" .Release.Revision`) }
+      : { 'metadata.annotations': { 'helm.sh/hook': 'test', 'helm.sh/hook-delete-policy': 'before-hook-creation' } }),
+    ...podPlaces(app),
+  }),
+  ConfigMap: (app): Places => (isService(app) ? { data: (present) => new Inserted(`(mergeOverwrite ${configurationOf(app, present)} .Values.services.${app}.environment)`) } : {}),
+  HorizontalPodAutoscaler: (app) => ({
+    'spec.minReplicas': new Expression(`.Values.services.${app}.minReplicas`),
+    'spec.maxReplicas': new Expression(`.Values.services.${app}.maxReplicas`),
+  }),
+  NetworkPolicy: () => ({ 'spec.egress': (present) => [...(present as Node[]), new Inserted('.Values.networkPolicies.extraEgress')] }),
+  HTTPRoute: () => ({ 'spec.hostnames.0': hostname, 'spec.parentRefs': new Inserted('.Values.httpRoute.parentRefs') }),
+  Ingress: () => ({
+    'metadata.annotations': (present) => new Inserted(`(mergeOverwrite ${writeDict(present)} .Values.ingress.annotations)`),
+    'spec.ingressClassName': textIfSet('.Values.ingress.className'),
+    'spec.tls.0.hosts.0': hostname,
+    'spec.tls.0.secretName': new Expression('.Values.ingress.tlsSecret'),
+    'spec.rules.0.host': hostname,
+  }),
+};
+
+const hostname = new Expression('(urlParse .Values.publicUrl).hostname');
+
+const monitoringPlaces: Places = { 'metadata.labels': (present) => new Inserted(`(mergeOverwrite ${writeDict(present)} .Values.monitoring.labels)`) };
+
+function podPlaces(app: string): Places {
+  const pod = 'spec.template.spec';
+  return {
+    [`${pod}.imagePullSecrets`]: yamlIfSet('.Values.image.pullSecrets'),
+    [`${pod}.nodeSelector`]: yamlIfSet('.Values.nodeSelector'),
+    [`${pod}.tolerations`]: yamlIfSet('.Values.tolerations'),
+    [`${pod}.containers.0.image`]: new Expression(`include "scheduling.image" (list . "${app}" .Values.${isService(app) ? `services.${app}` : 'operators'})`),
+    [`${pod}.containers.0.imagePullPolicy`]: textIfSet('.Values.image.pullPolicy'),
+  };
+}
+
+/** Of the template with the ConfigMap, so that a change of it replaces the pods. */
+function checksum(service: string): string {
+  return `include (print .Template.BasePath "/${service}-configuration.yaml") . | sha256sum`;
+}
+
+/** The variables with a value of the chart, in the ConfigMaps that have them or, like the last one, of every service with a stream. */
+function configurationOf(service: Service, present: Node): string {
+  const values: Record<string, Node> = { LOG_LEVEL: new Expression('.Values.logLevel'), PUBLIC_URL: new Expression('.Values.publicUrl') };
+  const variables = Object.entries(present as Fields).map(([name, value]) => [name, values[name] ?? value] as const);
+  const stream = service === 'gateway' ? [] : [['NATS_STREAM_REPLICAS', new Expression('(.Values.natsStreamReplicas | int | toString)')] as const];
+  return writeDict(Object.fromEntries([...variables, ...stream]));
+}
+
+/** Values inside of manifests: those of the component for tracing, and the namespace that metrics are scraped from and spans sent to. */
+function replaceEverywhere(node: Node): Node {
+  if (node instanceof Optional) return new Optional(node.condition, replaceEverywhere(node.content));
+  if (Array.isArray(node)) return node.map(replaceEverywhere);
+  if (typeof node !== 'object' || node === null || node instanceof Expression || node instanceof Inserted) return node;
+  if (node['name'] === 'OTEL_EXPORTER_OTLP_ENDPOINT') return { ...node, value: new Expression('.Values.tracing.endpoint | quote') };
+  if (node['name'] === 'OTEL_TRACES_SAMPLER_ARG') return { ...node, value: new Expression('.Values.tracing.ratio | quote') };
+  if (node['kubernetes.io/metadata.name'] === 'monitoring') return { 'kubernetes.io/metadata.name': new Expression('.Values.monitoring.namespace') };
+  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, replaceEverywhere(value)]));
+}
+
+function textIfSet(value: string): Optional {
+  return new Optional(value, new Expression(value));
+}
+
+function yamlIfSet(value: string): Optional {
+  return new Optional(value, new Inserted(value));
+}
+
+function writeDict(fields: Node): string {
+  const entries = Object.entries(fields as Fields).map(([key, value]) => `${JSON.stringify(key)} ${value instanceof Expression ? value.code : JSON.stringify(value)}`);
+  return `(dict ${entries.join(' ')})`;
+}
