@@ -1,7 +1,9 @@
+import type { JetStreamManager } from '@nats-io/jetstream';
 import { type Broker, streamName } from '@scheduling/events';
-import { measureAtScrape, type Metrics } from '@scheduling/runtime';
+import { measureAtScrape, type Metrics, type Sample } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { Counter } from 'prom-client';
+import { isConsumerMissing } from './is-consumer-missing.ts';
 import type { MessagingSchema } from './schema.ts';
 
 const consumptions = ['processed', 'repeated', 'waiting', 'failed', 'dead_letter'] as const;
@@ -44,12 +46,20 @@ function measureLag({ consumers, broker, metrics }: ConsumerMetricsOptions): voi
   measureAtScrape(metrics, { scheduling_consumer_lag_events: { help, labelNames: ['consumer'] } }, async () => {
     if (!broker.connected) throw new Error('NATS is away');
     const { manager } = await broker.jetStream(AbortSignal.timeout(natsTimeoutMs));
-    const samples = consumers.map(async (consumer) => {
-      const { num_pending: pending, num_ack_pending: unacknowledged } = await manager.consumers.info(streamName, consumer);
-      return { labels: { consumer }, value: pending + unacknowledged };
-    });
-    return { scheduling_consumer_lag_events: await Promise.all(samples) };
+    const samples = await Promise.all(consumers.map((consumer) => sampleLag(manager, consumer)));
+    return { scheduling_consumer_lag_events: samples.filter((sample) => sample !== undefined) };
   });
+}
+
+/** Undefined while the consumer does not exist: zero would say that it has processed everything. The service creates it as soon as it can. */
+async function sampleLag(manager: JetStreamManager, consumer: string): Promise<Sample | undefined> {
+  try {
+    const { num_pending: pending, num_ack_pending: unacknowledged } = await manager.consumers.info(streamName, consumer);
+    return { labels: { consumer }, value: pending + unacknowledged };
+  } catch (error) {
+    if (isConsumerMissing(error)) return undefined;
+    throw error;
+  }
 }
 
 function measureDeadLetters({ db, metrics }: ConsumerMetricsOptions): void {

@@ -1,4 +1,4 @@
-import { AckPolicy, type Consumer, type ConsumerConfig, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JsMsg } from '@nats-io/jetstream';
+import { AckPolicy, type Consumer, type ConsumerConfig, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
 import { type Broker, consumerName, isRepeated, streamName } from '@scheduling/events';
@@ -8,6 +8,7 @@ import type { Kysely } from 'kysely';
 import { applyOnce, asMessaging, describeFailure, type ReceivedEvent } from './apply-event.ts';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
 import { createInbox, type Inbox } from './inbox.ts';
+import { isConsumerMissing } from './is-consumer-missing.ts';
 import type { MessagingSchema } from './schema.ts';
 import type { Subscription } from './subscription.ts';
 
@@ -102,7 +103,7 @@ async function ensureConsumer(broker: Broker, name: string, subject: string, sig
   try {
     await manager.consumers.info(streamName, name);
   } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== JetStreamApiCodes.ConsumerNotFound) throw error;
+    if (!isConsumerMissing(error)) throw error;
     await manager.consumers.add(streamName, { ...consumerSettings(name, subject), deliver_policy: DeliverPolicy.All });
   }
   return client.consumers.get(streamName, name);

@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { type Broker, connectBroker, events } from '@scheduling/events';
+import { type Broker, connectBroker, consumerName, events, streamName } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { createMetrics } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, sumSamples, testLogger, type TestNats } from '@scheduling/testing';
@@ -70,6 +70,19 @@ describe('the metrics of events', () => {
     gate.resolve();
     await eventually(async () => expect(await value('scheduling_consumer_lag_events', { consumer })).toBe(0));
     expect(await value('scheduling_events_consumed_total', { consumer, outcome: 'processed' })).toBe(3);
+  });
+
+  it('omit a consumer that does not exist, and show the others', async () => {
+    const subscriptions = [events.customerChanged, events.providerChanged].map((definition) => subscription<MessagingSchema, unknown>(definition, async () => undefined));
+    const consuming = startConsumers({ service: 'calendar', database, broker, logger, subscriptions, metrics });
+    const lags = async () => (await metrics.metrics()).match(/(?<=^scheduling_consumer_lag_events\{.*consumer=")[^"]+/gm);
+    const other = consumerName('calendar', events.providerChanged);
+    await eventually(async () => expect(await lags()).toEqual([consumer, other]));
+    // Otherwise it would be created again.
+    await consuming[Symbol.asyncDispose]();
+    const { manager } = await connect('test').jetStream(AbortSignal.timeout(5_000));
+    await manager.consumers.delete(streamName, other);
+    expect(await lags()).toEqual([consumer]);
   });
 
   it('count deliveries by outcome', async () => {
