@@ -25,9 +25,9 @@ export function hostAdminService(dependencies: IdentityDependencies, broker: Bro
     },
     listKeys: async ({ crmId }) => ({ apiKeys: (await listKeys(dependencies, crmId)).map(withoutNulls) }),
     revokeKey: async ({ prefix }) => ({ apiKey: withoutNulls(await revokeKey(dependencies, prefix)) }),
-    replayUserDeletions: async ({ since }) => {
+    replayUserDeletions: async ({ since, continuation }) => {
       if (since === undefined) throw new DomainError('erasure.since_missing');
-      return replayUserDeletions(dependencies, broker, since);
+      return replayUserDeletions(dependencies, broker, { since, continuation });
     },
     replayKeyRevocations: async ({ since }) => {
       if (since === undefined) throw new DomainError('erasure.since_missing');

@@ -1,9 +1,11 @@
+import type { ReplayUserDeletionsResponse } from '@scheduling/contracts/identity/v1';
 import { events } from '@scheduling/events';
+import { appendEvent } from '@scheduling/messaging';
 import { eventually, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
-import { createProvider, createUser } from './scenario.ts';
+import { createProvider, createUser, insertUsers } from './scenario.ts';
 
 let service: IdentityUnderTest;
 let count = 0;
@@ -158,23 +160,99 @@ describe('a user who is deleted while', () => {
   });
 });
 
-it('deletions are repeated on request, after a backup brought a person back', async () => {
-  const user = await create();
-  await service.identity.addStaff(member(user.reference!));
-  const stored = await service.database.kysely.selectFrom('appUser').selectAll().where('id', '=', user.id).executeTakeFirstOrThrow();
-  // The deletions of the other tests are not repeated: there are so many that a busy machine takes longer than a call may.
-  const since = new Date();
-  await remove(user.reference);
-  await service.database.kysely.insertInto('appUser').values(stored).execute();
-  expect((await read(user.reference)).user).toEqual(user);
-  const unsent = () => service.database.kysely.selectFrom('outbox').select('id').where('sentAt', 'is', null).execute();
-  await eventually(async () => expect(await unsent()).toEqual([]));
-  const { replayed, eventsReachBackTo } = await service.admin.replayUserDeletions({ since });
-  expect(replayed).toBeGreaterThan(0);
-  expect(eventsReachBackTo).toBeInstanceOf(Date);
-  expect(await tablesWith(user.id)).toEqual([]);
-  expect(await deletionsOf(user.id)).toHaveLength(2);
-  expect(await refusal(service.admin.replayUserDeletions({}))).toMatchObject({ category: 'invalid', code: 'erasure.since_missing' });
+describe('after a backup brought deleted users back, the repetition of deletions', () => {
+  const unsent = () => service.database.kysely.selectFrom('outbox').select('id').where('sentAt', 'is', null).limit(1).execute();
+  const waitUntilPublished = () => eventually(async () => expect(await unsent()).toEqual([]));
+
+  /** As if these users had been deleted after the backup. Returns the time before that. */
+  async function publishDeletions(users: { crmId: string; id: string }[]): Promise<Date> {
+    await waitUntilPublished();
+    const since = new Date();
+    await service.database.transaction((tx) => appendEvent(tx, events.userDeleted, ...users.map(({ crmId, id }) => ({ crmId, userId: id }))));
+    // Its commit wakes the relay.
+    await create();
+    await waitUntilPublished();
+    return since;
+  }
+
+  it('deletes them again', async () => {
+    const user = await create();
+    await service.identity.addStaff(member(user.reference!));
+    const stored = await service.database.kysely.selectFrom('appUser').selectAll().where('id', '=', user.id).executeTakeFirstOrThrow();
+    await remove(user.reference);
+    await service.database.kysely.insertInto('appUser').values(stored).execute();
+    expect((await read(user.reference)).user).toEqual(user);
+    await waitUntilPublished();
+    const { replayed, owners, eventsReachBackTo } = await service.admin.replayUserDeletions({ since: new Date(Date.now() - 3_600_000) });
+    expect(replayed).toBeGreaterThan(0);
+    expect({ owners, eventsReachBackTo }).toEqual({ owners: [], eventsReachBackTo: expect.any(Date) });
+    expect(await tablesWith(user.id)).toEqual([]);
+    expect(await deletionsOf(user.id)).toHaveLength(2);
+    expect(await refusal(service.admin.replayUserDeletions({}))).toMatchObject({ category: 'invalid', code: 'erasure.since_missing' });
+  });
+
+  it('leaves those who own something by now, names them, and deletes the others', async () => {
+    const [owner, another] = [await create(), await create()];
+    const [ownerReference, accountReference] = [owner.reference!, 'came-back@crm'];
+    await service.identity.requestVerification({ crmId: 'one', reference: ownerReference });
+    await service.identity.createAccount({ crmId: 'one', account: { accountReference, ownerReference, branch: 'misc' } });
+    const provider = { crmId: 'one', reference: 'came-back', ownerReference, accountReference, name: 'P' };
+    await service.identity.createProvider(provider);
+    const since = await publishDeletions([owner, another].map(({ id }) => ({ crmId: 'one', id })));
+    const { replayed, owners } = await service.admin.replayUserDeletions({ since });
+    expect(replayed).toBe(1);
+    expect(owners).toEqual([{ crmId: 'one', userId: owner.id, owned: 'account came-back@crm, provider came-back' }]);
+    expect(await tablesWith(owner.id)).toEqual(['app_user', 'provider_staff', 'email_verification', 'account', 'provider']);
+    expect(await deletionsOf(owner.id)).toHaveLength(1);
+    expect(await tablesWith(another.id)).toEqual([]);
+    expect(await deletionsOf(another.id)).toHaveLength(2);
+  });
+
+  /** Users of both CRMs, each with a verification and access to a provider. */
+  async function insertMany(countOfEach: number): Promise<{ crmId: string; id: string; reference: string }[]> {
+    const { kysely } = service.database;
+    for (const crmId of ['one', 'two']) await insertUsers(service, crmId, { local: `${crmId}-`, domain: 'many.example', first: 0, count: countOfEach });
+    const ofMany = sql`FROM app_user AS many JOIN provider USING (crm_id) WHERE many.email LIKE '%@many.example' AND provider.reference = 'provider@crm'`;
+    await sql`INSERT INTO email_verification (crm_id, user_id) SELECT crm_id, many.id ${ofMany}`.execute(kysely);
+    await sql`INSERT INTO provider_staff (crm_id, provider_id, user_id) SELECT crm_id, provider.id, many.id ${ofMany}`.execute(kysely);
+    return (await sql<{ crmId: string; id: string; reference: string }>`SELECT crm_id, many.id, many.reference ${ofMany}`.execute(kysely)).rows;
+  }
+
+  async function countLeft(users: { id: string }[]): Promise<number> {
+    const ids = users.map(({ id }) => id);
+    const found = sql<{ count: number }>`
+      SELECT count(*) FROM (SELECT id FROM app_user UNION ALL SELECT user_id FROM provider_staff UNION ALL SELECT user_id FROM email_verification) AS it (id)
+       WHERE id = ANY(${ids}::uuid[])`;
+    return (await found.execute(service.database.kysely)).rows[0]!.count;
+  }
+
+  /** How many each part repeats. */
+  async function replayInParts(since: Date): Promise<number[]> {
+    const replayed: number[] = [];
+    for (let continuation: string | undefined = ''; continuation !== undefined; ) {
+      const part: ReplayUserDeletionsResponse = await service.admin.replayUserDeletions({ since, continuation });
+      replayed.push(part.replayed);
+      continuation = part.continuation;
+    }
+    return replayed;
+  }
+
+  it('deletes thousands in a few parts, while their CRM deletes some of them, and repeats that in one call', async () => {
+    const users = await insertMany(1_050);
+    const since = await publishDeletions(users);
+    expect(await countLeft(users)).toBe(3 * users.length);
+    const some = users.filter((_user, index) => index % 100 === 0);
+    const [parts, ...deleted] = await Promise.allSettled([
+      replayInParts(since),
+      ...some.map(({ crmId, reference }) => service.otherReplica.deleteUser({ crmId, reference })),
+    ]);
+    expect(parts).toEqual({ status: 'fulfilled', value: [1_000, 1_000, 100] });
+    for (const each of deleted) if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'user.not_found' });
+    expect(await countLeft(users)).toBe(0);
+    expect(await service.admin.replayUserDeletions({ since })).toMatchObject({ replayed: users.length, continuation: undefined });
+    const recorded = Map.groupBy(await recordedEvents(service.database, events.userDeleted), ({ userId }) => userId);
+    expect(Math.min(...users.map(({ id }) => recorded.get(id)!.length))).toBe(3);
+  });
 });
 
 it('no deletion causes a deadlock', async () => {

@@ -1,4 +1,5 @@
 import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
+import type { DeletedOwner, ReplayUserDeletionsResponse } from '@scheduling/contracts/identity/v1';
 import { createClient, type RpcClient } from '@scheduling/rpc';
 import type { Command } from 'commander';
 import { callOptions } from '../call-options.ts';
@@ -43,10 +44,24 @@ function replayErasures(since: Date): Promise<void> {
 
 function replayUserDeletions(since: Date): Promise<void> {
   return withAdmin(async (admin) => {
-    const { replayed, eventsReachBackTo } = await admin.replayUserDeletions({ since });
+    const owners: DeletedOwner[] = [];
+    let replayed = 0;
+    let part: ReplayUserDeletionsResponse | undefined;
+    do {
+      part = await admin.replayUserDeletions({ since, continuation: part?.continuation ?? '' });
+      replayed += part.replayed;
+      owners.push(...part.owners);
+    } while (part.continuation !== undefined);
     print(`${style('green', '✔')} Repeating ${replayed} deletions of users.`);
-    warnUnlessKnown(since, eventsReachBackTo, 'The CRMs must repeat the deletions of users that they made before that.');
+    warnOfOwners(owners);
+    warnUnlessKnown(since, part.eventsReachBackTo, 'The CRMs must repeat the deletions of users that they made before that.');
   });
+}
+
+function warnOfOwners(owners: DeletedOwner[]): void {
+  if (owners.length === 0) return;
+  print(`${style('yellow', '!')} These own an account or a provider, and are not deleted. Their CRMs must replace their data with that of a successor (Update user).`);
+  output.write(formatTable(['crmId', 'user', 'owns'], owners.map(({ crmId, userId, owned }) => [crmId, userId, owned])));
 }
 
 async function withErasures(use: (client: RpcClient<ErasureServiceService>) => Promise<void>): Promise<void> {

@@ -1,5 +1,5 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { idempotencyMigrations, type MigrationSet, migrateDatabase } from '@scheduling/postgres';
+import { concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as identity from './migrations/2026-11-21-identity.ts';
 import * as derivedAddresses from './migrations/2026-11-22-derived-addresses.ts';
@@ -9,6 +9,10 @@ const migrations = {
   '2026-11-21-identity': identity,
   '2026-11-22-derived-addresses': derivedAddresses,
   '2026-11-27-anonymise-after-days': anonymiseAfterDays,
+  // The foreign keys look for what refers to a user on each deletion of one.
+  '2026-12-04-accounts-by-owner': concurrentIndex('account_owner', 'account (crm_id, owner_id)'),
+  '2026-12-04-providers-by-owner': concurrentIndex('provider_owner', 'provider (crm_id, owner_id)'),
+  '2026-12-04-staff-by-user': concurrentIndex('provider_staff_user', 'provider_staff (crm_id, user_id)'),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -14,6 +14,7 @@ CREATE TABLE account (
   CONSTRAINT account_crm_id_owner_id_fkey FOREIGN KEY (crm_id, owner_id) REFERENCES app_user(crm_id, id),
   CONSTRAINT account_reference_key UNIQUE (crm_id, reference)
 );
+CREATE INDEX account_owner ON public.account USING btree (crm_id, owner_id);
 
 CREATE TABLE api_key (
   crm_id text NOT NULL,
@@ -177,6 +178,7 @@ CREATE TABLE provider (
   CONSTRAINT provider_crm_id_owner_id_fkey FOREIGN KEY (crm_id, owner_id) REFERENCES app_user(crm_id, id),
   CONSTRAINT provider_reference_key UNIQUE (crm_id, reference)
 );
+CREATE INDEX provider_owner ON public.provider USING btree (crm_id, owner_id);
 
 CREATE TABLE provider_staff (
   crm_id text NOT NULL,
@@ -187,6 +189,7 @@ CREATE TABLE provider_staff (
   CONSTRAINT provider_staff_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
   CONSTRAINT provider_staff_crm_id_user_id_fkey FOREIGN KEY (crm_id, user_id) REFERENCES app_user(crm_id, id)
 );
+CREATE INDEX provider_staff_user ON public.provider_staff USING btree (crm_id, user_id);
 
 CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
  RETURNS jsonb

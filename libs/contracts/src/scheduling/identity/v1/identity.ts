@@ -545,14 +545,32 @@ export interface RevokedKey {
 
 export interface ReplayUserDeletionsRequest {
   /** When the backup was made. */
-  since?: Date | undefined;
+  since?:
+    | Date
+    | undefined;
+  /** Present: the caller repeats the call for each part. Empty for the first, then as the previous answer named it. */
+  continuation?: string | undefined;
 }
 
 export interface ReplayUserDeletionsResponse {
-  /** How many deletions are repeated. */
+  /** How many deletions are repeated, of this part. */
   replayed: number;
   /** The oldest event that NATS holds. Absent when NATS holds none. */
-  eventsReachBackTo?: Date | undefined;
+  eventsReachBackTo?:
+    | Date
+    | undefined;
+  /** The users of this part who own an account or a provider. They are not deleted, neither here nor by the other services. */
+  owners: DeletedOwner[];
+  /** Where the next part begins; absent in the last. */
+  continuation?: string | undefined;
+}
+
+/** A user who was deleted, and who after a restore owns something that cannot be without an owner. */
+export interface DeletedOwner {
+  crmId: string;
+  userId: string;
+  /** Up to ten of their accounts and providers, such as "account a-1, provider p-1". */
+  owned: string;
 }
 
 function createBaseCrm(): Crm {
@@ -6027,13 +6045,16 @@ export const RevokedKey: MessageFns<RevokedKey> = {
 };
 
 function createBaseReplayUserDeletionsRequest(): ReplayUserDeletionsRequest {
-  return { since: undefined };
+  return { since: undefined, continuation: undefined };
 }
 
 export const ReplayUserDeletionsRequest: MessageFns<ReplayUserDeletionsRequest> = {
   encode(message: ReplayUserDeletionsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.since !== undefined) {
       Timestamp.encode(toTimestamp(message.since), writer.uint32(10).fork()).join();
+    }
+    if (message.continuation !== undefined) {
+      writer.uint32(18).string(message.continuation);
     }
     return writer;
   },
@@ -6059,6 +6080,14 @@ export const ReplayUserDeletionsRequest: MessageFns<ReplayUserDeletionsRequest> 
             message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.continuation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6077,12 +6106,13 @@ export const ReplayUserDeletionsRequest: MessageFns<ReplayUserDeletionsRequest> 
   fromPartial(object: DeepPartial<ReplayUserDeletionsRequest>): ReplayUserDeletionsRequest {
     const message = createBaseReplayUserDeletionsRequest();
     message.since = object.since ?? undefined;
+    message.continuation = object.continuation ?? undefined;
     return message;
   },
 };
 
 function createBaseReplayUserDeletionsResponse(): ReplayUserDeletionsResponse {
-  return { replayed: 0, eventsReachBackTo: undefined };
+  return { replayed: 0, eventsReachBackTo: undefined, owners: [], continuation: undefined };
 }
 
 export const ReplayUserDeletionsResponse: MessageFns<ReplayUserDeletionsResponse> = {
@@ -6092,6 +6122,12 @@ export const ReplayUserDeletionsResponse: MessageFns<ReplayUserDeletionsResponse
     }
     if (message.eventsReachBackTo !== undefined) {
       Timestamp.encode(toTimestamp(message.eventsReachBackTo), writer.uint32(18).fork()).join();
+    }
+    for (const v of message.owners) {
+      DeletedOwner.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.continuation !== undefined) {
+      writer.uint32(34).string(message.continuation);
     }
     return writer;
   },
@@ -6125,6 +6161,22 @@ export const ReplayUserDeletionsResponse: MessageFns<ReplayUserDeletionsResponse
             message.eventsReachBackTo = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.owners.push(DeletedOwner.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.continuation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6144,6 +6196,87 @@ export const ReplayUserDeletionsResponse: MessageFns<ReplayUserDeletionsResponse
     const message = createBaseReplayUserDeletionsResponse();
     message.replayed = object.replayed ?? 0;
     message.eventsReachBackTo = object.eventsReachBackTo ?? undefined;
+    message.owners = object.owners?.map((e) => DeletedOwner.fromPartial(e)) || [];
+    message.continuation = object.continuation ?? undefined;
+    return message;
+  },
+};
+
+function createBaseDeletedOwner(): DeletedOwner {
+  return { crmId: "", userId: "", owned: "" };
+}
+
+export const DeletedOwner: MessageFns<DeletedOwner> = {
+  encode(message: DeletedOwner, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.userId !== "") {
+      writer.uint32(18).string(message.userId);
+    }
+    if (message.owned !== "") {
+      writer.uint32(26).string(message.owned);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeletedOwner {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeletedOwner();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.owned = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeletedOwner>): DeletedOwner {
+    return DeletedOwner.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeletedOwner>): DeletedOwner {
+    const message = createBaseDeletedOwner();
+    message.crmId = object.crmId ?? "";
+    message.userId = object.userId ?? "";
+    message.owned = object.owned ?? "";
     return message;
   },
 };
@@ -6961,8 +7094,9 @@ export const AdminServiceService = {
   },
   /**
    * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
-   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
-   * then nothing has changed.
+   * and by the other services. Again: the same. With a continuation it happens in parts of bounded size: as long as an answer names a continuation, the
+   * caller asks for the next. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has
+   * changed.
    */
   replayUserDeletions: {
     path: "/scheduling.identity.v1.AdminService/ReplayUserDeletions" as const,
@@ -7010,8 +7144,9 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
   /**
    * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
-   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
-   * then nothing has changed.
+   * and by the other services. Again: the same. With a continuation it happens in parts of bounded size: as long as an answer names a continuation, the
+   * caller asks for the next. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has
+   * changed.
    */
   replayUserDeletions: handleUnaryCall<ReplayUserDeletionsRequest, ReplayUserDeletionsResponse>;
   /**
@@ -7123,8 +7258,9 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
-   * and by the other services. Again: the same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away;
-   * then nothing has changed.
+   * and by the other services. Again: the same. With a continuation it happens in parts of bounded size: as long as an answer names a continuation, the
+   * caller asks for the next. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has
+   * changed.
    */
   replayUserDeletions(
     request: ReplayUserDeletionsRequest,
