@@ -2,6 +2,7 @@ export { type Broker, connectBroker, type JetStream, retentionMs, streamSettings
 export { isDenied, isRejectedUser } from './connection-trouble.ts';
 export { consumerName, type EventDefinition, events } from './events.ts';
 export { type ConsumerReport, inspectNats, type NatsReport, type StreamReport } from './inspect-nats.ts';
+export { isConsumerMissing } from './is-consumer-missing.ts';
 export { createNatsPasswords, type NatsPasswords, natsUsersConfiguration, passwordVariable } from './nats-configuration.ts';
 export { type NatsSettings, readNatsSettings, readOptionalNatsSettings } from './nats-settings.ts';
 export { consumedEvents, natsUsers, type NatsUser, permissionsOf, replayConsumer, revocationReplayConsumer, streamName, userReplayConsumer } from './nats-users.ts';

@@ -1,8 +1,9 @@
-import { AckPolicy, DeliverPolicy, JetStreamApiCodes, JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
+import { AckPolicy, DeliverPolicy, type JetStreamManager } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
 import type { Broker, JetStream } from './broker.ts';
 import type { EventDefinition } from './events.ts';
+import { isConsumerMissing } from './is-consumer-missing.ts';
 import { streamName } from './nats-users.ts';
 
 export interface PublishedEvents<Data> {
@@ -61,6 +62,6 @@ async function deleteLeftover(manager: JetStreamManager, name: string): Promise<
   try {
     await manager.consumers.delete(streamName, name);
   } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== JetStreamApiCodes.ConsumerNotFound) throw error;
+    if (!isConsumerMissing(error)) throw error;
   }
 }

@@ -1,9 +1,8 @@
 import type { JetStreamManager } from '@nats-io/jetstream';
-import { type Broker, streamName } from '@scheduling/events';
+import { type Broker, isConsumerMissing, streamName } from '@scheduling/events';
 import { measureAtScrape, type Metrics, type Sample } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { Counter } from 'prom-client';
-import { isConsumerMissing } from './is-consumer-missing.ts';
 import type { MessagingSchema } from './schema.ts';
 
 const consumptions = ['processed', 'repeated', 'waiting', 'failed', 'dead_letter'] as const;

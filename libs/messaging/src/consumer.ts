@@ -1,14 +1,13 @@
 import { AckPolicy, type Consumer, type ConsumerConfig, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
-import { type Broker, consumerName, isRepeated, streamName } from '@scheduling/events';
+import { type Broker, consumerName, isConsumerMissing, isRepeated, streamName } from '@scheduling/events';
 import { type Database, translatePostgresError } from '@scheduling/postgres';
 import { inSpan, isUuid, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { applyOnce, asMessaging, describeFailure, type ReceivedEvent } from './apply-event.ts';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
 import { createInbox, type Inbox } from './inbox.ts';
-import { isConsumerMissing } from './is-consumer-missing.ts';
 import type { MessagingSchema } from './schema.ts';
 import type { Subscription } from './subscription.ts';
 
