@@ -3,11 +3,12 @@ import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Tests whose time limits are close to what they need. They run last, one at a time. */
-const timed = ['test/stack.test.ts'];
+/** Tests whose time limits are close to what they need, and others that wait nearly all the time. They run last, two at a time. */
+const timed = ['apps/local/test/stack.test.ts'];
+const waiting = ['libs/postgres/test/migrate.test.ts', 'libs/events/test/connection.test.ts'];
 
 /** The longest files, which wait most of the time. Starting with them keeps the end of a run from having one worker busy and the others idle. */
-const longest = ['http/faults.test.ts', 'http/erasure.test.ts', 'calendar/test/contention.test.ts', 'local/test/end-to-end.test.ts'];
+const longest = ['http/faults.test.ts', 'http/erasure.test.ts', 'calendar/test/contention.test.ts', 'local/test/end-to-end.test.ts', 'local/test/stack.test.ts'];
 
 /** The files of a project follow each other: a worker ends when the next file belongs to another one. */
 class LongestFirst extends BaseSequencer {
@@ -26,7 +27,7 @@ const all = {
   test: {
     name: 'all',
     include: ['libs/*', 'apps/*'].flatMap(tests),
-    exclude: ['**/node_modules/**', 'apps/calendar/**', 'apps/local/test/{http,upgrade}/**', ...timed.map((file) => `apps/local/${file}`)],
+    exclude: ['**/node_modules/**', 'apps/calendar/**', 'apps/local/test/{http,upgrade}/**', ...timed, ...waiting],
   },
 };
 
@@ -55,10 +56,9 @@ const http = {
   },
 };
 
-const alone = {
+const last = {
   extends: true as const,
-  root: new URL('apps/local', import.meta.url).pathname,
-  test: { name: 'alone', include: timed, maxWorkers: 1, sequence: { groupOrder: 1 } },
+  test: { name: 'last', include: [...timed, ...waiting], maxWorkers: 2, sequence: { groupOrder: 1 } },
 };
 
 /** UPGRADE_FROM=<commit>: the services of that commit beside those of the working tree. */
@@ -96,7 +96,7 @@ export default defineConfig({
       all,
       ...withSetUp,
       http,
-      alone,
+      last,
       ...(process.env['UPGRADE_FROM'] === undefined ? [] : [upgrade]),
       ...(process.env['TEST_WITH'] === 'containers' ? [containers] : []),
     ],

@@ -1,5 +1,5 @@
 import { type NatsSettings, readOptionalNatsSettings } from '@scheduling/events';
-import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
+import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
 import { type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
 import { userInfo } from 'node:os';
 

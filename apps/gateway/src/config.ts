@@ -1,5 +1,5 @@
 import { type NatsSettings, readNatsSettings } from '@scheduling/events';
-import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
+import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
 import { readEnvironment, readTracingSettings, type TracingSettings } from '@scheduling/runtime';
 
 export interface Config {

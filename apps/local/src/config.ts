@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { readTlsFiles, type TlsFiles } from '@scheduling/rpc';
-import { EnvironmentError, type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
+import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
+import { EnvironmentError, type EnvironmentReader, readEnvironment } from '@scheduling/runtime/environment';
 import { databaseServices, type DatabaseService, type Service } from './service-table.ts';
 
 export interface Settings {

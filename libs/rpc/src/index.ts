@@ -3,9 +3,6 @@ export { type CredentialsOptions, openCredentials, type RpcCredentials } from '.
 export type { Definition } from './definition.ts';
 export { type EnumName, enumName, enumNames } from './enum-name.ts';
 export { isUnimplemented } from './errors.ts';
-export { checkHealth } from './health.ts';
 export { type Callers, type Handlers, type HostedService, hostOperatorService, hostService } from './hosted-service.ts';
-export { type RpcServer, type RpcServerOptions, startRpcServer } from './server.ts';
 export { callWeight } from './take-turn.ts';
-export { readTlsFiles, type TlsFiles } from './tls-files.ts';
 export { withoutNulls } from './without-nulls.ts';

@@ -8,7 +8,8 @@ import { constants, createServer } from 'node:http2';
 import { type AddressInfo, connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createClient, type Handlers, type HostedService, hostService, type RpcClient, type RpcServer, startRpcServer } from '../src/index.ts';
+import { createClient, type Handlers, type HostedService, hostService, type RpcClient } from '../src/index.ts';
+import { type RpcServer, startRpcServer } from '../src/server.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
 type CustomerHandlers = Handlers<typeof CustomerServiceService>;

@@ -6,7 +6,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Callers, checkHealth, createClient, hostOperatorService, hostService, openCredentials, type RpcCredentials, startRpcServer } from '../src/index.ts';
+import { checkHealth } from '../src/health.ts';
+import { type Callers, createClient, hostOperatorService, hostService, openCredentials, type RpcCredentials } from '../src/index.ts';
+import { startRpcServer } from '../src/server.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
 const logger = testLogger('rpc-test');

@@ -5,7 +5,8 @@ import { DomainError } from '@scheduling/errors';
 import { currentContext, FairQueue, runWithContext } from '@scheduling/runtime';
 import { eventually, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
+import { createClient, type Handlers, hostService } from '../src/index.ts';
+import { startRpcServer } from '../src/server.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
 type GetCustomer = Handlers<typeof CustomerServiceService>['getCustomer'];

@@ -8,7 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { checkHealth, createClient, hostService, openCredentials, readTlsFiles, type RpcCredentials, startRpcServer, type TlsFiles } from '../src/index.ts';
+import { checkHealth } from '../src/health.ts';
+import { createClient, hostService, openCredentials, type RpcCredentials } from '../src/index.ts';
+import { startRpcServer } from '../src/server.ts';
+import { readTlsFiles, type TlsFiles } from '../src/tls-files.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
 const logger = testLogger('rpc-test');

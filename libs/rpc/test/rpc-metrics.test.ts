@@ -4,7 +4,8 @@ import { DomainError } from '@scheduling/errors';
 import { createMetrics } from '@scheduling/runtime';
 import { eventually, sumSamples, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createClient, type Handlers, hostService, startRpcServer } from '../src/index.ts';
+import { createClient, type Handlers, hostService } from '../src/index.ts';
+import { startRpcServer } from '../src/server.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
 const logger = testLogger('rpc-metrics-test');

@@ -1,5 +1,5 @@
 import { readNatsSettings } from '@scheduling/events';
-import { readTlsFiles } from '@scheduling/rpc';
+import { readTlsFiles } from '@scheduling/rpc/tls-files';
 import { type EnvironmentReader, readTracingSettings } from '@scheduling/runtime';
 
 export type ServiceSettings = ReturnType<typeof readServiceSettings>;

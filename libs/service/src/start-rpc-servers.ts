@@ -1,4 +1,5 @@
-import { type HostedService, type RpcServerOptions, startRpcServer } from '@scheduling/rpc';
+import type { HostedService } from '@scheduling/rpc';
+import { type RpcServerOptions, startRpcServer } from '@scheduling/rpc/server';
 import type { ServiceSettings } from './settings.ts';
 
 export interface RpcServersOptions extends Omit<RpcServerOptions, 'host' | 'port'> {

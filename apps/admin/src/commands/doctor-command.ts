@@ -1,7 +1,6 @@
 import { EnvironmentError } from '@scheduling/runtime';
 import type { Command } from 'commander';
 import { readConfig, type System } from '../config.ts';
-import { examine } from '../doctor/examine.ts';
 import type { Finding, Level } from '../doctor/finding.ts';
 import { print, style } from '../terminal.ts';
 
@@ -24,6 +23,8 @@ export function addDoctorCommand(program: Command): void {
     .action(async () => {
       const system = readConfig(process.env);
       requireAddress(system);
+      // No other command needs the clients of NATS and mail servers, which take a while to load.
+      const { examine } = await import('../doctor/examine.ts');
       const findings = await examine(system);
       show(findings);
       // A connection to a hanging server cannot be cancelled and would keep the process alive until the server is gone.

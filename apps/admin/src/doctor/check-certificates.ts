@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
-import type { TlsFiles } from '@scheduling/rpc';
+import type { TlsFiles } from '@scheduling/rpc/tls-files';
 import { reasonOf } from '@scheduling/runtime';
 import type { System } from '../config.ts';
 import { fault, type Finding, notChecked, ok, warning } from './finding.ts';

@@ -1,4 +1,4 @@
-import { checkHealth } from '@scheduling/rpc';
+import { checkHealth } from '@scheduling/rpc/health';
 import { reasonOf } from '@scheduling/runtime';
 import { addressVariable, type Service, services, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';

@@ -102,10 +102,16 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 
   });
 
   it('returns its first and its last page equally fast', async () => {
-    const first = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 500 } });
-    const last = await crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: 500, from: '2031-02-11T00:00' } });
-    expect([first.body.length, last.body.length]).toEqual([500, 500]);
-    expect(last.durationMs).toBeLessThan(3 * first.durationMs + 100);
+    const read = (query: Record<string, string>) => crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: '500', ...query } });
+    const times = { first: [] as number[], last: [] as number[] };
+    // Alternately, and the fastest counts: other work on the machine makes any one of them slow.
+    for (let round = 0; round < 5; round += 1) {
+      const [first, last] = [await read({}), await read({ from: '2031-02-11T00:00' })];
+      expect([first.body.length, last.body.length]).toEqual([500, 500]);
+      times.first.push(first.durationMs);
+      times.last.push(last.durationMs);
+    }
+    expect(Math.min(...times.last)).toBeLessThan(3 * Math.min(...times.first));
   });
 });
 
