@@ -23,7 +23,7 @@ afterAll(() => stack.disposeAsync());
 const callers = 200;
 const rounds = 10;
 const clients = 20;
-const seconds = Number(process.env['SLOTS_SECONDS'] ?? 6);
+const seconds = Number(process.env['SLOTS_SECONDS'] ?? 3);
 
 describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
   it.each(Array.from({ length: rounds }, (_, index) => (index % 3) ** 2 + 1))('get the %i seats of one slot and no more', async (defaultCapacity) => {

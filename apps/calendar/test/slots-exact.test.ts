@@ -9,9 +9,10 @@ import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts'
 let calendar: CalendarUnderTest;
 const firstSeed = Number(process.env['SLOTS_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 /** How many random calendars are tried. */
-const usualCount = 195;
-const count = Number(process.env['SLOTS_CALENDARS'] ?? usualCount);
+const count = Number(process.env['SLOTS_CALENDARS'] ?? 65);
 const batch = 65;
+/** With fewer, chance decides how many of their slots are free. */
+const representative = 195;
 const tried = { slots: 0, refused: 0 };
 
 beforeAll(async () => {
@@ -50,7 +51,7 @@ describe('what is listed can be booked, and nothing else', () => {
   });
 
   // Usually there are 8 slots in a calendar, and 30 others. Some have many and some none, so a few calendars may have less than this on average.
-  it.runIf(count >= usualCount)('in calendars that are neither too empty nor too full to show anything', () => {
+  it.runIf(count >= representative)('in calendars that are neither too empty nor too full to show anything', () => {
     expect(tried.slots).toBeGreaterThan(5 * count);
     expect(tried.refused).toBeGreaterThan(5 * count);
   });
