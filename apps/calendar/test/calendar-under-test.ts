@@ -193,12 +193,14 @@ export async function patiently<T>(call: () => Promise<T>): Promise<T> {
 
 /**
  * The statements that wait for the lock of another transaction. What shares a transaction does not count: it gives up after 100 ms, and is made again
- * apart. Nor does the relay, which records what it has sent, and may have to wait as well.
+ * apart. Nor does the relay, which records what it has sent, and may have to wait as well. Consumers of events can wait, too.
+ *
+ * @param statement only those that are like this
  */
-export async function countWaiting({ database }: CalendarUnderTest): Promise<number> {
+export async function countWaiting({ database }: CalendarUnderTest, statement = '%'): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*) FROM pg_stat_activity
-     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE ALL (ARRAY['%"outbox"%', '%jsonb_array_elements%'])`.execute(database.kysely);
+     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ${statement} AND query NOT LIKE ALL (ARRAY['%"outbox"%', '%jsonb_array_elements%'])`.execute(database.kysely);
   return rows[0]!.count;
 }
 

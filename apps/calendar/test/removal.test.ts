@@ -122,9 +122,9 @@ describe('removing a customer', () => {
       await sql`LOCK TABLE outbox IN EXCLUSIVE MODE`.execute(tx);
       await sql`SET LOCAL idle_in_transaction_session_timeout = 0`.execute(tx);
       const begun = counted(book(customerReference, appointment));
-      await eventually(async () => expect(finished + (await countWaiting(calendar))).toBe(1));
+      await eventually(async () => expect(finished + (await countWaiting(calendar, 'SELECT create_participation(%'))).toBe(1));
       const waiting = counted(remove(customerReference, true));
-      await eventually(async () => expect(finished + (await countWaiting(calendar))).toBe(2));
+      await eventually(async () => expect(finished + (await countWaiting(calendar, 'select "id" from "customer" %'))).toBe(1));
       return { booking: begun, removal: waiting };
     });
     await allEnded<unknown>([booking, removal]);
