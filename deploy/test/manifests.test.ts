@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { type Manifest, parseManifests } from '../manifest.ts';
 import { charts, hasHelm } from './charts.ts';
 import { checkTypes } from './check-types.ts';
-import { admin, completeExamples, kustomizations, observability, overlays, production, readAdminPod, recovery } from './kustomizations.ts';
+import { admin, completeExamples, kustomizations, natsTls, observability, overlays, production, readAdminPod, recovery } from './kustomizations.ts';
 import { renderChart, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
@@ -19,7 +19,7 @@ interface PodSpec {
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 // Those that differ in what they use of kustomize.
-it.skipIf(!hasKubectl).each([production, admin, completeExamples, recovery, observability])('kubectl renders $name as kustomize does', ({ folder }) => {
+it.skipIf(!hasKubectl).each([production, natsTls, admin, completeExamples, recovery, observability])('kubectl renders $name as kustomize does', ({ folder }) => {
   const { stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });
   expect(new Set(parseManifests(stdout)), stderr).toEqual(new Set(renderKustomization(folder)));
 });

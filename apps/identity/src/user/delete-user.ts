@@ -65,13 +65,14 @@ const maxNamed = 10;
 
 async function selectOwners(tx: Transaction<IdentitySchema>, users: UserId[]): Promise<Owner[]> {
   const { rows } = await sql<UserId & { things: string[] }>`
-    SELECT listed.crm_id, listed.id, ARRAY(
+    SELECT listed.crm_id, listed.id, owned.things
+      FROM ${rowsOf(users)}
+     CROSS JOIN LATERAL (SELECT ARRAY(
              SELECT 'account ' || reference FROM account WHERE crm_id = listed.crm_id AND owner_id = listed.id
               UNION ALL
              SELECT 'provider ' || reference FROM provider WHERE crm_id = listed.crm_id AND owner_id = listed.id
-              LIMIT ${maxNamed + 1}) AS things
-      FROM ${rowsOf(users)}
-     WHERE (listed.crm_id, listed.id) IN (SELECT crm_id, owner_id FROM account UNION ALL SELECT crm_id, owner_id FROM provider)`.execute(tx);
+              LIMIT ${maxNamed + 1}) AS things) AS owned
+     WHERE cardinality(owned.things) > 0`.execute(tx);
   return rows.map(({ things, ...user }) => ({ ...user, owned: things.slice(0, maxNamed).join(', ') + (things.length > maxNamed ? ' and more' : '') }));
 }
 

@@ -12,7 +12,7 @@ import { startReceiver, type TestReceiver } from '../webhook-receiver.ts';
 import { stackForFaults } from './stack.ts';
 
 /** How many clients write at the same time. */
-const writers = Number(process.env['WEBHOOK_WRITERS'] ?? 20);
+const writers = Number(process.env['WEBHOOK_WRITERS'] ?? 50);
 /** How often webhook is killed while they do. */
 const kills = Number(process.env['WEBHOOK_KILLS'] ?? 1);
 /** A redelivery can take 15 s, and the lease of a dead process 10 s. */
