@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { databaseServices } from '@scheduling/stack';
 import { dataDirOf, repositoryRoot, UsageError, withCertificatesOf } from './config.ts';
-import { databaseServices } from './service-table.ts';
 import { readStackFile } from './stack-file.ts';
 
 /** `npm run admin`: runs the admin command, which reads addresses from its environment. If none is set, those of the running stack are used. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
 import { EnvironmentError, type EnvironmentReader, readEnvironment } from '@scheduling/runtime/environment';
-import { databaseServices, type DatabaseService, type Service } from './service-table.ts';
+import { databaseServices, type DatabaseService, type Service } from '@scheduling/stack';
 
 export interface Settings {
   /** The gateway's port; 0 picks a free one. */

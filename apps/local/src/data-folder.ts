@@ -1,8 +1,8 @@
 import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { processIsAlive, type ProcessIdentity, processStartTime, signalProcess, stopProcess, waitUntil } from '@scheduling/embedded';
+import { servers, services, type Unit } from '@scheduling/stack';
 import { UsageError } from './config.ts';
-import { servers, services, type Unit } from './service-table.ts';
 
 /** The command that uses a data folder, and every process started for it: what is needed to clean up after a killed command. */
 interface RunRecord {

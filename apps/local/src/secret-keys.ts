@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { newSecretKeys } from '@scheduling/stack';
 import { writeAtomically } from './data-folder.ts';
 
 /** The key that seals the secrets of webhooks, as WEBHOOK_SECRET_KEYS. It is stored in `<dataDir>/webhook-key`, because the database is kept, too. */
@@ -11,8 +11,4 @@ export async function ensureSecretKeys(dataDir: string): Promise<string> {
   const key = newSecretKeys();
   await writeAtomically(file, `${key}\n`);
   return key;
-}
-
-export function newSecretKeys(): string {
-  return `local:${randomBytes(32).toString('base64')}`;
 }

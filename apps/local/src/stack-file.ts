@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { DatabaseService, Service, Unit } from '@scheduling/stack';
 import { UsageError } from './config.ts';
 import { writeAtomically } from './data-folder.ts';
-import type { DatabaseService, Service, Unit } from './service-table.ts';
 
 /** The addresses of a running stack: for people, scripts, the admin command and the demo. */
 export interface StackInfo {

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { openCredentials } from '@scheduling/rpc';
 import { createLogger } from '@scheduling/runtime';
+import { choosePorts, databaseServices, host, type Server, type Service, services, type Surroundings, publicUrl, type Unit } from '@scheduling/stack';
 import type { Settings } from './config.ts';
 import { claimDataFolder, type DataFolder, isUnusedFolder } from './data-folder.ts';
 import { createAdminClient, demoCrmId, ensureDemoCrm } from './demo-crm.ts';
 import { checkGivenServers } from './given-servers.ts';
 import type { Reporter } from './reporter.ts';
 import { ensureSecretKeys } from './secret-keys.ts';
-import { databaseServices, host, type Server, type Service, services, type Surroundings, publicUrl, type Unit } from './service-table.ts';
 import { removeStackFile, type StackInfo, writeStackFile } from './stack-file.ts';
 import { requirePort, type Servers, startServers } from './start-servers.ts';
-import { choosePorts, createServiceRunner } from './start-services.ts';
+import { createServiceRunner } from './start-services.ts';
 import { type Running, supervise } from './supervise.ts';
 
 export interface Stack extends AsyncDisposable {

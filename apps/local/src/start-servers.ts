@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { isReachable, startInbox, startNats, startPostgres } from '@scheduling/embedded';
 import { createNatsPasswords, natsUsers, type NatsUser, natsUsersConfiguration } from '@scheduling/events';
+import { databaseServices, type DatabaseService, host, type Server } from '@scheduling/stack';
 import { type Settings, UsageError } from './config.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Reporter } from './reporter.ts';
-import { databaseServices, type DatabaseService, host, type Server } from './service-table.ts';
 import type { Running } from './supervise.ts';
 
 export interface StartedServer {

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { freePort, spawnChild, waitUntil, waitUntilReady } from '@scheduling/embedded';
 import { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import { createClient, openCredentials, type RpcCredentials } from '@scheduling/rpc';
+import { databaseServices, type Service, services } from '@scheduling/stack';
 import {
   type CollectedSpan,
   createCertificateAuthority,
@@ -25,7 +26,6 @@ import { createAdminClient } from '../src/demo-crm.ts';
 import { playDemo } from '../src/play-demo.ts';
 import type { GatewayAnswer } from '../src/send-request.ts';
 import { createReporter } from '../src/reporter.ts';
-import { databaseServices, type Service, services } from '../src/service-table.ts';
 import { type Stack, startStack } from '../src/stack.ts';
 import { inherited, runAdmin } from './command.ts';
 import { findRefusals, methodsOf } from './probe-rpcs.ts';

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '@scheduling/embedded';
+import { type Service, services } from '@scheduling/stack';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Service, services } from '../src/service-table.ts';
 import { readStackFile, type StackInfo } from '../src/stack-file.ts';
 import { aliveUnits, type Command, startCommand } from './command.ts';
 

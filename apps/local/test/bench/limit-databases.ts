@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { databaseServices, serviceEnvironment, services, type Surroundings } from '@scheduling/stack';
 import { repositoryRoot } from '../../src/config.ts';
-import { databaseServices, serviceEnvironment, services, type Surroundings } from '../../src/service-table.ts';
 import { withClient } from './with-client.ts';
 
 const run = promisify(execFile);

@@ -1,8 +1,8 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { services } from '@scheduling/stack';
 import { repositoryRoot } from '../../src/config.ts';
-import { services } from '../../src/service-table.ts';
 import type { StackInfo } from '../../src/stack-file.ts';
 
 /** What V8 writes when a process with `--cpu-prof` ends; times in microseconds of the system's monotonic clock. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { waitUntil } from '@scheduling/embedded';
-import { databaseServices } from '../../src/service-table.ts';
+import { databaseServices } from '@scheduling/stack';
 import type { StackInfo } from '../../src/stack-file.ts';
 import { query } from '../http/databases.ts';
 import { startTestStack } from '../http/start-test-stack.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { databaseServices } from '../../src/service-table.ts';
+import { databaseServices } from '@scheduling/stack';
 import type { TestStack } from './start-test-stack.ts';
 
 /** Takes a consistent copy of all databases, and returns a function that restores it. */

@@ -1,8 +1,8 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
 import { consumedEvents, consumerName } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
+import { consumingServices } from '@scheduling/stack';
 import { expect, inject, it } from 'vitest';
-import { consumingServices } from '../../src/service-table.ts';
 
 it.each(consumingServices)('%s consumes exactly the events that its NATS user may', async (service) => {
   using client = createClient(ConsumerServiceService, service, inject('stack').admin[service]);

@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { inject } from 'vitest';
-import type { DatabaseService } from '../../src/service-table.ts';
+import type { DatabaseService } from '@scheduling/stack';
 import type { StackInfo } from '../../src/stack-file.ts';
 
 /** Pools by address. Opening a connection for each query would take longer than the query. */

@@ -1,7 +1,7 @@
 import { waitUntil } from '@scheduling/embedded';
+import type { Service } from '@scheduling/stack';
 import { startTestSmtp, type TestSmtp, whilePaused } from '@scheduling/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Service } from '../../src/service-table.ts';
 import { runAdmin } from '../command.ts';
 import { path } from './client.ts';
 import { type Appointment, readAppointment } from './answers.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { databaseServices } from '../../src/service-table.ts';
+import { databaseServices } from '@scheduling/stack';
 import { query } from './databases.ts';
 import type { TestStack } from './start-test-stack.ts';
 

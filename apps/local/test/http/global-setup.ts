@@ -1,7 +1,7 @@
 import { chooseServers, createTestDatabase, startTestNats, startTestPostgres } from '@scheduling/testing';
 import type { TestProject } from 'vitest/node';
+import { databaseServices } from '@scheduling/stack';
 import { databaseVariable } from '../../src/config.ts';
-import { databaseServices } from '../../src/service-table.ts';
 import type { StackInfo } from '../../src/stack-file.ts';
 import { startTestStack } from './start-test-stack.ts';
 

@@ -1,6 +1,6 @@
 import { eventually, type MetricSample, readSamples } from '@scheduling/testing';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { services } from '../../src/service-table.ts';
+import { services } from '@scheduling/stack';
 import { createAppointment, createCrm, createParticipation, createPractice, newTimeslot, type Practice, type TestCrm } from './crm.ts';
 import { waitForMails } from './inbox.ts';
 import { readUsedExpressions } from './observability-files.ts';

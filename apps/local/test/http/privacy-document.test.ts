@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { databaseServices } from '@scheduling/stack';
 import { repositoryRoot } from '../../src/config.ts';
-import { databaseServices } from '../../src/service-table.ts';
 import { query } from './databases.ts';
 
 /** Tables of every service, in the first table of a section; the last section applies to all of them. */

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { services } from '../../src/service-table.ts';
+import { services } from '@scheduling/stack';
 import { readStackFile, type StackInfo } from '../../src/stack-file.ts';
 import { startCommand } from '../command.ts';
 

@@ -1,7 +1,7 @@
 import { waitUntil } from '@scheduling/embedded';
+import { type DatabaseService, databaseServices } from '@scheduling/stack';
 import { sumSamples } from '@scheduling/testing';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type DatabaseService, databaseServices } from '../../src/service-table.ts';
 import { type Answer, apiDocument } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 import { query } from './databases.ts';

@@ -1,23 +1,25 @@
-import { type Child, describeExit, lastLines, spawnChild, startInbox, waitUntilReady } from '@scheduling/embedded';
+import { type Child, startInbox } from '@scheduling/embedded';
+import {
+  choosePorts,
+  databaseServices,
+  type DatabaseService,
+  host,
+  migrateService,
+  newSecretKeys,
+  publicUrl,
+  type Service,
+  type ServiceOptions,
+  services,
+  startService,
+  type Surroundings,
+} from '@scheduling/stack';
 import { createTestDatabase, startTestNats } from '@scheduling/testing';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAdminClient, demoCrmId, ensureDemoCrm } from '../../src/demo-crm.ts';
-import { newSecretKeys } from '../../src/secret-keys.ts';
-import {
-  databaseServices,
-  type DatabaseService,
-  host,
-  publicUrl,
-  type Service,
-  serviceEnvironment,
-  services,
-  type Surroundings,
-} from '../../src/service-table.ts';
 import type { StackInfo } from '../../src/stack-file.ts';
-import { choosePorts } from '../../src/start-services.ts';
 import { servicesOf } from './landed-version.ts';
 import { operatorAddress } from './operator-address.ts';
 
@@ -35,7 +37,6 @@ export interface MixedStack extends AsyncDisposable {
   complaints(): Promise<string[]>;
 }
 
-const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 10_000;
 
 /** Migrates the databases with a version's own command and starts all services of that version. */
@@ -68,32 +69,24 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
 function createRunner(folder: string, around: Surroundings) {
   const running = new Map<Service, { root: string; child: Child }>();
 
-  const spawn = (service: Service, root: string, command: string[]): Promise<Child> =>
-    spawnChild({
-      command: process.execPath,
-      args: [join(root, 'apps', service, 'src', 'main.ts'), ...command],
-      cwd: root,
-      environment: { PATH: process.env['PATH'], ...serviceEnvironment(service, around) },
-      logFile: logFileOf(folder, service),
-    });
+  const optionsOf = (service: Service, root: string): ServiceOptions => ({
+    service,
+    around,
+    root,
+    logFile: logFileOf(folder, service),
+    inherited: { PATH: process.env['PATH'] },
+  });
 
   const replace = async (service: Service, root: string): Promise<void> => {
     await running.get(service)?.child.stop('SIGTERM', stopTimeoutMs);
     running.delete(service);
     if (!servicesOf(root).includes(service)) return;
-    const child = await spawn(service, root, []);
-    running.set(service, { root, child });
-    const ready = async (): Promise<boolean> => (await fetch(`http://${host}:${around.ports[service].metrics}/readyz`)).ok;
-    await waitUntilReady(child, ready, readyTimeoutMs);
+    running.set(service, { root, child: await startService(optionsOf(service, root)) });
   };
 
   return {
     migrate: async (root: string): Promise<void> => {
-      for (const service of databaseServices.filter((each) => servicesOf(root).includes(each))) {
-        const child = await spawn(service, root, ['migrate']);
-        const exit = await child.exited;
-        if (exit.code !== 0) throw new Error(`migrating ${service} ended with ${describeExit(exit)}:\n${await lastLines(child.logFile)}`);
-      }
+      for (const service of databaseServices.filter((each) => servicesOf(root).includes(each))) await migrateService(optionsOf(service, root));
     },
     run: async (versions: Versions): Promise<void> => {
       await Promise.all(services.filter((service) => running.get(service)?.root !== versions[service]).map((service) => replace(service, versions[service])));

@@ -1,5 +1,5 @@
 import { isReachable } from '@scheduling/embedded';
-import type { DatabaseService } from '../../src/service-table.ts';
+import type { DatabaseService } from '@scheduling/stack';
 import type { MixedStack } from './mixed-stack.ts';
 
 /** Where the running version of a service serves operators: versions without a port for them do so on the port for the services. */

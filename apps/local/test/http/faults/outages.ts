@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { processIsAlive, signalProcess, waitUntil } from '@scheduling/embedded';
+import { type Service, services, type Unit } from '@scheduling/stack';
 import { sumSamples, whilePaused } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createAdminClient } from '../../../src/demo-crm.ts';
-import { type Service, services, type Unit } from '../../../src/service-table.ts';
 import { type Answer, path } from '../client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from '../crm.ts';
 import { waitForFeed } from '../feed.ts';

@@ -29,6 +29,8 @@ export interface Surroundings {
   /** The address of NATS for each service, with its own user unless the operator gave one for all. */
   natsUrls: Record<Service, string>;
   smtpUrl: string;
+  /** Where a service reaches another one, if not at its port: through a proxy. */
+  addressOf?: (caller: Service, called: Service) => string;
   /** The keys that seal the secrets of webhooks. */
   webhookSecretKeys: string;
   logLevel: string;
@@ -40,7 +42,7 @@ export const host = '127.0.0.1';
 /** The environment variables of one service: all of its configuration, as in production. */
 export function serviceEnvironment(service: Service, around: Surroundings): Record<string, string> {
   const { ports } = around;
-  const address = (of: Service): string => `${host}:${ports[of].main}`;
+  const address = (of: Service): string => around.addressOf?.(service, of) ?? `${host}:${ports[of].main}`;
   const every = { LISTEN_HOST: host, METRICS_PORT: String(ports[service].metrics), LOG_LEVEL: around.logLevel, NATS_URL: around.natsUrls[service] };
   if (service === 'gateway') {
     return {
