@@ -13,6 +13,8 @@ interface Manifest {
 
 const importPattern = /\b(?:from|import)\s*\(?\s*'([^']+)'/g;
 const scope = '@scheduling/';
+/** They run the services as processes, and depend on them for Nx. */
+const starters = ['apps/local', 'apps/faults'];
 const faults: string[] = [];
 let checked = 0;
 
@@ -39,7 +41,7 @@ for (const manifestPath of globSync(['apps/*/package.json', 'libs/*/package.json
   }
   for (const name of declared) {
     if (name.startsWith(scope) && !used.has(name) && !isApp(name)) faults.push(`${workspace} declares ${name} without using it`);
-    if (isApp(name) && workspace !== 'apps/local') faults.push(`${workspace} depends on ${name}: only the local stack starts services`);
+    if (isApp(name) && !starters.includes(workspace)) faults.push(`${workspace} depends on ${name}: only ${starters.join(' and ')} start services`);
   }
 }
 

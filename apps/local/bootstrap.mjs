@@ -25,6 +25,7 @@ const commands = {
   admin: ['apps/local/src/admin.ts'],
   attack: ['apps/local/test/attack/main.ts'],
   bench: ['apps/local/test/bench/main.ts'],
+  faults: ['apps/faults/src/main.ts'],
   mails: ['apps/local/src/mails.ts'],
   'webhook-inbox': ['apps/local/src/webhook-inbox.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run', '--root', root],

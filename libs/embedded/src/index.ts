@@ -4,5 +4,5 @@ export { type InboxServer, startInbox } from './inbox.ts';
 export { lastLines } from './log-file.ts';
 export { type NatsServer, startNats } from './nats.ts';
 export { type PostgresServer, startPostgres } from './postgres.ts';
-export { processHasStopped, processIsAlive, type ProcessIdentity, processStartTime, signalProcess, stopProcess } from './process-table.ts';
+export { childrenOf, processHasStopped, processIsAlive, type ProcessIdentity, processStartTime, signalProcess, stopProcess } from './process-table.ts';
 export { isReachable, waitUntil } from './wait-until.ts';

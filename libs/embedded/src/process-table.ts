@@ -79,6 +79,13 @@ export async function processHasStopped(pid: number): Promise<boolean> {
   return statuses.every((fields) => fields === undefined || ['T', 'X', 'Z'].includes(fields[0] ?? ''));
 }
 
+/** The processes that a process has started, on a system with /proc. Postgres has one per connection. */
+export async function childrenOf(parent: number): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const parents = await Promise.all(pids.map(async (pid) => Number((await readProcessStatus(pid))?.[1])));
+  return pids.filter((_, index) => parents[index] === parent);
+}
+
 /** Of /proc/<pid>/stat. Undefined without a /proc. */
 const readProcessStatus = (pid: number): Promise<string[] | undefined> => readStatus(`/proc/${pid}/stat`);
 

@@ -10,6 +10,8 @@ export interface ReceivedMail {
   recipients: string[];
   parsed: ParsedMail;
   raw: string;
+  /** When it was complete, by the monotonic clock of `performance`. */
+  arrivedMs: number;
 }
 
 /** A login, which is always accepted. */
@@ -113,7 +115,8 @@ function answer(trouble: SmtpTrouble | undefined, callback: (error?: Error | nul
 }
 
 async function keep(smtp: TestSmtp, recipients: string[], raw: string): Promise<void> {
-  smtp.mails.push({ recipients, parsed: await simpleParser(raw), raw });
+  const arrivedMs = performance.now();
+  smtp.mails.push({ recipients, parsed: await simpleParser(raw), raw, arrivedMs });
 }
 
 function recipientsOf(session: SMTPServerSession): string[] {

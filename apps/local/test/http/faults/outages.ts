@@ -1,5 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { processIsAlive, signalProcess, waitUntil } from '@scheduling/embedded';
+import { childrenOf, processIsAlive, signalProcess, waitUntil } from '@scheduling/embedded';
 import { type Service, services, type Unit } from '@scheduling/stack';
 import { sumSamples, whilePaused } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -121,22 +120,14 @@ async function whileHanging(unit: Unit, happen: () => Promise<unknown>): Promise
 }
 
 async function processesOf(unit: Unit): Promise<number[]> {
-  return withChildren(await waitUntil(() => livePid(unit), { what: `${unit} to be there`, timeoutMs: healMs }));
+  const pid = await waitUntil(() => livePid(unit), { what: `${unit} to be there`, timeoutMs: healMs });
+  return [pid, ...(await childrenOf(pid))];
 }
 
 /** Undefined while it is restarting. */
 async function livePid(unit: Unit): Promise<number | undefined> {
   const pid = (await stack.currentInfo()).pids[unit];
   return pid !== null && (await processIsAlive(pid)) ? pid : undefined;
-}
-
-/** Postgres runs one process per connection. */
-async function withChildren(parent: number): Promise<number[]> {
-  const numbers = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-  const parents = await Promise.all(
-    numbers.map(async (pid) => Number(/^PPid:\s+(\d+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''))?.[1])),
-  );
-  return [parent, ...numbers.filter((_, index) => parents[index] === parent)];
 }
 
 describe('a killed process', timed, () => {

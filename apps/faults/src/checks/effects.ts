@@ -1,0 +1,127 @@
+import type { Customer, Participation, Provider, State } from '../load/model.ts';
+import { lastKnownState } from '../load/model.ts';
+import type { Operation } from '../load/journal.ts';
+import type { Evidence, Lists, ShownParticipation, Violation } from './evidence.ts';
+
+const reservationMs = 180_000;
+/** From when on it does not count whether a reservation is over. */
+const slackMs = 15_000;
+
+/** I2: what was accepted is there, once, and as it was last changed; what was rejected is not; and nothing else is there. */
+export function checkEffects(evidence: Evidence): Violation[] {
+  const unresolved = evidence.journal.operations.filter(({ outcome }) => outcome === undefined);
+  return [
+    ...unresolved.map(({ kind, answer }) => violation(`nobody knows what became of "${kind}": ${answer}`)),
+    ...[...evidence.lists].flatMap(([provider, lists]) => checkProvider(provider, lists, evidence.journal.now())),
+  ];
+}
+
+function checkProvider(provider: Provider, lists: Lists, nowMs: number): Violation[] {
+  const at = `of ${provider.tenant.crmId} ${provider.reference}`;
+  return [
+    ...compare(`customers ${at}`, customersExpected(provider), lists.customers.map(({ customerReference, userName }) => [customerReference, userName])),
+    ...compare(`timeslots ${at}`, timeslotsExpected(provider), lists.timeslots.map(({ reference }) => [reference, ''])),
+    ...compare(`appointments ${at}`, appointmentsExpected(provider), placed(lists).map(({ reference, state }) => [reference, state])),
+    ...checkSeries(provider, lists),
+    ...checkParticipations(provider, lists, nowMs),
+  ];
+}
+
+/** Those of which the clients chose the reference. */
+function placed({ appointments }: Lists): Lists['appointments'] {
+  return appointments.filter(({ resourceReference }) => resourceReference === 'room@load');
+}
+
+function customersExpected({ customers }: Provider): [string, string][] {
+  return customers.filter(({ created, erased }) => isDone(created) && !isDone(erased)).map((customer) => [customer.reference, nameOf(customer)]);
+}
+
+/** The last one that was accepted. */
+function nameOf({ names }: Customer): string {
+  return names.findLast(({ operation }) => isDone(operation))!.name;
+}
+
+function timeslotsExpected({ timeslots }: Provider): [string, string][] {
+  return timeslots.filter(({ created, deleted }) => isDone(created) && !isDone(deleted)).map(({ reference }) => [reference, '']);
+}
+
+function appointmentsExpected({ appointments }: Provider): [string, string][] {
+  return appointments
+    .filter(({ created, deleted }) => isDone(created) && !isDone(deleted))
+    .map(({ reference, cancelled }) => [reference, isDone(cancelled) ? 'CANCELLED' : 'ACTIVE']);
+}
+
+function checkSeries({ series }: Provider, { appointments }: Lists): Violation[] {
+  const shown = Map.groupBy(appointments.filter(({ resourceReference }) => resourceReference === 'hall@load'), ({ productReference }) => productReference);
+  return series.flatMap(({ product, count, created }) => {
+    const members = shown.get(product) ?? [];
+    const ids = new Set(members.map(({ seriesId }) => seriesId));
+    const expected = isDone(created) ? count : 0;
+    if (members.length === expected && ids.size === Math.min(expected, 1)) return [];
+    return [violation(`the series of ${product} has ${members.length} appointments in ${ids.size} series, not ${expected}`)];
+  });
+}
+
+function checkParticipations(provider: Provider, { appointments, participations }: Lists, nowMs: number): Violation[] {
+  const inAppointments = new Map(appointments.flatMap((appointment) => appointment.participations.map((each) => [each.reference, each])));
+  const inList = new Map(participations.map((each) => [each.reference, each]));
+  const known = new Set([
+    ...provider.participations.map(({ reference }) => reference),
+    ...provider.appointments.flatMap(({ embedded }) => embedded.map(({ reference }) => reference)),
+  ]);
+  return [
+    ...(inList.size === participations.length ? [] : [violation('a participation is in the list twice')]),
+    ...participations.filter((each) => !known.has(each.reference) && !isAnonymous(each)).map(({ reference }) => violation(`nobody has made the participation ${reference}`)),
+    ...provider.participations.flatMap((participation) => {
+      const expected = expectedStates(participation, nowMs);
+      return [inList, inAppointments].flatMap((shown) => checkParticipation(participation, expected, shown.get(participation.reference)));
+    }),
+  ];
+}
+
+/** What is left of a booking that was over when its customer was erased (interface 4.4). */
+function isAnonymous({ reference, name, customerReference, state }: ShownParticipation): boolean {
+  return reference.startsWith('anonymous-') && name === '' && customerReference === null && (state === 'CANCELED' || state === 'DELETED');
+}
+
+function checkParticipation(participation: Participation, expected: (State | undefined)[], shown: ShownParticipation | undefined): Violation[] {
+  const { reference, appointment, customer, changes } = participation;
+  const described = `${reference} (${changes.map(({ to, operation }) => `${to} ${operation.outcome} ${operation.answer} ${operation.unknowns}`).join(', ')})`;
+  if (!expected.includes(shown?.state)) return [violation(`${described} is ${shown?.state ?? 'absent'}, not ${expected.map((state) => state ?? 'absent').join(' or ')}`)];
+  if (shown === undefined) return [];
+  const name = nameOf(customer);
+  const isRight = shown.name === name && shown.customerReference === customer.reference;
+  const isInPlace = appointment === undefined || shown.appointmentReference === appointment.reference;
+  return isRight && isInPlace ? [] : [violation(`${described} is of ${shown.name} in ${shown.appointmentReference}, not of ${name}`)];
+}
+
+/** Undefined stands for a participation that is not there. */
+function expectedStates({ appointment, customer, changes }: Participation, nowMs: number): (State | undefined)[] {
+  const state = lastKnownState({ changes });
+  if (!isDone(changes[0]!.operation) || isDone(customer.erased) || isDone(appointment?.deleted)) return [undefined];
+  const isCancelled = isDone(appointment?.cancelled);
+  const expected = isCancelled ? 'CANCELED' : state;
+  if (state !== 'RESERVED') return [expected];
+  const { startedMs, endedMs } = changes[0]!.operation;
+  if (nowMs - endedMs < reservationMs - slackMs) return [expected];
+  if (nowMs - startedMs > reservationMs + slackMs && !isCancelled) return [undefined];
+  return [expected, undefined];
+}
+
+function compare(what: string, expected: [string, string][], shown: [string, string][]): Violation[] {
+  const wanted = new Map(expected);
+  const there = new Map(shown);
+  return [
+    ...(there.size === shown.length ? [] : [violation(`some of the ${what} are there twice`)]),
+    ...[...wanted].filter(([reference, value]) => there.get(reference) !== value).map(([reference, value]) => violation(`${what}: ${reference} is ${there.get(reference) ?? 'absent'}, not ${value || 'there'}`)),
+    ...[...there.keys()].filter((reference) => !wanted.has(reference)).map((reference) => violation(`${what}: ${reference} is there, but should not be`)),
+  ];
+}
+
+export function isDone(operation: Operation | undefined): boolean {
+  return operation?.outcome === 'ok';
+}
+
+function violation(text: string): Violation {
+  return { invariant: 'I2', text };
+}

@@ -1,0 +1,53 @@
+import { databaseServices } from '@scheduling/stack';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { personMark } from '../load/customers.ts';
+import type { System } from '../system/start-system.ts';
+import { withClient } from '../system/database-server.ts';
+import { isDone } from './effects.ts';
+import type { Evidence, Violation } from './evidence.ts';
+
+const personPattern = /person-\d+-of-[a-z]+/gi;
+
+/** I5: neither an answer, nor a database, nor the files of JetStream, nor a log contains anything of a person who was erased. */
+export async function checkErasure({ system, tenants, lists }: Evidence): Promise<Violation[]> {
+  const erased = new Set(
+    tenants.flatMap(({ mark, providers }) => providers.flatMap(({ customers }) => customers.filter((each) => isDone(each.erased)).map(({ reference }) => personMark(mark, reference)))),
+  );
+  const places = [
+    ['the lists', JSON.stringify([...lists.values()])] as const,
+    ...(await readRows(system)),
+    ...(await readFiles(join(system.folder, 'nats'))),
+    ...(await readFiles(join(system.folder, 'logs'))),
+  ];
+  return places.flatMap(([place, text]) => {
+    const found = new Set([...text.matchAll(personPattern)].map(([person]) => person.toLowerCase()).filter((person) => erased.has(person)));
+    return found.size === 0 ? [] : [{ invariant: 'I5', text: `${place} still has ${[...found].join(', ')}` }];
+  });
+}
+
+/** The rows of all tables that contain a person's mark, as text or as bytes. */
+async function readRows({ postgres }: System): Promise<(readonly [string, string])[]> {
+  const read = (service: string) =>
+    withClient(postgres.url(service), async (client) => {
+      const tables = await client.query<{ name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`);
+      const found: (readonly [string, string])[] = [];
+      for (const { name } of tables.rows) {
+        const { rows } = await client.query<{ row: string }>(`SELECT t::text AS row FROM "${name}" AS t WHERE t::text ILIKE '%person-%' OR t::text LIKE '%${Buffer.from('person-').toString('hex')}%'`);
+        found.push([`${service}.${name}`, rows.map(({ row }) => withBytes(row)).join('\n')]);
+      }
+      return found;
+    });
+  return (await Promise.all(databaseServices.map(read))).flat();
+}
+
+/** Postgres shows bytes as hexadecimal digits. */
+function withBytes(row: string): string {
+  return row.replaceAll(/\\x([0-9a-f]+)/g, (_, hex: string) => Buffer.from(hex, 'hex').toString('latin1'));
+}
+
+async function readFiles(folder: string): Promise<(readonly [string, string])[]> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((file) => file.isFile());
+  // JetStream may remove one meanwhile.
+  return Promise.all(files.map(async ({ parentPath, name }) => [name, await readFile(join(parentPath, name), 'latin1').catch(() => '')] as const));
+}

@@ -1,0 +1,84 @@
+import type { FeedEvent } from '../load/follow-feed.ts';
+import type { Journal } from '../load/journal.ts';
+import type { Provider, State, Tenant } from '../load/model.ts';
+import { firstDayMs, timeOf } from '../load/appointments.ts';
+import { path } from '../load/client.ts';
+import { resources } from '../load/slots.ts';
+import type { PlannedFault } from '../faults/plan.ts';
+import type { System } from '../system/start-system.ts';
+
+/** What a fault really did, and when. */
+export interface InjectedFault extends PlannedFault {
+  startedMs: number;
+  endedMs: number;
+  /** False if it could not be done, for example because a process did not get to the point where it was to end. */
+  hasHappened: boolean;
+}
+
+/** What there is to see when everything is whole again and nothing more happens. */
+export interface Evidence {
+  system: System;
+  journal: Journal;
+  tenants: Tenant[];
+  injected: InjectedFault[];
+  lists: Map<Provider, Lists>;
+  feeds: Map<Tenant, Feed>;
+  /** When the load began, on the clock of `performance`. */
+  loadStartedMs: number;
+}
+
+export interface Feed {
+  /** As it was read while it grew. */
+  followed: FeedEvent[];
+  /** As it is now. */
+  read: FeedEvent[];
+}
+
+/** Everything that the API shows of a provider. */
+export interface Lists {
+  appointments: ShownAppointment[];
+  participations: ShownParticipation[];
+  customers: { customerReference: string; userName: string }[];
+  timeslots: { reference: string }[];
+}
+
+export interface ShownAppointment {
+  reference: string;
+  capacity: number;
+  state: 'ACTIVE' | 'CANCELLED';
+  start: string;
+  end: string;
+  resourceReference: string;
+  productReference: string;
+  seriesId: string | null;
+  participations: ShownParticipation[];
+}
+
+export interface ShownParticipation {
+  reference: string;
+  appointmentReference: string;
+  customerReference: string | null;
+  name: string;
+  state: State;
+}
+
+/** A broken promise: the number of the invariant, and what was seen. */
+export interface Violation {
+  invariant: `I${number}`;
+  text: string;
+}
+
+const yearMs = 365 * 24 * 3_600_000;
+
+export async function readLists(provider: Provider): Promise<Lists> {
+  const { tenant, at } = provider;
+  const read = async <T>(address: string, query?: Record<string, string>): Promise<T> => (await tenant.client.read(address, query)).body as T;
+  const period = { from: timeOf(firstDayMs), to: timeOf(firstDayMs + yearMs) };
+  const [appointments, participations, customers, ...timeslots] = await Promise.all([
+    read<ShownAppointment[]>(`${at}/appointments`),
+    read<ShownParticipation[]>(`${at}/participations`),
+    read<Lists['customers']>(`${at}/customers`),
+    ...resources.map((resource) => read<Lists['timeslots']>(at + path`/resource/${resource}/timeslots`, period)),
+  ]);
+  return { appointments, participations, customers, timeslots: timeslots.flat() };
+}

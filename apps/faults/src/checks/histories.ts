@@ -1,0 +1,57 @@
+import type { FeedEvent } from '../load/follow-feed.ts';
+import type { Provider, Tenant } from '../load/model.ts';
+import type { Evidence, Feed, Violation } from './evidence.ts';
+
+/** Interface 3.1. What ends as CANCELED may also have been in an appointment that was cancelled. */
+const transitions = new Set(['RESERVED BOOKED', 'REQUESTED BOOKED', 'BOOKED DELETED', 'RESERVED CANCELED', 'REQUESTED CANCELED', 'BOOKED CANCELED', 'DELETED CANCELED']);
+
+/**
+ * I8: every participation has gone through transitions that are permitted, and no others. I12: the feed has every event once, in the order of versions, and
+ * whoever followed it has missed none.
+ */
+export function checkHistories({ feeds, lists }: Evidence): Violation[] {
+  return [...feeds].flatMap(([tenant, feed]) => [
+    ...checkFollowed(tenant, feed),
+    ...[...Map.groupBy(feed.read, ({ data }) => data.id)].flatMap(([id, events]) => checkHistory(tenant, id, events)),
+    ...tenant.providers.flatMap((provider) => checkComplete(provider, feed, [...lists.get(provider)!.participations])),
+  ]);
+}
+
+function checkFollowed({ crmId }: Tenant, { followed, read }: Feed): Violation[] {
+  const ids = read.map(({ id }) => id);
+  const violations: Violation[] = [];
+  if (new Set(ids).size < ids.length) violations.push({ invariant: 'I12', text: `the feed of ${crmId} has an event twice` });
+  const difference = ids.findIndex((id, index) => followed[index]?.id !== id);
+  if (difference >= 0 || followed.length > ids.length) {
+    violations.push({ invariant: 'I12', text: `who followed the feed of ${crmId} read ${followed.length} events, now there are ${ids.length}; the first difference is at ${difference}` });
+  }
+  return violations;
+}
+
+function checkHistory({ crmId }: Tenant, id: string, events: FeedEvent[]): Violation[] {
+  const described = `${events[0]!.type.split('.')[0]} ${id} of ${crmId}: ${events.map(({ type, data }) => `${data.version} ${type} ${data.previousState ?? ''} ${data.state ?? ''}`).join(', ')}`;
+  const violations: Violation[] = [];
+  if (events.some(({ data }, index) => data.version !== index + 1)) violations.push({ invariant: 'I12', text: `not in order, or incomplete: ${described}` });
+  if (events[0]!.type.startsWith('participation.') && !isLegal(events)) violations.push({ invariant: 'I8', text: `not permitted: ${described}` });
+  return violations;
+}
+
+function isLegal(events: FeedEvent[]): boolean {
+  return events.every(({ type, data: { state, previousState } }, index) => {
+    const before = events[index - 1]?.data.state ?? null;
+    if (type === 'participation.created') return index === 0 && previousState === null;
+    if (previousState !== before) return false;
+    if (type === 'participation.changed') return transitions.has(`${previousState} ${state}`);
+    if (type === 'participation.moved') return state === previousState && (state === 'BOOKED' || state === 'REQUESTED');
+    return type === 'participation.removed' && index === events.length - 1;
+  });
+}
+
+/** The last event of each participation that is there says the state that it has. The feed names nobody who was erased. */
+function checkComplete({ tenant }: Provider, { read }: Feed, participations: { reference: string; state: string }[]): Violation[] {
+  const states = new Map<string, string | null>();
+  for (const { type, data } of read) if (type.startsWith('participation.') && data.reference !== null) states.set(data.reference, data.state);
+  return participations
+    .filter(({ reference, state }) => !reference.startsWith('anonymous-') && states.get(reference) !== state)
+    .map(({ reference, state }): Violation => ({ invariant: 'I12', text: `${reference} of ${tenant.crmId} is ${state}, and the feed says ${states.get(reference) ?? 'nothing'}` }));
+}

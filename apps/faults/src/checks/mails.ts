@@ -1,0 +1,121 @@
+import type { ReceivedMail } from '@scheduling/testing/smtp';
+import { type Appointment, type Change, lastKnownState, type Participation, type Provider, type State } from '../load/model.ts';
+import { isDone } from './effects.ts';
+import type { Evidence, InjectedFault, Violation } from './evidence.ts';
+
+/** Whether interface 3.1 and 4.2 demand a mail: always, never, or only if something that happened at the same time came later. */
+type Demand = 'due' | 'forbidden' | 'either';
+
+/** A copy that arrives this long before a fault may not be recorded any more when that begins. */
+const beforeMs = 2_000;
+/** What was under way during a fault is done this long after its end. */
+const afterMs = 10_000;
+
+/** I3: each mail that is demanded has come, and no other. I4: each has come once, except where it could not be known that it had come. */
+export function checkMails(evidence: Evidence): Violation[] {
+  const { mails } = evidence.system.mail;
+  const byToken = groupByToken(mails);
+  const providers = [...evidence.lists.keys()];
+  const known = new Set(evidence.journal.operations.map(({ token }) => token));
+  return [
+    ...providers.flatMap((provider) => provider.participations.flatMap((participation) => checkChanges(participation, byToken))),
+    ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkCancellation(provider, appointment, byToken))),
+    ...[...byToken.keys()].filter((token) => !known.has(token)).map((token): Violation => ({ invariant: 'I3', text: `a mail about nothing: ${token}` })),
+    ...checkCopies(evidence),
+    ...checkMarks(evidence),
+  ];
+}
+
+/** The mails with a text that an operation gave. */
+function groupByToken(mails: readonly ReceivedMail[]): Map<string, ReceivedMail[]> {
+  const byToken = new Map<string, ReceivedMail[]>();
+  for (const mail of mails) {
+    const [token] = /token-\d+-/.exec(mail.parsed.text ?? '') ?? [];
+    if (token !== undefined) byToken.set(token, [...(byToken.get(token) ?? []), mail]);
+  }
+  return byToken;
+}
+
+function checkChanges(participation: Participation, byToken: Map<string, ReceivedMail[]>): Violation[] {
+  return participation.changes.flatMap((change, index) => {
+    const mails = byToken.get(change.operation.token) ?? [];
+    const before = lastKnownState({ changes: participation.changes.slice(0, index) });
+    const demand = demandOf(participation, change, before);
+    const described = `${participation.reference}, ${before ?? 'new'} to ${change.to}, ${change.operation.answer}`;
+    if (demand === 'due' && mails.length === 0) return [{ invariant: 'I3', text: `no mail about ${described}` }];
+    if (demand === 'forbidden' && mails.length > 0) return [{ invariant: 'I3', text: `a mail about ${described}` }];
+    const others = mails.filter(({ recipients }) => recipients.join() !== participation.customer.email);
+    return others.map(({ recipients }): Violation => ({ invariant: 'I3', text: `the mail about ${described} went to ${recipients.join()}` }));
+  });
+}
+
+function demandOf({ appointment, customer }: Participation, { to, notify, operation }: Change, before: State | undefined): Demand {
+  if (!notify || !isDone(operation) || !demandsMail(before, to)) return 'forbidden';
+  // Nobody is told of what no longer exists, and a cancellation may have come first.
+  const isOver = customer.erased !== undefined || appointment?.deleted !== undefined || (appointment?.cancelled !== undefined && before !== undefined);
+  return isOver || to === 'moved' ? 'either' : 'due';
+}
+
+/** Interface 3.1, and 10.3 for moves to another slot. */
+function demandsMail(before: State | undefined, to: Change['to']): boolean {
+  switch (to) {
+    case 'BOOKED':
+      return before === undefined || before === 'RESERVED' || before === 'REQUESTED';
+    case 'REQUESTED':
+      return before === undefined;
+    case 'CANCELED':
+      return before === 'BOOKED' || before === 'REQUESTED';
+    case 'moved':
+      return true;
+    case 'RESERVED':
+    case 'DELETED':
+      return false;
+  }
+}
+
+/** Everybody who was RESERVED, REQUESTED or BOOKED is told once that an appointment was cancelled. */
+function checkCancellation(provider: Provider, appointment: Appointment, byToken: Map<string, ReceivedMail[]>): Violation[] {
+  const { cancelled, embedded } = appointment;
+  if (cancelled === undefined) return [];
+  const told = new Set((byToken.get(cancelled.token) ?? []).flatMap(({ recipients }) => recipients));
+  const due = new Set<string>();
+  const possible = new Set<string>();
+  for (const participation of provider.participations.filter((each) => each.appointment === appointment)) {
+    const demand = isDone(cancelled) ? demandOfCancellation(participation, cancelled.startedMs, cancelled.endedMs) : 'forbidden';
+    if (demand === 'due') due.add(participation.customer.email);
+    if (demand === 'either') possible.add(participation.customer.email);
+  }
+  for (const { email } of isDone(cancelled) ? embedded : []) due.add(email);
+  const missing = [...due.difference(told)].map((email) => `${email} was not told that ${appointment.reference} was cancelled`);
+  const surplus = [...told.difference(due).difference(possible)].map((email) => `${email} was told that ${appointment.reference} was cancelled`);
+  return [...missing, ...surplus].map((text): Violation => ({ invariant: 'I3', text }));
+}
+
+function demandOfCancellation({ changes, customer }: Participation, startedMs: number, endedMs: number): Demand {
+  if (customer.erased !== undefined) return 'either';
+  if (changes.some(({ operation }) => operation.startedMs < endedMs && operation.endedMs > startedMs)) return 'either';
+  const state = lastKnownState({ changes: changes.filter(({ operation }) => operation.endedMs <= startedMs) });
+  // A reservation may have expired.
+  if (state === 'RESERVED') return 'either';
+  return state === 'BOOKED' || state === 'REQUESTED' ? 'due' : 'forbidden';
+}
+
+function checkCopies({ system: { mail }, injected, loadStartedMs }: Evidence): Violation[] {
+  const disturbances = injected.filter(({ parts }) => parts.some((part) => part === 'notification' || part === 'postgres' || part === 'mail'));
+  const byId = Map.groupBy(mail.mails, ({ parsed }) => parsed.messageId ?? '');
+  return [...byId].flatMap(([id, copies]) => {
+    const unexplained = copies.slice(0, -1).filter(({ arrivedMs }) => !wasDisturbed(arrivedMs - loadStartedMs, disturbances));
+    return unexplained.map((): Violation => ({ invariant: 'I4', text: `${id} came ${copies.length} times without a reason: ${copies[0]!.parsed.subject}` }));
+  });
+}
+
+function wasDisturbed(atMs: number, disturbances: readonly InjectedFault[]): boolean {
+  return disturbances.some(({ startedMs, endedMs }) => startedMs - beforeMs < atMs && atMs < endedMs + afterMs);
+}
+
+/** I9: a mail of one CRM contains nothing of the other. */
+function checkMarks({ system: { mail }, tenants }: Evidence): Violation[] {
+  return mail.mails
+    .filter(({ raw, parsed }) => tenants.filter(({ mark }) => `${raw} ${parsed.text}`.toLowerCase().includes(mark.toLowerCase())).length !== 1)
+    .map(({ parsed }): Violation => ({ invariant: 'I9', text: `a mail has texts of both CRMs, or of none: ${parsed.subject}` }));
+}

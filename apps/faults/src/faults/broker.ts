@@ -1,0 +1,53 @@
+import { consumedEvents, consumerName, streamName } from '@scheduling/events';
+import { consumingServices } from '@scheduling/stack';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Fault } from './fault.ts';
+
+const downMs = 120_000;
+
+export const killBroker: Fault = {
+  id: 'F10',
+  name: 'kill -9 of NATS',
+  prepare: () => ({ what: 'and started at once', parts: ['nats'], lastsMs: 1_000, run: ({ nats }) => nats.whileDown(async () => undefined) }),
+};
+
+export const brokerDown: Fault = {
+  id: 'F11',
+  name: 'NATS down for 2 minutes',
+  prepare: (random, { longestMs }) => {
+    const ms = Math.min(longestMs, downMs);
+    const isHanging = random.chance(0.5);
+    return {
+      what: `${isHanging ? 'hanging' : 'gone'} for ${ms / 1_000} s`,
+      parts: ['nats'],
+      lastsMs: ms,
+      run: ({ nats }) => (isHanging ? nats.whileHanging(() => delay(ms)) : nats.whileDown(() => delay(ms))),
+    };
+  },
+};
+
+export const loseStore: Fault = {
+  id: 'F12',
+  name: 'store of NATS lost',
+  prepare: () => ({ what: 'with all events', parts: ['nats'], lastsMs: 1_000, run: ({ nats }) => nats.loseStore() }),
+};
+
+export const deleteStream: Fault = {
+  id: 'F13',
+  name: 'stream or consumer deleted',
+  prepare: (random) => {
+    const consumers = consumingServices.flatMap((service) => consumedEvents[service].map((event) => consumerName(service, event)));
+    const consumer = random.chance(0.7) ? random.pick(consumers) : undefined;
+    return {
+      what: consumer ?? 'the stream',
+      parts: ['nats'],
+      lastsMs: 500,
+      // It may be gone already, because an earlier fault has lost it.
+      run: ({ nats }) =>
+        nats.manage(async ({ streams, consumers }) => (consumer === undefined ? streams.delete(streamName) : consumers.delete(streamName, consumer))).then(
+          () => true,
+          () => false,
+        ),
+    };
+  },
+};

@@ -1,0 +1,33 @@
+import type { Service } from '@scheduling/stack';
+import type { Random } from '../random.ts';
+import type { System } from '../system/start-system.ts';
+
+/** A part of the system that can break. */
+export type Part = Service | 'postgres' | 'nats' | 'mail';
+
+/** A kind of fault. */
+export interface Fault {
+  /** `F1`; never given to another kind. */
+  id: string;
+  name: string;
+  /** Chooses what happens. Draws from chance only here, so that a seed always gives the same. */
+  prepare(random: Random, limits: Limits): Injection;
+}
+
+/** One fault, ready to happen. */
+export interface Injection {
+  /** For the report: `SIGKILL of calendar`. */
+  what: string;
+  /** What it breaks. */
+  parts: readonly Part[];
+  /** About how long it takes, in milliseconds. */
+  lastsMs: number;
+  /** Breaks something, and resolves when it is whole again as far as the harness is concerned. False if it could not be done. */
+  run(system: System): Promise<boolean | void>;
+}
+
+/** What depends on how long the run is. */
+export interface Limits {
+  /** No fault lasts longer, so that there are others in a short run. */
+  longestMs: number;
+}

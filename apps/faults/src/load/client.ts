@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Journal, Operation } from './journal.ts';
+
+export interface Request {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below `/crms/:crmId`. */
+  path: string;
+  query?: Record<string, string | boolean | undefined>;
+  body?: unknown;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** Undefined if it is not JSON. */
+  body: unknown;
+}
+
+/** A CRM as its own programs use it: one key, the public API, and nothing else. */
+export interface CrmClient {
+  /** One attempt. Undefined if there is no answer. */
+  send(request: Request, headers?: Record<string, string>): Promise<Answer | undefined>;
+  /** Repeats a request that only reads until it is answered with 200. */
+  read(path: string, query?: Request['query']): Promise<Answer>;
+  /**
+   * Repeats a change until it is known what became of it, as the interface tells clients to. `isKnownBy` is the status by which a repetition tells
+   * that an earlier attempt was accepted. Undefined if time ran out.
+   */
+  change(operation: Operation, request: Request, options?: ChangeOptions): Promise<Answer | undefined>;
+}
+
+interface ChangeOptions {
+  /** Sends an Idempotency-Key. */
+  withKey?: boolean;
+  /** The status by which the repetition of a deletion tells that an earlier attempt was accepted. */
+  goneStatus?: number;
+}
+
+export interface ClientOptions {
+  gatewayUrl: string;
+  crmId: string;
+  key: string;
+  /** The mark of the other CRM: none of its texts may ever be in an answer. */
+  foreignMark: string;
+  journal: Journal;
+  /** When the clients give up. */
+  ended: AbortSignal;
+}
+
+/** A request is answered within 2 s (interface 7); this is for a machine that does many other things. */
+const answerMs = 6_000;
+const pauseMs = 100;
+
+export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, ended }: ClientOptions): CrmClient {
+  const send: CrmClient['send'] = async ({ method, path, query = {}, body }, headers = {}) => {
+    const url = new URL(`${gatewayUrl}/crms/${crmId}${path}`);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+    try {
+      const response = await fetch(url, {
+        method,
+        headers: { 'x-service-client-id': key, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(answerMs),
+      });
+      const text = await response.text();
+      if (text.includes(foreignMark)) journal.surprises.push(`I9 ${method} ${path} of ${crmId} returned data of another CRM`);
+      const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
+      const answer: Answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+      noteSurprise(journal, `${method} ${path}`, answer);
+      return answer;
+    } catch {
+      // Refused, cut, or not answered in time.
+      return undefined;
+    }
+  };
+  return {
+    send,
+    read: async (path, query) => {
+      while (!ended.aborted) {
+        const answer = await send({ method: 'GET', path, query });
+        if (answer?.status === 200) return answer;
+        if (answer !== undefined && outcomeOf(answer) === 'failed') throw new Error(`${path} was answered with ${answer.status} ${answer.text}`);
+        await delay(pauseMs);
+      }
+      throw new Error(`${path} could not be read until the end`);
+    },
+    change: async (operation, request, { withKey = false, goneStatus } = {}) => {
+      const headers: Record<string, string> = withKey ? { 'idempotency-key': randomUUID() } : {};
+      while (!ended.aborted) {
+        const answer = await send(request, headers);
+        const outcome = answer === undefined ? undefined : outcomeOf(answer);
+        journal.attempts[outcome ?? 'unknown'] += 1;
+        if (answer !== undefined && outcome !== undefined) {
+          const isDone = outcome === 'ok' || (answer.status === goneStatus && operation.unknowns > 0);
+          operation.outcome = isDone ? 'ok' : 'failed';
+          operation.answer = `${answer.status} ${codeOf(answer)}`;
+          operation.endedMs = journal.now();
+          return answer;
+        }
+        operation.unknowns += 1;
+        operation.answer = answer === undefined ? 'no answer' : `${answer.status} ${codeOf(answer)}`;
+        await delay(pauseMs);
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Undefined if the attempt may have had an effect, or the answer asks to repeat it. */
+function outcomeOf(answer: Answer): 'ok' | 'failed' | undefined {
+  if (answer.status >= 200 && answer.status <= 299) return 'ok';
+  if (answer.status === 503 || answer.status === 429 || codeOf(answer) === 'idempotency_key.in_flight') return undefined;
+  return 'failed';
+}
+
+/** The code of a problem. */
+export function codeOf({ body }: Answer): string {
+  return (body as { code?: string } | undefined)?.code ?? '';
+}
+
+/** Whatever fails, a client sees a success, a rejection of what it asked for, or a 503. */
+function noteSurprise(journal: Journal, request: string, answer: Answer): void {
+  const isExpected = answer.status < 300 || [400, 404, 409, 422, 429, 503].includes(answer.status);
+  if (!isExpected) journal.surprises.push(`${request} was answered with ${answer.status} ${answer.text.slice(0, 300)}`);
+}
+
+/** Builds a path from references: `` path`/user/${reference}` `` encodes the inserted values. */
+export function path(texts: TemplateStringsArray, ...values: string[]): string {
+  return texts.map((text, index) => text + (values[index] === undefined ? '' : encodeURIComponent(values[index]))).join('');
+}

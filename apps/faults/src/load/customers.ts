@@ -1,0 +1,56 @@
+import { path } from './client.ts';
+import type { Customer } from './model.ts';
+import type { Worker } from './run-load.ts';
+
+export async function createCustomer(worker: Worker): Promise<void> {
+  const { provider, journal } = worker;
+  const { tenant } = provider;
+  const reference = tenant.newReference('customer');
+  const operation = journal.begin('create customer');
+  const name = nameOf(tenant.mark, reference, 0);
+  const customer: Customer = { provider, reference, email: emailOf(tenant.mark, reference), created: operation, names: [{ name, operation }], erased: undefined };
+  provider.customers.push(customer);
+  const body = { customerReference: reference, providerReference: provider.reference, userName: name, email: customer.email, note: `${tenant.mark} note` };
+  await tenant.client.change(operation, { method: 'POST', path: `${provider.at}/customers`, body }, { withKey: worker.random.chance(0.3) });
+  if (operation.outcome === 'ok') worker.customers.push(customer);
+}
+
+export async function renameCustomer(worker: Worker): Promise<void> {
+  if (worker.customers.length === 0) return createCustomer(worker);
+  const customer = worker.random.pick(worker.customers);
+  const { provider, reference, names } = customer;
+  const operation = worker.journal.begin('change customer');
+  const name = nameOf(provider.tenant.mark, reference, names.length);
+  names.push({ name, operation });
+  await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { userName: name } });
+}
+
+/** Nobody uses the customer from now on. */
+export async function eraseCustomer(worker: Worker): Promise<void> {
+  if (worker.customers.length < 3) return createCustomer(worker);
+  const customer = worker.random.pick(worker.customers);
+  worker.customers = worker.customers.filter((each) => each !== customer);
+  worker.participations = worker.participations.filter((each) => each.customer !== customer);
+  const { provider, reference } = customer;
+  customer.erased = worker.journal.begin('erase customer');
+  const request = { method: 'DELETE', path: provider.at + path`/customers/${reference}`, query: { ignoreFutureAppointments: true } } as const;
+  await provider.tenant.client.change(customer.erased, request, { goneStatus: 404 });
+}
+
+/** The name by which a person is searched for after the erasure. */
+function nameOf(mark: string, reference: string, change: number): string {
+  return `${mark} person-${numberOf(reference)}-of-${mark} ${change}`;
+}
+
+/** The person's mark: in the name and in the address, and nowhere else. */
+export function personMark(mark: string, reference: string): string {
+  return `person-${numberOf(reference)}-of-${mark}`.toLowerCase();
+}
+
+function emailOf(mark: string, reference: string): string {
+  return `${personMark(mark, reference)}@${mark.toLowerCase()}.example`;
+}
+
+function numberOf(reference: string): string {
+  return /\d+/.exec(reference)![0];
+}

@@ -1,0 +1,95 @@
+import type { CrmClient } from './client.ts';
+import type { Operation } from './journal.ts';
+
+/** What the clients have made, as they know it from the answers that they got. The checks compare it with what is there. */
+
+export type State = 'RESERVED' | 'REQUESTED' | 'BOOKED' | 'CANCELED' | 'DELETED';
+
+/** A CRM. Both have the same references, and each has texts of its own. */
+export interface Tenant {
+  crmId: string;
+  client: CrmClient;
+  /** A word that is in every text of this CRM, and in none of the other. */
+  mark: string;
+  providers: Provider[];
+  /** A reference that this CRM has not used. */
+  newReference(kind: string): string;
+}
+
+export interface Provider {
+  tenant: Tenant;
+  reference: string;
+  /** `/provider/<reference>` */
+  at: string;
+  customers: Customer[];
+  appointments: Appointment[];
+  participations: Participation[];
+  timeslots: Timeslot[];
+  series: Series[];
+}
+
+export interface Customer {
+  provider: Provider;
+  reference: string;
+  email: string;
+  created: Operation;
+  /** The names that it was given, in this order. */
+  names: { name: string; operation: Operation }[];
+  erased: Operation | undefined;
+}
+
+/** Made by the operation that creates appointments. */
+export interface Appointment {
+  provider: Provider;
+  reference: string;
+  capacity: number;
+  created: Operation;
+  /** With an e-mail address each. They are BOOKED, whatever the capacity. */
+  embedded: { reference: string; email: string }[];
+  cancelled: Operation | undefined;
+  deleted: Operation | undefined;
+}
+
+export interface Participation {
+  provider: Provider;
+  reference: string;
+  customer: Customer;
+  /** Undefined for a booking of a slot, which may have made an appointment. */
+  appointment: Appointment | undefined;
+  /** It never counts as one too many. */
+  ignoresCapacity: boolean;
+  changes: Change[];
+}
+
+/** A change of a participation that its client wanted. */
+export interface Change {
+  operation: Operation;
+  /** To which state; `moved` to another slot. */
+  to: State | 'moved';
+  notify: boolean;
+}
+
+export interface Timeslot {
+  provider: Provider;
+  reference: string;
+  resource: string;
+  startMs: number;
+  endMs: number;
+  rasterMs: number;
+  created: Operation;
+  deleted: Operation | undefined;
+}
+
+/** Appointments with generated references, made with an Idempotency-Key. */
+export interface Series {
+  product: string;
+  count: number;
+  created: Operation;
+}
+
+/** The state after the last change that was accepted, as its client knows it; undefined if there is no participation. */
+export function lastKnownState({ changes }: Pick<Participation, 'changes'>): State | undefined {
+  let state: State | undefined;
+  for (const { to, operation } of changes) if (operation.outcome === 'ok' && to !== 'moved') state = to;
+  return state;
+}

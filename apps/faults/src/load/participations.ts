@@ -1,0 +1,54 @@
+import { createAppointment, openAppointments } from './appointments.ts';
+import { path } from './client.ts';
+import { createCustomer } from './customers.ts';
+import type { Participation, State } from './model.ts';
+import type { Worker } from './run-load.ts';
+
+/** How a participation begins, more often BOOKED. */
+const beginnings: State[] = ['BOOKED', 'BOOKED', 'BOOKED', 'RESERVED', 'REQUESTED', 'REQUESTED', 'CANCELED', 'DELETED'];
+/** What is asked for later, whether or not it is allowed from the present state. */
+const targets: State[] = ['BOOKED', 'BOOKED', 'CANCELED', 'CANCELED', 'DELETED'];
+
+/** In one of the appointments that everybody wants. */
+export async function book(worker: Worker): Promise<void> {
+  const { provider, random } = worker;
+  const open = openAppointments(provider);
+  if (open.length === 0) return createAppointment(worker);
+  if (worker.customers.length === 0) return createCustomer(worker);
+  const appointment = random.pick(open);
+  const participation: Participation = {
+    provider,
+    reference: provider.tenant.newReference('participation'),
+    customer: random.pick(worker.customers),
+    appointment,
+    ignoresCapacity: random.chance(0.1),
+    changes: [],
+  };
+  provider.participations.push(participation);
+  const operation = worker.journal.begin('create participation');
+  const change = { operation, to: random.pick(beginnings), notify: random.chance(0.85) };
+  participation.changes.push(change);
+  const body = {
+    reference: participation.reference,
+    appointmentReference: appointment.reference,
+    customerReference: participation.customer.reference,
+    state: change.to,
+    message: `${operation.token} ${provider.tenant.mark}`,
+  };
+  const query = { ignoreCapacity: participation.ignoresCapacity, sendMails: change.notify };
+  await provider.tenant.client.change(operation, { method: 'POST', path: `${provider.at}/participations`, query, body }, { withKey: random.chance(0.5) });
+  if (operation.outcome === 'ok') worker.participations.push(participation);
+}
+
+export async function moveToState(worker: Worker): Promise<void> {
+  if (worker.participations.length === 0) return book(worker);
+  const { random, journal } = worker;
+  const participation = random.pick(worker.participations.slice(-20));
+  const { provider, reference, changes } = participation;
+  const operation = journal.begin('change participation');
+  const change = { operation, to: random.pick(targets), notify: random.chance(0.85) };
+  changes.push(change);
+  const body = { state: change.to, message: `${operation.token} ${provider.tenant.mark}` };
+  const request = { method: 'POST', path: provider.at + path`/participations/${reference}`, query: { sendMails: change.notify }, body } as const;
+  await provider.tenant.client.change(operation, request, { withKey: random.chance(0.5) });
+}

@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createRandom, type Random } from '../random.ts';
+import { createAppointment, endAppointment } from './appointments.ts';
+import { createCustomer, eraseCustomer, renameCustomer } from './customers.ts';
+import type { Journal } from './journal.ts';
+import type { Customer, Participation, Provider, Tenant } from './model.ts';
+import { book, moveToState } from './participations.ts';
+import { createSeries } from './series.ts';
+import { bookSlot, createTimeslot, deleteTimeslot, moveBooking } from './slots.ts';
+
+/** A client, which does one thing after the other. What it has made, nobody else changes, except by the end of an appointment. */
+export interface Worker {
+  random: Random;
+  journal: Journal;
+  provider: Provider;
+  customers: Customer[];
+  participations: Participation[];
+}
+
+/** What a worker does, and how often in relation to the others. */
+const actions: [number, (worker: Worker) => Promise<void>][] = [
+  [10, createCustomer],
+  [6, renameCustomer],
+  [3, eraseCustomer],
+  [8, createAppointment],
+  [3, endAppointment],
+  [25, book],
+  [18, moveToState],
+  [3, createTimeslot],
+  [1, deleteTimeslot],
+  [14, bookSlot],
+  [6, moveBooking],
+  [1, createSeries],
+];
+const totalWeight = actions.reduce((sum, [weight]) => sum + weight, 0);
+
+export interface LoadOptions {
+  tenants: Tenant[];
+  journal: Journal;
+  seed: number;
+  workersPerProvider: number;
+  /** The longest pause of a worker between two actions; on average it is half of this. */
+  pauseMs: number;
+}
+
+/** Until the signal aborts. Then everybody still finds out what became of what they have begun. */
+export async function runLoad({ tenants, journal, seed, workersPerProvider, pauseMs }: LoadOptions, until: AbortSignal): Promise<void> {
+  const providers = tenants.flatMap(({ providers }) => providers);
+  const workers = providers.flatMap((provider) => Array.from({ length: workersPerProvider }, () => provider));
+  await Promise.all(
+    workers.map(async (provider, index) => {
+      const worker: Worker = { random: createRandom(seed, index + 1), journal, provider, customers: [], participations: [] };
+      await createTimeslot(worker);
+      while (!until.aborted) {
+        await chooseAction(worker.random)(worker);
+        await delay(worker.random.integer(0, pauseMs));
+      }
+    }),
+  );
+}
+
+function chooseAction(random: Random): (worker: Worker) => Promise<void> {
+  let left = random.integer(1, totalWeight);
+  for (const [weight, action] of actions) {
+    left -= weight;
+    if (left <= 0) return action;
+  }
+  throw new Error('the weights do not add up');
+}

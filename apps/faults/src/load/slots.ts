@@ -1,0 +1,119 @@
+import { firstDayMs, timeOf } from './appointments.ts';
+import { path } from './client.ts';
+import { createCustomer } from './customers.ts';
+import type { Participation, Timeslot } from './model.ts';
+import type { Worker } from './run-load.ts';
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+/** Slots are a hundred days behind the appointments. */
+const slotsMs = firstDayMs + 100 * dayMs;
+/** The resources of a provider: few, so that slots are wanted by many. */
+export const resources = ['chair-1@load', 'chair-2@load'] as const;
+
+interface Slot {
+  start: string;
+  timeslotReference: string | null;
+  appointmentReference: string | null;
+  resourceReference: string;
+}
+
+/** Of two to four hours, which may overlap others of the resource. */
+export async function createTimeslot({ provider, journal, random }: Worker): Promise<void> {
+  const { tenant } = provider;
+  const operation = journal.begin('create timeslot');
+  const startMs = slotsMs + random.integer(0, 3) * dayMs + random.integer(16, 30) * 30 * minuteMs;
+  const timeslot: Timeslot = {
+    provider,
+    reference: tenant.newReference('timeslot'),
+    resource: random.pick(resources),
+    startMs,
+    endMs: startMs + random.integer(4, 8) * 30 * minuteMs,
+    rasterMs: random.pick([30, 60]) * minuteMs,
+    created: operation,
+    deleted: undefined,
+  };
+  provider.timeslots.push(timeslot);
+  const body = {
+    timeslots: [
+      {
+        reference: timeslot.reference,
+        resourceReference: timeslot.resource,
+        start: timeOf(startMs),
+        end: timeOf(timeslot.endMs),
+        raster: timeslot.rasterMs / minuteMs,
+        defaultCapacity: random.integer(1, 2),
+        defaultAcceptBookings: true,
+        state: 'BOOKABLE',
+      },
+    ],
+  };
+  await tenant.client.change(operation, { method: 'POST', path: `${provider.at}/timeslots`, body }, { withKey: random.chance(0.3) });
+}
+
+/** One that somebody of the provider has made. It is refused while there is a booking in it. */
+export async function deleteTimeslot(worker: Worker): Promise<void> {
+  const { provider, journal, random } = worker;
+  const existing = provider.timeslots.filter(({ created, deleted }) => created.outcome === 'ok' && deleted === undefined);
+  if (existing.length < 6) return createTimeslot(worker);
+  const timeslot = random.pick(existing);
+  timeslot.deleted = journal.begin('delete timeslot');
+  const request = { method: 'DELETE', path: provider.at + path`/timeslots/${timeslot.reference}` } as const;
+  await provider.tenant.client.change(timeslot.deleted, request, { goneStatus: 404 });
+  if (timeslot.deleted.outcome === 'failed') timeslot.deleted = undefined;
+}
+
+/** Mostly the first slot of the list, which others want as well. */
+export async function bookSlot(worker: Worker): Promise<void> {
+  const { provider, journal, random } = worker;
+  if (worker.customers.length === 0) return createCustomer(worker);
+  const slot = await chooseSlot(worker);
+  if (slot === undefined) return createTimeslot(worker);
+  const { tenant } = provider;
+  const customer = random.pick(worker.customers);
+  const participation: Participation = { provider, reference: tenant.newReference('booking'), customer, appointment: undefined, ignoresCapacity: false, changes: [] };
+  provider.participations.push(participation);
+  const operation = journal.begin('book slot');
+  const change = { operation, to: random.pick(['BOOKED', 'BOOKED', 'REQUESTED', 'RESERVED'] as const), notify: random.chance(0.85) };
+  participation.changes.push(change);
+  const body = {
+    reference: participation.reference,
+    ...placeOf(slot),
+    customerReference: customer.reference,
+    state: change.to,
+    message: `${operation.token} ${tenant.mark}`,
+  };
+  const request = { method: 'POST', path: `${provider.at}/bookings`, query: { sendMails: change.notify }, body } as const;
+  await tenant.client.change(operation, request, { withKey: random.chance(0.5) });
+  if (operation.outcome === 'ok') worker.participations.push(participation);
+}
+
+/** To another slot. */
+export async function moveBooking(worker: Worker): Promise<void> {
+  const { journal, random } = worker;
+  const bookings = worker.participations.filter(({ appointment }) => appointment === undefined).slice(-10);
+  const slot = bookings.length === 0 ? undefined : await chooseSlot(worker);
+  if (slot === undefined) return bookSlot(worker);
+  const { provider, reference, changes } = random.pick(bookings);
+  const operation = journal.begin('move booking');
+  const notify = random.chance(0.85);
+  changes.push({ operation, to: 'moved', notify });
+  const body = { ...placeOf(slot), message: `${operation.token} ${provider.tenant.mark}` };
+  const request = { method: 'POST', path: provider.at + path`/bookings/${reference}`, query: { sendMails: notify }, body } as const;
+  await provider.tenant.client.change(operation, request, { withKey: random.chance(0.5) });
+}
+
+/** The place that a booking names. The answer of the list is not older than the request. */
+function placeOf({ timeslotReference, appointmentReference, start }: Slot): Record<string, unknown> {
+  if (timeslotReference === null) return { appointmentReference };
+  return { timeslotReference, start, productReference: 'product@load' };
+}
+
+async function chooseSlot({ provider, random }: Worker): Promise<Slot | undefined> {
+  const query = { from: timeOf(slotsMs), to: timeOf(slotsMs + 10 * dayMs), resourceRef: random.pick(resources), limit: '20' };
+  const answer = await provider.tenant.client.send({ method: 'GET', path: `${provider.at}/slots`, query });
+  if (answer?.status !== 200) return undefined;
+  const slots = answer.body as Slot[];
+  if (slots.length === 0) return undefined;
+  return random.chance(0.6) ? slots[0] : random.pick(slots);
+}

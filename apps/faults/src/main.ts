@@ -1,0 +1,57 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { randomInt } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { Fault } from './faults/fault.ts';
+import { faults } from './faults/plan.ts';
+import { describeReport } from './report.ts';
+import { runFaults } from './run-faults.ts';
+
+interface Options {
+  seed: number;
+  minutes: number;
+  only: readonly Fault[];
+}
+
+const usageExitCode = 2;
+const interruptedExitCode = 130;
+const repositoryRoot = resolve(import.meta.dirname, '../../..');
+
+const { seed, minutes, only: kinds } = new Command('npm run faults --')
+  .description('Start a system, break it while clients use it, and check from outside that it has kept its promises.')
+  .option('--seed <number>', 'the same faults and clients for the same number', readNumber, randomInt(1_000_000))
+  .option('--minutes <number>', 'how long things break', readNumber, 1)
+  .option('--only <ids>', 'only these kinds of faults, such as F1,F5', readKinds, faults)
+  .addHelpText('after', `\nKinds of faults:\n${faults.map(({ id, name }) => `  ${id.padEnd(4)} ${name}`).join('\n')}`)
+  .showHelpAfterError()
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode))
+  .parse()
+  .opts<Options>();
+
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+print(`seed ${seed}`);
+const report = await runFaults({ seed, minutes, kinds, root: repositoryRoot, onProgress: print, signal: interrupted.signal }).catch((error: unknown) => {
+  if (!interrupted.signal.aborted) throw error;
+  print('stopped');
+  process.exit(interruptedExitCode);
+});
+for (const line of ['', `seed ${seed}, ${minutes} min`, '', ...describeReport(report)]) print(line);
+process.exitCode = report.violations.length === 0 ? 0 : 1;
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function readNumber(text: string): number {
+  const number = Number(text);
+  if (!(number > 0)) throw new InvalidArgumentError('a number above 0 is needed');
+  return number;
+}
+
+function readKinds(text: string): Fault[] {
+  return text.split(',').map((id) => {
+    const fault = faults.find((each) => each.id === id.toUpperCase());
+    if (fault === undefined) throw new InvalidArgumentError(`there is no ${id}`);
+    return fault;
+  });
+}

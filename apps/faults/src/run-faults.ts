@@ -1,0 +1,156 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { checkBookable } from './checks/bookable.ts';
+import { waitUntilDrained } from './checks/drained.ts';
+import { checkEffects } from './checks/effects.ts';
+import { checkErasure } from './checks/erasure.ts';
+import { type Evidence, type InjectedFault, readLists, type ShownAppointment, type Violation } from './checks/evidence.ts';
+import { checkHistories } from './checks/histories.ts';
+import { checkMails } from './checks/mails.ts';
+import { checkReservations } from './checks/reservations.ts';
+import { checkSeats } from './checks/seats.ts';
+import type { Fault } from './faults/fault.ts';
+import { type PlannedFault, planFaults } from './faults/plan.ts';
+import { followFeed, readFeed } from './load/follow-feed.ts';
+import { createJournal, type Journal } from './load/journal.ts';
+import type { Tenant } from './load/model.ts';
+import { runLoad } from './load/run-load.ts';
+import { setUpTenants } from './load/set-up.ts';
+import { createRandom } from './random.ts';
+import { startSystem, type System } from './system/start-system.ts';
+
+export interface FaultOptions {
+  seed: number;
+  /** How long there are load and faults. */
+  minutes: number;
+  kinds: readonly Fault[];
+  /** The checkout whose services run. */
+  root: string;
+  onProgress: (text: string) => void;
+  /** Ends the run: it stops everything and rejects. */
+  signal: AbortSignal;
+}
+
+export interface FaultReport {
+  injected: InjectedFault[];
+  journal: Journal;
+  mails: number;
+  events: number;
+  violations: Violation[];
+}
+
+/** Random streams: 1 and up are those of the workers. */
+const planStream = 0;
+const checkStream = 1_000;
+/** How long after the load clients may need to learn what became of their last requests. */
+const resolveMs = 120_000;
+const watchMs = 1_500;
+
+/** Starts a system, breaks it while clients use it, lets it heal, and compares what is there with what the clients were told. */
+export async function runFaults(options: FaultOptions): Promise<FaultReport> {
+  const { root, onProgress, signal } = options;
+  await using system = await startSystem({ root, onProgress, signal });
+  const running = breakSystem(system, options);
+  // If it loses the race, nothing handles its rejection.
+  running.catch(() => undefined);
+  return await Promise.race([running, rejectOnAbort(signal)]);
+}
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+async function breakSystem(system: System, { seed, minutes, kinds, onProgress }: FaultOptions): Promise<FaultReport> {
+  const runMs = minutes * 60_000;
+  const ended = new AbortController();
+  const journal = createJournal();
+  const loadStartedMs = performance.now();
+  const tenants = await setUpTenants(system, journal, ended.signal);
+  const until = AbortSignal.timeout(runMs);
+  const drained = new AbortController();
+
+  onProgress(`load and faults for ${minutes} min`);
+  const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pauseMs: 120 }, until);
+  const feeds = tenants.map((tenant) => followFeed(tenant.client, drained.signal));
+  const watching = watchSeats(tenants, until);
+  const lanes = planFaults(createRandom(seed, planStream), { kinds, runMs });
+  const injected = (await Promise.all(lanes.map((lane) => inject(system, lane, loadStartedMs, onProgress)))).flat();
+  await delay(Math.max(0, loadStartedMs + runMs - performance.now()));
+
+  onProgress('waiting until everything is whole again and nothing more happens');
+  const giveUp = setTimeout(() => ended.abort(), resolveMs);
+  const violations = [...(await watching)];
+  await load;
+  clearTimeout(giveUp);
+  const lastFaultMs = loadStartedMs + Math.max(0, ...injected.map(({ endedMs }) => endedMs));
+  violations.push(...(await waitUntilDrained(system, lastFaultMs, onProgress)));
+  drained.abort();
+  const followed = await Promise.all(feeds);
+
+  onProgress('comparing what is there with what the clients were told');
+  const providers = tenants.flatMap((tenant) => tenant.providers);
+  const evidence: Evidence = {
+    system,
+    journal,
+    tenants,
+    injected,
+    lists: new Map(await Promise.all(providers.map(async (provider) => [provider, await readLists(provider)] as const))),
+    feeds: new Map(await Promise.all(tenants.map(async (tenant, index) => [tenant, { followed: followed[index]!, read: await readFeed(tenant.client) }] as const))),
+    loadStartedMs,
+  };
+  violations.push(...(await check(evidence, seed)));
+  return { injected, journal, mails: system.mail.mails.length, events: followed.flat().length, violations: distinct(violations) };
+}
+
+async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
+  const { lists, journal, system } = evidence;
+  const violations = [
+    ...[...lists].flatMap(([provider, { appointments }]) => checkSeats(provider, appointments)),
+    ...checkEffects(evidence),
+    ...checkMails(evidence),
+    ...(await checkErasure(evidence)),
+    ...checkHistories(evidence),
+    ...journal.surprises.map(asViolation),
+    ...Object.values(system.groups).flatMap(({ badExits }) => badExits.map(asViolation)),
+  ];
+  const random = createRandom(seed, checkStream);
+  for (const provider of lists.keys()) violations.push(...(await checkBookable(provider, random)));
+  violations.push(...(await checkReservations(system)));
+  return violations;
+}
+
+/** What a client must never see is a broken promise about the answers (I2), unless it names another. */
+function asViolation(text: string): Violation {
+  const [named] = /^I\d+(?= )/.exec(text) ?? [];
+  return { invariant: (named ?? 'I2') as Violation['invariant'], text };
+}
+
+async function inject(system: System, lane: readonly PlannedFault[], loadStartedMs: number, onProgress: (text: string) => void): Promise<InjectedFault[]> {
+  const injected: InjectedFault[] = [];
+  for (const planned of lane) {
+    await delay(Math.max(0, loadStartedMs + planned.atMs - performance.now()));
+    const startedMs = performance.now() - loadStartedMs;
+    onProgress(`${(startedMs / 1_000).toFixed(1).padStart(6)} s  ${planned.fault.id} ${planned.fault.name}: ${planned.what}`);
+    const hasHappened = (await planned.run(system)) !== false;
+    injected.push({ ...planned, startedMs, endedMs: performance.now() - loadStartedMs, hasHappened });
+  }
+  return injected;
+}
+
+/** Asks for the appointments of everybody in turn, while things break: seats must never be given twice, not even for a moment. */
+async function watchSeats(tenants: readonly Tenant[], until: AbortSignal): Promise<Violation[]> {
+  const violations: Violation[] = [];
+  const providers = tenants.flatMap((tenant) => tenant.providers);
+  for (let turn = 0; !until.aborted; turn += 1) {
+    const provider = providers[turn % providers.length]!;
+    const answer = await provider.tenant.client.send({ method: 'GET', path: `${provider.at}/appointments` });
+    if (answer?.status === 200) violations.push(...checkSeats(provider, answer.body as ShownAppointment[]));
+    await delay(watchMs, undefined, { signal: until }).catch(() => undefined);
+  }
+  return violations;
+}
+
+function distinct(violations: readonly Violation[]): Violation[] {
+  return [...new Map(violations.map((violation) => [`${violation.invariant} ${violation.text}`, violation])).values()];
+}

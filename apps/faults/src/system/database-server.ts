@@ -1,0 +1,56 @@
+import { childrenOf, type PostgresServer, signalProcess } from '@scheduling/embedded';
+import { whilePaused } from '@scheduling/testing/while-paused';
+import pLimit from 'p-limit';
+import { Client } from 'pg';
+
+/** Postgres with the databases of all services. */
+export interface DatabaseServer extends AsyncDisposable {
+  createDatabase(name: string): Promise<string>;
+  /** The address of a database for a superuser, past the proxies. */
+  url(database: string): string;
+  /** `fast` ends the sessions and writes everything to disk; `immediate` ends at once, and the next start recovers. */
+  restart(mode: 'fast' | 'immediate'): Promise<void>;
+  /** Ends the sessions of all services. */
+  terminateBackends(): Promise<void>;
+  /** Does something while every process of Postgres hangs. */
+  whileHanging(action: () => Promise<unknown>): Promise<void>;
+}
+
+export async function createDatabaseServer(start: (port?: number) => Promise<PostgresServer>): Promise<DatabaseServer> {
+  let server = await start();
+  const { port } = server;
+  // Two faults may want the same server.
+  const oneByOne = pLimit(1);
+  return {
+    createDatabase: server.createDatabase,
+    url: (database) => server.url(database),
+    restart: (mode) =>
+      oneByOne(async () => {
+        if (mode === 'fast') await server.stop();
+        else signalProcess(server.pid, 'SIGQUIT');
+        await server.exited;
+        server = await start(port);
+      }),
+    terminateBackends: () =>
+      oneByOne(() =>
+        withClient(server.url('postgres'), async (client) => {
+          await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
+        }),
+      ),
+    whileHanging: (action) => oneByOne(async () => void (await whilePaused([server.pid, ...(await childrenOf(server.pid))], action))),
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
+
+/** A connection of its own, for what no answer of the gateway shows. */
+export async function withClient<Result>(connectionString: string, use: (client: Client) => Promise<Result>): Promise<Result> {
+  const client = new Client({ connectionString });
+  // A server that ends closes the connection, which the query reports as well.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}

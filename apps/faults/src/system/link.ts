@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** What a link does with connections. */
+type Behaviour =
+  /** Passes on everything. */
+  | 'open'
+  /** Accepts connections, and passes nothing on, as if the other machine or the network had gone without a word. */
+  | 'silent';
+
+/**
+ * The way from one process to another: a TCP proxy at an address of its own. Like a service of Kubernetes it connects to one of the processes that
+ * are ready at that moment; a connection stays with its process. Without one, connections are refused.
+ */
+export interface Link extends AsyncDisposable {
+  name: string;
+  port: number;
+  /** From now on nothing is passed on, in either direction, and no connection is closed. */
+  silence(): void;
+  /** Ends all connections that were silent, and passes on what comes with new ones. */
+  restore(): void;
+  /** Closes all connections, in the middle of whatever they transfer. */
+  cut(): void;
+}
+
+export async function openLink(name: string, targets: () => readonly number[]): Promise<Link> {
+  let behaviour: Behaviour = 'open';
+  const sockets = new Set<Socket>();
+  let turn = 0;
+  const track = (socket: Socket): Socket => {
+    sockets.add(socket);
+    socket.setNoDelay(true);
+    return socket.once('close', () => sockets.delete(socket)).on('error', () => undefined);
+  };
+  const closeAll = (): void => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  const server = createServer((client) => {
+    track(client);
+    if (behaviour === 'silent') return;
+    const ports = targets();
+    const port = ports[turn++ % ports.length];
+    if (port === undefined) client.resetAndDestroy();
+    else join(client, track(connect(port, '127.0.0.1')));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    name,
+    port: (server.address() as AddressInfo).port,
+    silence: () => {
+      behaviour = 'silent';
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    restore: () => {
+      behaviour = 'open';
+      closeAll();
+    },
+    cut: closeAll,
+    [Symbol.asyncDispose]: async () => {
+      closeAll();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Passes on what either side sends, and its end. */
+function join(client: Socket, server: Socket): void {
+  client.pipe(server).pipe(client);
+  client.once('close', () => server.destroy());
+  server.once('close', () => client.destroy());
+  server.once('error', () => client.resetAndDestroy());
+}

@@ -1,0 +1,102 @@
+import { type Child, freePort, signalProcess } from '@scheduling/embedded';
+import { type Service, type ServiceOptions, startService, type Surroundings } from '@scheduling/stack';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A process of a service. */
+export interface Replica {
+  child: Child;
+  ports: { main: number; metrics: number; admin: number };
+  /** It is about to end, as it should. */
+  isLeaving: boolean;
+}
+
+/** The replicas of one service. One that ends unexpectedly is replaced at once. */
+export interface ServiceGroup {
+  service: Service;
+  /** Those that are ready and stay: they get new connections. */
+  ready: readonly Replica[];
+  /** Starts one more, however long it takes until one is ready. */
+  grow(): Promise<Replica | undefined>;
+  /** Starts a new replica for each, and when that is ready stops the old one with SIGTERM. */
+  replaceAll(): Promise<void>;
+  /** Sends a signal to all of them. */
+  signal(signal: NodeJS.Signals): void;
+  /** Stops all of them, with SIGTERM. */
+  stop(): Promise<void>;
+  /** Exits other than with code 0 after a SIGTERM. */
+  badExits: string[];
+}
+
+/** Kubernetes waits for 30 s. */
+const stopTimeoutMs = 15_000;
+const retryMs = 500;
+
+export function createServiceGroup(options: ServiceOptions): ServiceGroup {
+  const { service } = options;
+  const stopping = new AbortController();
+  const replicas = new Set<Replica>();
+
+  const startOnce = async (): Promise<Replica> => {
+    const ports = { main: await freePort(), metrics: await freePort(), admin: await freePort() };
+    const child = await startService({ ...options, around: withPorts(options.around, service, ports) });
+    const replica: Replica = { child, ports, isLeaving: false };
+    replicas.add(replica);
+    group.ready = [...group.ready, replica];
+    void child.exited.then(async () => {
+      forget(replica);
+      if (!replica.isLeaving) await start();
+    });
+    return replica;
+  };
+  /** A service that cannot start, for example because its database is away, is started until it can. */
+  const start = async (): Promise<Replica | undefined> => {
+    while (!stopping.signal.aborted) {
+      try {
+        return await startOnce();
+      } catch {
+        await delay(retryMs);
+      }
+    }
+    return undefined;
+  };
+  const forget = (replica: Replica): void => {
+    replicas.delete(replica);
+    group.ready = group.ready.filter((each) => each !== replica);
+  };
+  const leave = async (replica: Replica): Promise<void> => {
+    replica.isLeaving = true;
+    group.ready = group.ready.filter((each) => each !== replica);
+    await replica.child.stop('SIGTERM', stopTimeoutMs);
+    const { code, signal } = await replica.child.exited;
+    if (code !== 0 && signal !== 'SIGKILL') group.badExits.push(`${service} ended with ${code ?? signal} after SIGTERM`);
+  };
+
+  const group: ServiceGroup = {
+    service,
+    ready: [],
+    badExits: [],
+    grow: start,
+    replaceAll: async () => {
+      for (const replica of group.ready) {
+        await start();
+        await leave(replica);
+      }
+    },
+    signal: (signal) => {
+      for (const { child } of replicas) signalProcess(child.pid, signal);
+    },
+    stop: async () => {
+      stopping.abort();
+      await Promise.all([...replicas].map(leave));
+    },
+  };
+  return group;
+}
+
+function withPorts(around: Surroundings, service: Service, { main, metrics, admin }: Replica['ports']): Surroundings {
+  return {
+    ...around,
+    ports: { ...around.ports, [service]: { main, metrics } },
+    adminPorts: { ...around.adminPorts, [service]: admin },
+  };
+}

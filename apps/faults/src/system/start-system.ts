@@ -1,0 +1,137 @@
+import { startNats, startPostgres } from '@scheduling/embedded';
+import { choosePorts, databaseServices, host, migrateService, newSecretKeys, publicUrl, type Service, type ServiceOptions, services, type Surroundings } from '@scheduling/stack';
+import { createTestUsers } from '@scheduling/testing/test-users';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createDatabaseServer, type DatabaseServer } from './database-server.ts';
+import { createEventServer, type EventServer } from './event-server.ts';
+import { type Link, openLink } from './link.ts';
+import { type MailServer, startMailServer } from './mail-server.ts';
+import type { Orders } from './orders.ts';
+import { createServiceGroup, type Replica, type ServiceGroup } from './service-group.ts';
+
+/** The whole system, with a proxy on every way between two of its processes, and the means to break each part of it. */
+export interface System extends AsyncDisposable {
+  /** The gateway as clients reach it. */
+  gatewayUrl: string;
+  groups: Record<Service, ServiceGroup>;
+  /** By `<caller>-<called>`: `calendar-identity`, `calendar-postgres`, `calendar-nats`, `notification-smtp`, `client-gateway`. */
+  links: Map<string, Link>;
+  postgres: DatabaseServer;
+  nats: EventServer;
+  mail: MailServer;
+  /** Gives a process its orders, which replace earlier ones. */
+  order(replica: Replica, orders: Orders): Promise<void>;
+  /** The files of JetStream, and the logs. */
+  folder: string;
+}
+
+interface SystemOptions {
+  /** The checkout whose services run. */
+  root: string;
+  onProgress: (text: string) => void;
+  signal: AbortSignal;
+}
+
+/** The other services that each one calls. */
+const calls: Record<Service, Service[]> = {
+  gateway: ['identity', 'calendar', 'customer', 'webhook'],
+  identity: [],
+  calendar: ['identity', 'customer'],
+  customer: ['identity', 'calendar'],
+  notification: ['identity', 'calendar', 'customer'],
+  webhook: ['identity', 'calendar', 'customer'],
+};
+
+/** Rejects when the signal aborts, and leaves nothing behind. */
+export async function startSystem({ root, onProgress, signal }: SystemOptions): Promise<System> {
+  await using starting = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'scheduling-faults-'));
+  starting.defer(() => rm(folder, { recursive: true, force: true }));
+  onProgress('starting Postgres, NATS and the mail server');
+  const postgres = starting.use(await createDatabaseServer((port) => startPostgres({ dataDir: folder, port, durable: false })));
+  const users = createTestUsers();
+  const nats = starting.use(await createEventServer(folder, (port) => startNats({ dataDir: folder, port, users: users.settings }), (url) => users.urlFor('test', url)));
+  const mail = starting.use(await startMailServer());
+  const links = new Map<string, Link>();
+  const groups = {} as Record<Service, ServiceGroup>;
+  const link = async (name: string, targets: () => readonly number[]): Promise<number> => {
+    const opened = starting.use(await openLink(name, targets));
+    links.set(name, opened);
+    return opened.port;
+  };
+  const around = await connectAll(link, groups, { postgres, nats, mail, natsUrlOf: (service) => users.urlFor(service, nats.url) });
+  const orders = join(folder, 'orders');
+  await mkdir(orders);
+  const inherited = environmentOf(root, orders);
+  const optionsOf = (service: Service): ServiceOptions => ({ service, around, root, logFile: join(folder, 'logs', `${service}.log`), inherited });
+  for (const service of services) {
+    groups[service] = createServiceGroup(optionsOf(service));
+    starting.defer(() => groups[service].stop());
+  }
+  signal.throwIfAborted();
+  onProgress('creating the tables');
+  await Promise.all(databaseServices.map((service) => migrateService(optionsOf(service))));
+  signal.throwIfAborted();
+  onProgress('starting the services');
+  await Promise.all(services.map((service) => groups[service].grow()));
+  signal.throwIfAborted();
+
+  const started = starting.move();
+  return {
+    gatewayUrl: publicUrl(around.ports),
+    groups,
+    links,
+    postgres,
+    nats,
+    mail,
+    order: async ({ child }, given) => {
+      await writeFile(join(orders, `${child.pid}.json`), JSON.stringify(given));
+      process.kill(child.pid, 'SIGUSR2');
+    },
+    folder,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+/** Opens a way from every process to every other that it uses. */
+async function connectAll(
+  link: (name: string, targets: () => readonly number[]) => Promise<number>,
+  groups: Record<Service, ServiceGroup>,
+  servers: Pick<System, 'postgres' | 'nats' | 'mail'> & { natsUrlOf: (service: Service) => string },
+): Promise<Surroundings> {
+  const portsOf = (service: Service) => () => groups[service].ready.map(({ ports }) => ports.main);
+  const through = async (name: string, url: string): Promise<string> => {
+    const address = new URL(url);
+    const port = Number(address.port);
+    address.port = String(await link(name, () => [port]));
+    return address.href;
+  };
+  const addresses = new Map<string, string>();
+  const databaseUrls = {} as Surroundings['databaseUrls'];
+  const natsUrls = {} as Surroundings['natsUrls'];
+  for (const caller of services) {
+    natsUrls[caller] = await through(`${caller}-nats`, servers.natsUrlOf(caller));
+    for (const called of calls[caller]) addresses.set(`${caller} ${called}`, `${host}:${await link(`${caller}-${called}`, portsOf(called))}`);
+  }
+  for (const service of databaseServices) databaseUrls[service] = await through(`${service}-postgres`, await servers.postgres.createDatabase(service));
+  return {
+    ...(await choosePorts(await link('client-gateway', portsOf('gateway')))),
+    databaseUrls,
+    natsUrls,
+    smtpUrl: await through('notification-smtp', servers.mail.url),
+    addressOf: (caller, called) => addresses.get(`${caller} ${called}`)!,
+    webhookSecretKeys: newSecretKeys(),
+    logLevel: 'warn',
+  };
+}
+
+/** Beside a service's own variables: the module that lets it crash on order, and no limit to the mails, because the load has more than a CRM may send in an hour. */
+function environmentOf(root: string, orders: string): NodeJS.ProcessEnv {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const crashPoints = pathToFileURL(join(root, 'apps/faults/src/system/crash-points.ts'));
+  crashPoints.searchParams.set('folder', orders);
+  return { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS: `--import=${crashPoints.href}`, MAILS_PER_HOUR_AND_CRM: '0', MAILS_PER_HOUR_AND_RECIPIENT: '0' };
+}
