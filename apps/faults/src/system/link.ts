@@ -33,14 +33,14 @@ export async function openLink(name: string, targets: () => readonly number[]): 
     return socket.once('close', () => sockets.delete(socket)).on('error', () => undefined);
   };
   const closeAll = (): void => {
-    for (const socket of sockets) socket.resetAndDestroy();
+    for (const socket of sockets) reset(socket);
   };
   const server = createServer((client) => {
     track(client);
     if (behaviour === 'silent') return;
     const ports = targets();
     const port = ports[turn++ % ports.length];
-    if (port === undefined) client.resetAndDestroy();
+    if (port === undefined) reset(client);
     else join(client, track(connect(port, '127.0.0.1')));
   });
   server.listen(0, '127.0.0.1');
@@ -69,5 +69,11 @@ function join(client: Socket, server: Socket): void {
   client.pipe(server).pipe(client);
   client.once('close', () => server.destroy());
   server.once('close', () => client.destroy());
-  server.once('error', () => client.resetAndDestroy());
+  server.once('error', () => reset(client));
+}
+
+/** Node 26.10 leaks a socket that is reset while its end is being sent, and then never exits. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }

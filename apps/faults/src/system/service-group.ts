@@ -23,7 +23,7 @@ export interface ServiceGroup {
   signal(signal: NodeJS.Signals): void;
   /** Stops all of them, with SIGTERM. */
   stop(): Promise<void>;
-  /** Exits other than with code 0 after a SIGTERM. */
+  /** Exits other than with code 0 after a SIGTERM, or by SIGKILL. */
   badExits: string[];
 }
 
@@ -42,9 +42,12 @@ export function createServiceGroup(options: ServiceOptions): ServiceGroup {
     const replica: Replica = { child, ports, isLeaving: false };
     replicas.add(replica);
     group.ready = [...group.ready, replica];
-    void child.exited.then(async () => {
+    void child.exited.then(async ({ code }) => {
       forget(replica);
-      if (!replica.isLeaving) await start();
+      if (replica.isLeaving) return;
+      // Whatever is broken around it, a process ends only if it is killed.
+      if (code !== null) group.badExits.push(`${service} ended by itself with ${code}`);
+      await start();
     });
     return replica;
   };
