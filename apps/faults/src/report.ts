@@ -20,7 +20,7 @@ export const invariants = {
 const maxShown = 20;
 
 /** The report of one run, as lines of text. */
-export function describeReport({ injected, journal, mails, events, violations }: FaultReport): string[] {
+export function describeReport({ injected, journal, mails, events, violations, folder }: FaultReport): string[] {
   const { operations, attempts } = journal;
   const unclear = operations.filter(({ unknowns }) => unknowns > 0);
   const resolved = unclear.filter(({ outcome }) => outcome !== undefined);
@@ -37,6 +37,7 @@ export function describeReport({ injected, journal, mails, events, violations }:
     ...Object.entries(invariants).map(([id, text]) => `| ${id} | ${text} | ${violations.filter(({ invariant }) => invariant === id).length} |`),
     ...(violations.length === 0 ? [] : ['', ...violations.slice(0, maxShown).map(({ invariant, text }) => `${invariant}: ${text}`)]),
     ...(violations.length > maxShown ? [`and ${violations.length - maxShown} more`] : []),
+    ...(violations.length > 0 ? ['', `The logs, and the data of Postgres and NATS: ${folder}`] : []),
   ];
 }
 

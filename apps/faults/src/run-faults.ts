@@ -13,6 +13,7 @@ import { type PlannedFault, planFaults } from './faults/plan.ts';
 import { followFeed, readFeed } from './load/follow-feed.ts';
 import { createJournal, type Journal } from './load/journal.ts';
 import type { Tenant } from './load/model.ts';
+import { receiveWebhook } from './load/receive-webhook.ts';
 import { runLoad } from './load/run-load.ts';
 import { setUpTenants } from './load/set-up.ts';
 import { createRandom } from './random.ts';
@@ -36,6 +37,8 @@ export interface FaultReport {
   mails: number;
   events: number;
   violations: Violation[];
+  /** Where the logs and the data are, if there are violations. */
+  folder: string;
 }
 
 /** Random streams: 1 and up are those of the workers. */
@@ -67,6 +70,8 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   const journal = createJournal();
   const loadStartedMs = performance.now();
   const tenants = await setUpTenants(system, journal, ended.signal);
+  await using receiving = new AsyncDisposableStack();
+  const webhooks = await Promise.all(tenants.map(async (tenant) => receiving.use(await receiveWebhook(tenant, journal))));
   const until = AbortSignal.timeout(runMs);
   const drained = new AbortController();
 
@@ -87,6 +92,7 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   violations.push(...(await waitUntilDrained(system, lastFaultMs, onProgress)));
   drained.abort();
   const followed = await Promise.all(feeds);
+  await Promise.all(webhooks.map((webhook, index) => webhook.waitFor(followed[index]!.at(-1)!.id)));
 
   onProgress('comparing what is there with what the clients were told');
   const providers = tenants.flatMap((tenant) => tenant.providers);
@@ -96,11 +102,16 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
     tenants,
     injected,
     lists: new Map(await Promise.all(providers.map(async (provider) => [provider, await readLists(provider)] as const))),
-    feeds: new Map(await Promise.all(tenants.map(async (tenant, index) => [tenant, { followed: followed[index]!, read: await readFeed(tenant.client) }] as const))),
+    feeds: new Map(
+      await Promise.all(
+        tenants.map(async (tenant, index) => [tenant, { followed: followed[index]!, read: await readFeed(tenant.client), delivered: [...webhooks[index]!.delivered] }] as const),
+      ),
+    ),
     loadStartedMs,
   };
   violations.push(...(await check(evidence, seed)));
-  return { injected, journal, mails: system.mail.mails.length, events: followed.flat().length, violations: distinct(violations) };
+  if (violations.length > 0) system.keepFolder();
+  return { injected, journal, mails: system.mail.mails.length, events: followed.flat().length, violations: distinct(violations), folder: system.folder };
 }
 
 async function check(evidence: Evidence, seed: number): Promise<Violation[]> {

@@ -1,4 +1,4 @@
-import { waitUntil } from '@scheduling/embedded';
+import { waitUntil, type WebhookEvent } from '@scheduling/embedded';
 import { createCommand } from './command-line.ts';
 import { dataDirOf, inboxHostOf, UsageError } from './config.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
@@ -6,7 +6,6 @@ import { type DemoMail, type DemoRequest, playDemo } from './play-demo.ts';
 import { styler } from './reporter.ts';
 import type { GatewayAnswer } from './send-request.ts';
 import { readStackFile, type StackInfo } from './stack-file.ts';
-import type { WebhookEvent } from './webhook-receiver.ts';
 
 createCommand('npm run demo --', 'Book an appointment step by step on the running stack, and show every request and its response.').parse();
 const output = process.stdout;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { startWebhookReceiver, type WebhookEvent } from '@scheduling/embedded';
 import { UsageError } from './config.ts';
 import { type GatewayRequest, sendRequest } from './send-request.ts';
 import type { StackInfo } from './stack-file.ts';
-import { startWebhookReceiver, type WebhookEvent } from './webhook-receiver.ts';
 
 const prefix = 'webhook-inbox-';
 

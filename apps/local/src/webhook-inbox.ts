@@ -1,9 +1,9 @@
+import type { WebhookEvent } from '@scheduling/embedded';
 import { createCommand } from './command-line.ts';
 import { dataDirOf, inboxHostOf, UsageError } from './config.ts';
 import { listenForInterruption } from './interruption.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
 import { readStackFile } from './stack-file.ts';
-import type { WebhookEvent } from './webhook-receiver.ts';
 
 createCommand('npm run webhook-inbox --', 'Register a webhook of the demo CRM on the running stack, and print every event that it is sent, until Ctrl-C.').parse();
 

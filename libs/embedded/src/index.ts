@@ -6,3 +6,4 @@ export { type NatsServer, startNats } from './nats.ts';
 export { type PostgresServer, startPostgres } from './postgres.ts';
 export { childrenOf, processHasStopped, processIsAlive, type ProcessIdentity, processStartTime, signalProcess, stopProcess } from './process-table.ts';
 export { isReachable, waitUntil } from './wait-until.ts';
+export { type OnCall, startWebhookReceiver, type WebhookEvent, type WebhookReceiver } from './webhook-receiver.ts';

@@ -1,4 +1,4 @@
-import type { FeedEvent } from '../load/follow-feed.ts';
+import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import type { Journal } from '../load/journal.ts';
 import type { Provider, State, Tenant } from '../load/model.ts';
 import { firstDayMs, timeOf } from '../load/appointments.ts';
@@ -32,6 +32,8 @@ export interface Feed {
   followed: FeedEvent[];
   /** As it is now. */
   read: FeedEvent[];
+  /** The ids of the events that came to the webhook, in this order, without repetitions. */
+  delivered: readonly string[];
 }
 
 /** Everything that the API shows of a provider. */

@@ -1,4 +1,4 @@
-import type { FeedEvent } from '../load/follow-feed.ts';
+import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import type { Provider, Tenant } from '../load/model.ts';
 import type { Evidence, Feed, Violation } from './evidence.ts';
 
@@ -7,11 +7,12 @@ const transitions = new Set(['RESERVED BOOKED', 'REQUESTED BOOKED', 'BOOKED DELE
 
 /**
  * I8: every participation has gone through transitions that are permitted, and no others. I12: the feed has every event once, in the order of versions, and
- * whoever followed it has missed none.
+ * whoever followed it has missed none, and neither has a webhook.
  */
 export function checkHistories({ feeds, lists }: Evidence): Violation[] {
   return [...feeds].flatMap(([tenant, feed]) => [
     ...checkFollowed(tenant, feed),
+    ...checkDelivered(tenant, feed),
     ...[...Map.groupBy(feed.read, ({ data }) => data.id)].flatMap(([id, events]) => checkHistory(tenant, id, events)),
     ...tenant.providers.flatMap((provider) => checkComplete(provider, feed, [...lists.get(provider)!.participations])),
   ]);
@@ -26,6 +27,13 @@ function checkFollowed({ crmId }: Tenant, { followed, read }: Feed): Violation[]
     violations.push({ invariant: 'I12', text: `who followed the feed of ${crmId} read ${followed.length} events, now there are ${ids.length}; the first difference is at ${difference}` });
   }
   return violations;
+}
+
+/** The webhook was there before the first event. */
+function checkDelivered({ crmId }: Tenant, { delivered, read }: Feed): Violation[] {
+  const difference = read.findIndex(({ id }, index) => delivered[index] !== id);
+  if (difference < 0 && delivered.length === read.length) return [];
+  return [{ invariant: 'I12', text: `the webhook of ${crmId} got ${delivered.length} of ${read.length} events; the first difference is at ${difference}` }];
 }
 
 function checkHistory({ crmId }: Tenant, id: string, events: FeedEvent[]): Violation[] {

@@ -42,11 +42,19 @@ function checkChanges(participation: Participation, byToken: Map<string, Receive
     const before = lastKnownState({ changes: participation.changes.slice(0, index) });
     const demand = demandOf(participation, change, before);
     const described = `${participation.reference}, ${before ?? 'new'} to ${change.to}, ${change.operation.answer}`;
-    if (demand === 'due' && mails.length === 0) return [{ invariant: 'I3', text: `no mail about ${described}` }];
+    if (demand === 'due' && mails.length === 0 && !wasOvertaken(participation, index, byToken)) return [{ invariant: 'I3', text: `no mail about ${described}` }];
     if (demand === 'forbidden' && mails.length > 0) return [{ invariant: 'I3', text: `a mail about ${described}` }];
     const others = mails.filter(({ recipients }) => recipients.join() !== participation.customer.email);
     return others.map(({ recipients }): Violation => ({ invariant: 'I3', text: `the mail about ${described} went to ${recipients.join()}` }));
   });
+}
+
+/** The mail that it is over has come first. Then an earlier one, which would say what is no longer true, is not sent any more (interface 6.3). */
+function wasOvertaken({ changes, appointment, customer }: Participation, index: number, byToken: Map<string, ReceivedMail[]>): boolean {
+  const later = changes.slice(index + 1).filter(({ to }) => to === 'CANCELED');
+  const told = later.some(({ operation }) => byToken.has(operation.token));
+  const ofAppointment = byToken.get(appointment?.cancelled?.token ?? '') ?? [];
+  return told || ofAppointment.some(({ recipients }) => recipients.includes(customer.email));
 }
 
 function demandOf({ appointment, customer }: Participation, { to, notify, operation }: Change, before: State | undefined): Demand {

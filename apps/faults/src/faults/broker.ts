@@ -1,9 +1,13 @@
 import { consumedEvents, consumerName, streamName } from '@scheduling/events';
 import { consumingServices } from '@scheduling/stack';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Fault } from './fault.ts';
+import { republish } from '../system/event-server.ts';
+import { type Fault, succeeds } from './fault.ts';
 
 const downMs = 120_000;
+const shuffledMs = 5_000;
+/** The newest events come again. */
+const repeatedCount = 2_000;
 
 export const killBroker: Fault = {
   id: 'F10',
@@ -44,10 +48,27 @@ export const deleteStream: Fault = {
       lastsMs: 500,
       // It may be gone already, because an earlier fault has lost it.
       run: ({ nats }) =>
-        nats.manage(async ({ streams, consumers }) => (consumer === undefined ? streams.delete(streamName) : consumers.delete(streamName, consumer))).then(
-          () => true,
-          () => false,
-        ),
+        succeeds(nats.manage(({ streams, consumers }) => (consumer === undefined ? streams.delete(streamName) : consumers.delete(streamName, consumer)))),
+    };
+  },
+};
+
+export const repeatedEvents: Fault = {
+  id: 'F14',
+  name: 'events in any order, each of them twice',
+  prepare: (random, { longestMs }) => {
+    const ms = Math.min(longestMs, shuffledMs);
+    return {
+      what: `for ${ms / 1_000} s`,
+      parts: ['nats'],
+      lastsMs: ms + 2_000,
+      run: async ({ links, nats }) => {
+        const publishers = [...links.values()].filter(({ name }) => name.endsWith('-nats'));
+        for (const { shuffle } of publishers) shuffle.start(random);
+        await delay(ms);
+        for (const { shuffle } of publishers) shuffle.stop();
+        return succeeds(nats.manage((manager, connection) => republish(manager, connection, { count: repeatedCount, random })));
+      },
     };
   },
 };

@@ -1,7 +1,13 @@
+import { databaseServices, type DatabaseService } from '@scheduling/stack';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Fault } from './fault.ts';
+import { withClient } from '../system/database-server.ts';
+import { type Fault, succeeds } from './fault.ts';
 
 const hangMs = 30_000;
+const lockedMs = 8_000;
+
+/** The table that most statements of a service need. */
+const busiestTable: Record<DatabaseService, string> = { identity: 'provider', calendar: 'appointment', customer: 'customer', notification: 'mail', webhook: 'event' };
 
 export const restartDatabase: Fault = {
   id: 'F4',
@@ -37,5 +43,29 @@ export const hangingDatabase: Fault = {
   prepare: (_random, { longestMs }) => {
     const ms = Math.min(longestMs, hangMs);
     return { what: `${ms / 1_000} s`, parts: ['postgres'], lastsMs: ms, run: ({ postgres }) => postgres.whileHanging(() => delay(ms)) };
+  },
+};
+
+export const exhaustedPool: Fault = {
+  id: 'F7',
+  name: 'every connection of a service waits for a lock',
+  prepare: (random, { longestMs }) => {
+    const service = random.pick(databaseServices);
+    const ms = Math.min(longestMs, lockedMs);
+    return {
+      what: `${service} for ${ms / 1_000} s`,
+      parts: [service],
+      lastsMs: ms,
+      // Another fault may end the session that holds the lock, or keep it from beginning.
+      run: ({ postgres }) =>
+        succeeds(
+          withClient(postgres.url(service), async (client) => {
+            await client.query('BEGIN');
+            await client.query(`LOCK TABLE ${busiestTable[service]} IN ACCESS EXCLUSIVE MODE`);
+            await delay(ms);
+            await client.query('ROLLBACK');
+          }),
+        ),
+    };
   },
 };

@@ -31,3 +31,11 @@ export interface Limits {
   /** No fault lasts longer, so that there are others in a short run. */
   longestMs: number;
 }
+
+/** For what another fault may prevent. */
+export function succeeds(attempt: Promise<unknown>): Promise<boolean> {
+  return attempt.then(
+    () => true,
+    () => false,
+  );
+}

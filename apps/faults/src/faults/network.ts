@@ -1,5 +1,11 @@
 import { services } from '@scheduling/stack';
+import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
+import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
+import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { BatchServiceService } from '@scheduling/contracts/rpc/v1';
+import { connect } from 'node:http2';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Random } from '../random.ts';
 import type { System } from '../system/start-system.ts';
 import type { Fault } from './fault.ts';
 
@@ -49,3 +55,59 @@ export const badMailServer: Fault = {
     };
   },
 };
+
+const methods = [
+  AppointmentServiceService,
+  BatchServiceService,
+  BookingServiceService,
+  CustomerServiceService,
+  IdentityServiceService,
+  ParticipationServiceService,
+  TimeslotServiceService,
+].flatMap((service) => Object.values(service).map(({ path }) => path as string));
+const malformedCount = 200;
+const callMs = 1_000;
+
+export const malformedCalls: Fault = {
+  id: 'F19',
+  name: 'malformed gRPC calls',
+  prepare: (random) => {
+    const service = random.pick(['identity', 'calendar', 'customer'] as const);
+    const calls = Array.from({ length: malformedCount }, () => ({ path: random.chance(0.9) ? random.pick(methods) : '/none', body: malformedMessage(random) }));
+    return {
+      what: `${malformedCount} to ${service}`,
+      parts: [],
+      lastsMs: 1_000,
+      run: async ({ groups }) => {
+        const [replica] = groups[service].ready;
+        if (replica === undefined) return false;
+        for (const { path, body } of calls) await call(replica.ports.main, path, body);
+        return true;
+      },
+    };
+  },
+};
+
+/** Bytes behind a header that names the right length, or a wrong one. */
+function malformedMessage(random: Random): Buffer {
+  const bytes = Buffer.from(Array.from({ length: random.integer(0, 60) }, () => random.integer(0, 255)));
+  const header = Buffer.alloc(5);
+  header.writeUInt8(random.chance(0.9) ? 0 : 1);
+  header.writeUInt32BE(random.chance(0.7) ? bytes.length : random.integer(0, 2 ** 31 - 1), 1);
+  return Buffer.concat([header, bytes]);
+}
+
+/** Ends when the server has answered in any way, or after a second. */
+function call(port: number, path: string, body: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    const session = connect(`http://127.0.0.1:${port}`);
+    const end = (): void => {
+      session.destroy();
+      resolve();
+    };
+    session.on('error', end);
+    const request = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
+    request.on('error', end).on('close', end).setTimeout(callMs, end);
+    request.resume().end(body);
+  });
+}

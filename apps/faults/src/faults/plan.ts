@@ -1,8 +1,8 @@
 import type { Random } from '../random.ts';
-import { brokerDown, deleteStream, killBroker, loseStore } from './broker.ts';
-import { hangingDatabase, restartDatabase, terminateBackends } from './databases.ts';
+import { brokerDown, deleteStream, killBroker, loseStore, repeatedEvents } from './broker.ts';
+import { exhaustedPool, hangingDatabase, restartDatabase, terminateBackends } from './databases.ts';
 import type { Fault, Injection } from './fault.ts';
-import { badMailServer, halfOpen } from './network.ts';
+import { badMailServer, halfOpen, malformedCalls } from './network.ts';
 import { crashPoint, hang, kill, rollingRestart, wrongClock } from './processes.ts';
 
 export const faults: readonly Fault[] = [
@@ -12,14 +12,17 @@ export const faults: readonly Fault[] = [
   restartDatabase,
   terminateBackends,
   hangingDatabase,
+  exhaustedPool,
   killBroker,
   brokerDown,
   loseStore,
   deleteStream,
+  repeatedEvents,
   badMailServer,
   hang,
   wrongClock,
   halfOpen,
+  malformedCalls,
 ];
 
 export interface PlannedFault extends Injection {

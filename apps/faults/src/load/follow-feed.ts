@@ -1,20 +1,6 @@
+import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CrmClient } from './client.ts';
-
-/** An event of the feed (interface 6.1). */
-export interface FeedEvent {
-  id: string;
-  type: string;
-  data: {
-    id: string;
-    reference: string | null;
-    appointmentReference: string | null;
-    customerReference: string | null;
-    state: string | null;
-    previousState: string | null;
-    version: number | null;
-  };
-}
 
 const pollMs = 500;
 

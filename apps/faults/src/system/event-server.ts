@@ -1,10 +1,12 @@
-import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
+import { jetstreamManager, type JetStreamManager, type StoredMsg } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { type NatsServer, signalProcess } from '@scheduling/embedded';
+import { streamName } from '@scheduling/events';
 import { whilePaused } from '@scheduling/testing/while-paused';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import type { Random } from '../random.ts';
 
 /** NATS with its stream. */
 export interface EventServer extends AsyncDisposable {
@@ -15,8 +17,8 @@ export interface EventServer extends AsyncDisposable {
   /** Starts it again without the stream, all of whose events are lost. */
   loseStore(): Promise<void>;
   whileHanging(action: () => Promise<unknown>): Promise<void>;
-  /** As a user who may do everything, past the proxies. */
-  manage<Result>(use: (manager: JetStreamManager) => Promise<Result>): Promise<Result>;
+  /** As a user who may do everything, past the proxies. Rejects if NATS is away, or does not do it. */
+  manage<Result>(use: (manager: JetStreamManager, connection: NatsConnection) => Promise<Result>): Promise<Result>;
 }
 
 export async function createEventServer(
@@ -44,11 +46,27 @@ export async function createEventServer(
       const { host, username, password } = new URL(urlOfManager(url));
       const connection = await connect({ servers: host, user: username, pass: password });
       try {
-        return await use(await jetstreamManager(connection));
+        return await use(await jetstreamManager(connection), connection);
       } finally {
         await connection.close();
       }
     },
     [Symbol.asyncDispose]: () => server.stop(),
   };
+}
+
+/** Publishes the newest events once more, in any order. For JetStream they are other messages. */
+export async function republish(manager: JetStreamManager, connection: NatsConnection, { count, random }: { count: number; random: Random }): Promise<void> {
+  const { first_seq: first, last_seq: last } = (await manager.streams.info(streamName)).state;
+  const from = Math.max(first, last - count + 1);
+  const limit = pLimit(20);
+  const sequences = Array.from({ length: Math.max(0, last - from + 1) }, (_, index) => from + index);
+  const messages = await Promise.all(sequences.map((seq) => limit(() => manager.streams.getMessage(streamName, { seq }))));
+  for (const message of random.shuffled(messages.filter((each) => each !== null))) publishAgain(connection, message);
+  await connection.flush();
+}
+
+function publishAgain(connection: NatsConnection, { subject, data, header: headers }: StoredMsg): void {
+  headers.delete('Nats-Msg-Id');
+  connection.publish(subject, data, { headers });
 }

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Transform } from 'node:stream';
+import { createPublishShuffler, type PublishShuffler } from './shuffle-publishes.ts';
 
 /** What a link does with connections. */
 type Behaviour =
@@ -21,12 +23,16 @@ export interface Link extends AsyncDisposable {
   restore(): void;
   /** Closes all connections, in the middle of whatever they transfer. */
   cut(): void;
+  /** Puts what goes to NATS in another order. */
+  shuffle: PublishShuffler;
 }
 
 export async function openLink(name: string, targets: () => readonly number[]): Promise<Link> {
   let behaviour: Behaviour = 'open';
   const sockets = new Set<Socket>();
   let turn = 0;
+  const shuffle = createPublishShuffler();
+  const isToNats = name.endsWith('-nats');
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
     socket.setNoDelay(true);
@@ -41,7 +47,7 @@ export async function openLink(name: string, targets: () => readonly number[]): 
     const ports = targets();
     const port = ports[turn++ % ports.length];
     if (port === undefined) reset(client);
-    else join(client, track(connect(port, '127.0.0.1')));
+    else join(client, track(connect(port, '127.0.0.1')), isToNats ? shuffle.transform() : undefined);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -57,6 +63,7 @@ export async function openLink(name: string, targets: () => readonly number[]): 
       closeAll();
     },
     cut: closeAll,
+    shuffle,
     [Symbol.asyncDispose]: async () => {
       closeAll();
       await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -65,8 +72,8 @@ export async function openLink(name: string, targets: () => readonly number[]): 
 }
 
 /** Passes on what either side sends, and its end. */
-function join(client: Socket, server: Socket): void {
-  client.pipe(server).pipe(client);
+function join(client: Socket, server: Socket, transform: Transform | undefined): void {
+  (transform === undefined ? client : client.pipe(transform)).pipe(server).pipe(client);
   client.once('close', () => server.destroy());
   server.once('close', () => client.destroy());
   server.once('error', () => reset(client));

@@ -24,8 +24,10 @@ export interface System extends AsyncDisposable {
   mail: MailServer;
   /** Gives a process its orders, which replace earlier ones. */
   order(replica: Replica, orders: Orders): Promise<void>;
-  /** The files of JetStream, and the logs. */
+  /** The data of Postgres and NATS, and the logs. */
   folder: string;
+  /** Leaves the folder where it is, for whoever looks for the cause of a violation. */
+  keepFolder(): void;
 }
 
 interface SystemOptions {
@@ -49,7 +51,10 @@ const calls: Record<Service, Service[]> = {
 export async function startSystem({ root, onProgress, signal }: SystemOptions): Promise<System> {
   await using starting = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'scheduling-faults-'));
-  starting.defer(() => rm(folder, { recursive: true, force: true }));
+  let isKept = false;
+  starting.defer(async () => {
+    if (!isKept) await rm(folder, { recursive: true, force: true });
+  });
   onProgress('starting Postgres, NATS and the mail server');
   const postgres = starting.use(await createDatabaseServer((port) => startPostgres({ dataDir: folder, port, durable: false })));
   const users = createTestUsers();
@@ -92,6 +97,9 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
       process.kill(child.pid, 'SIGUSR2');
     },
     folder,
+    keepFolder: () => {
+      isKept = true;
+    },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }

@@ -1,7 +1,6 @@
-import { waitUntil } from '@scheduling/embedded';
+import { waitUntil, type WebhookEvent } from '@scheduling/embedded';
 import { expect } from 'vitest';
 import { type Answer, nextQuery } from './client.ts';
-import type { WebhookEvent } from '../../src/webhook-receiver.ts';
 import type { TestCrm } from './crm.ts';
 
 export type FeedEvent = WebhookEvent;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { startWebhookReceiver, type WebhookEvent, type WebhookReceiver } from '../../src/webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookEvent, type WebhookReceiver } from '@scheduling/embedded';
 
 /** An endpoint of a CRM: a real HTTP server, which verifies every signature. */
 export interface TestReceiver extends WebhookReceiver {

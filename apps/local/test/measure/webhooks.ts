@@ -4,11 +4,9 @@
  *
  *   npx node apps/local/test/measure/webhooks.ts [seconds] [events]
  */
-import { waitUntil } from '@scheduling/embedded';
+import { startWebhookReceiver, waitUntil, type WebhookEvent } from '@scheduling/embedded';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { WebhookEvent } from '../../src/webhook-receiver.ts';
-import { startWebhookReceiver } from '../../src/webhook-receiver.ts';
 import { path } from '../http/client.ts';
 import { createCrm, createPractice, type Practice, type TestCrm } from '../http/crm.ts';
 import { query } from '../http/databases.ts';
