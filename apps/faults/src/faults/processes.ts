@@ -1,7 +1,10 @@
+import { signalProcess } from '@scheduling/embedded';
 import { type Service, services } from '@scheduling/stack';
-import { setTimeout as delay } from 'node:timers/promises';
 import { whilePaused } from '@scheduling/testing/while-paused';
-import type { Point, Step } from '../system/orders.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Random } from '../random.ts';
+import type { Orders, Point, Step } from '../system/orders.ts';
+import type { Replica } from '../system/service-group.ts';
 import type { System } from '../system/start-system.ts';
 import type { Fault } from './fault.ts';
 
@@ -28,8 +31,17 @@ export const kill: Fault = {
   id: 'F1',
   name: 'kill -9 of a service at any moment',
   prepare: (random) => {
-    const service = random.pick(services);
-    return { what: service, parts: [service], lastsMs: restartMs, run: async (system) => void (await endAndWait(system, service, () => system.groups[service].signal('SIGKILL'))) };
+    const chosen = chooseReplicas(random);
+    return {
+      what: chosen.what,
+      parts: [chosen.service],
+      lastsMs: restartMs,
+      run: async (system) => {
+        const victims = chosen.of(system);
+        for (const { child } of victims) signalProcess(child.pid, 'SIGKILL');
+        await Promise.all(victims.map(({ child }) => child.exited));
+      },
+    };
   },
 };
 
@@ -40,7 +52,7 @@ export const crashPoint: Fault = {
     const service = random.pick(services);
     const point: Point = `${random.pick(['before', 'after'] as const)}-${random.pick(stepsOf[service])}`;
     const crash = { point, after: random.integer(1, 3) };
-    return { what: `${service} ${point}`, parts: [service], lastsMs: restartMs, run: (system) => endAndWait(system, service, () => orderAll(system, service, { crash, clockOffsetMs: 0 })) };
+    return { what: `${service} ${point}`, parts: [service], lastsMs: restartMs, run: (system) => crashOne(system, service, { crash, clockOffsetMs: 0 }) };
   },
 };
 
@@ -64,10 +76,10 @@ export const hang: Fault = {
   id: 'F16',
   name: 'SIGSTOP of a service, beyond its leases',
   prepare: (random, { longestMs }) => {
-    const service = random.pick(services);
+    const chosen = chooseReplicas(random);
     const ms = Math.min(longestMs, beyondLeaseMs);
-    const run = ({ groups }: System): Promise<void> => whilePaused(groups[service].ready.map(({ child }) => child.pid), () => delay(ms));
-    return { what: `${service} for ${ms / 1_000} s`, parts: [service], lastsMs: ms, run };
+    const run = (system: System): Promise<void> => whilePaused(chosen.of(system).map(({ child }) => child.pid), () => delay(ms));
+    return { what: `${chosen.what} for ${ms / 1_000} s`, parts: [chosen.service], lastsMs: ms, run };
   },
 };
 
@@ -75,30 +87,39 @@ export const wrongClock: Fault = {
   id: 'F17',
   name: 'clock of a service 10 minutes off',
   prepare: (random, { longestMs }) => {
-    const service = random.pick(services);
+    const chosen = chooseReplicas(random);
     const offset = random.pick([-clockOffsetMs, clockOffsetMs]);
     const ms = Math.min(longestMs, wrongMs);
     const run = async (system: System): Promise<void> => {
-      await orderAll(system, service, { clockOffsetMs: offset });
+      const replicas = chosen.of(system);
+      await orderAll(system, replicas, { clockOffsetMs: offset });
       await delay(ms);
-      await orderAll(system, service, { clockOffsetMs: 0 });
+      await orderAll(system, replicas, { clockOffsetMs: 0 });
     };
-    return { what: `${service} ${offset > 0 ? 'ahead' : 'behind'} for ${ms / 1_000} s`, parts: [service], lastsMs: ms, run };
+    return { what: `${chosen.what} ${offset > 0 ? 'ahead' : 'behind'} for ${ms / 1_000} s`, parts: [chosen.service], lastsMs: ms, run };
   },
 };
 
-async function orderAll({ groups, order }: System, service: Service, orders: Parameters<System['order']>[1]): Promise<void> {
-  await Promise.all(groups[service].ready.map((replica) => order(replica, orders)));
+/** One of the replicas of a service, or all of them. */
+function chooseReplicas(random: Random): { service: Service; what: string; of: (system: System) => readonly Replica[] } {
+  const service = random.pick(services);
+  const isAll = random.chance(0.4);
+  return { service, what: isAll ? `all of ${service}` : `one of ${service}`, of: ({ groups }) => groups[service].ready.slice(0, isAll ? undefined : 1) };
 }
 
-/** False if no process has ended in time: it did not get to the point. */
-async function endAndWait(system: System, service: Service, end: () => unknown): Promise<boolean> {
-  const { groups } = system;
-  const before = [...groups[service].ready];
-  if (before.length === 0) return false;
-  const oneHasEnded = Promise.race(before.map(({ child }) => child.exited.then(() => true)));
-  await end();
+/** Those that have ended meanwhile get none. */
+async function orderAll(system: System, replicas: readonly Replica[], orders: Orders): Promise<void> {
+  const alive = new Set(Object.values(system.groups).flatMap(({ ready }) => ready));
+  await Promise.all(replicas.filter((replica) => alive.has(replica)).map((replica) => system.order(replica, orders)));
+}
+
+/** Orders all replicas to end at a point, until the first one has. False if none has in time: it did not get there. */
+async function crashOne(system: System, service: Service, orders: Orders): Promise<boolean> {
+  const replicas = system.groups[service].ready;
+  if (replicas.length === 0) return false;
+  const oneHasEnded = Promise.race(replicas.map(({ child }) => child.exited.then(() => true)));
+  await orderAll(system, replicas, orders);
   const hasEnded = await Promise.race([oneHasEnded, delay(reachMs).then(() => false)]);
-  if (!hasEnded) await orderAll(system, service, { clockOffsetMs: 0 });
+  await orderAll(system, replicas, { clockOffsetMs: 0 });
   return hasEnded;
 }

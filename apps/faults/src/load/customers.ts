@@ -10,7 +10,7 @@ export async function createCustomer(worker: Worker): Promise<void> {
   const name = nameOf(tenant.mark, reference, 0);
   const customer: Customer = { provider, reference, email: emailOf(tenant.mark, reference), created: operation, names: [{ name, operation }], erased: undefined };
   provider.customers.push(customer);
-  const body = { customerReference: reference, providerReference: provider.reference, userName: name, email: customer.email, note: `${tenant.mark} note` };
+  const body = { customerReference: reference, providerReference: provider.reference, userName: name, email: customer.email, note: `${name} note` };
   await tenant.client.change(operation, { method: 'POST', path: `${provider.at}/customers`, body }, { withKey: worker.random.chance(0.3) });
   if (operation.outcome === 'ok') worker.customers.push(customer);
 }

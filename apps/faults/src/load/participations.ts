@@ -1,13 +1,16 @@
 import { createAppointment, openAppointments } from './appointments.ts';
 import { path } from './client.ts';
-import { createCustomer } from './customers.ts';
-import type { Participation, State } from './model.ts';
+import { createCustomer, personMark } from './customers.ts';
+import type { Operation } from './journal.ts';
+import type { Customer, Participation, State } from './model.ts';
 import type { Worker } from './run-load.ts';
 
 /** How a participation begins, more often BOOKED. */
 const beginnings: State[] = ['BOOKED', 'BOOKED', 'BOOKED', 'RESERVED', 'REQUESTED', 'REQUESTED', 'CANCELED', 'DELETED'];
 /** What is asked for later, whether or not it is allowed from the present state. */
 const targets: State[] = ['BOOKED', 'BOOKED', 'CANCELED', 'CANCELED', 'DELETED'];
+
+const rushSize = 6;
 
 /** In one of the appointments that everybody wants. */
 export async function book(worker: Worker): Promise<void> {
@@ -28,12 +31,13 @@ export async function book(worker: Worker): Promise<void> {
   const operation = worker.journal.begin('create participation');
   const change = { operation, to: random.pick(beginnings), notify: random.chance(0.85) };
   participation.changes.push(change);
+  const { customer } = participation;
   const body = {
     reference: participation.reference,
     appointmentReference: appointment.reference,
-    customerReference: participation.customer.reference,
+    customerReference: customer.reference,
     state: change.to,
-    message: `${operation.token} ${provider.tenant.mark}`,
+    message: messageOf(operation, customer),
   };
   const query = { ignoreCapacity: participation.ignoresCapacity, sendMails: change.notify };
   await provider.tenant.client.change(operation, { method: 'POST', path: `${provider.at}/participations`, query, body }, { withKey: random.chance(0.5) });
@@ -44,11 +48,21 @@ export async function moveToState(worker: Worker): Promise<void> {
   if (worker.participations.length === 0) return book(worker);
   const { random, journal } = worker;
   const participation = random.pick(worker.participations.slice(-20));
-  const { provider, reference, changes } = participation;
+  const { provider, reference, changes, customer } = participation;
   const operation = journal.begin('change participation');
   const change = { operation, to: random.pick(targets), notify: random.chance(0.85) };
   changes.push(change);
-  const body = { state: change.to, message: `${operation.token} ${provider.tenant.mark}` };
+  const body = { state: change.to, message: messageOf(operation, customer) };
   const request = { method: 'POST', path: provider.at + path`/participations/${reference}`, query: { sendMails: change.notify }, body } as const;
   await provider.tenant.client.change(operation, request, { withKey: random.chance(0.5) });
+}
+
+/** By its token the mail about an operation is recognised; the rest is personal. */
+export function messageOf({ token }: Operation, { provider, reference }: Customer): string {
+  return `${token} for ${personMark(provider.tenant.mark, reference)}`;
+}
+
+/** Many bookings of one appointment at the same moment, with as many customers as the worker has. */
+export async function rushForSeats(worker: Worker): Promise<void> {
+  await Promise.all(Array.from({ length: rushSize }, () => book(worker)));
 }

@@ -4,9 +4,9 @@ import { createAppointment, endAppointment } from './appointments.ts';
 import { createCustomer, eraseCustomer, renameCustomer } from './customers.ts';
 import type { Journal } from './journal.ts';
 import type { Customer, Participation, Provider, Tenant } from './model.ts';
-import { book, moveToState } from './participations.ts';
+import { book, moveToState, rushForSeats } from './participations.ts';
 import { createSeries } from './series.ts';
-import { bookSlot, createTimeslot, deleteTimeslot, moveBooking } from './slots.ts';
+import { bookSlot, createTimeslot, deleteTimeslot, moveBooking, rushForSlots } from './slots.ts';
 
 /** A client, which does one thing after the other. What it has made, nobody else changes, except by the end of an appointment. */
 export interface Worker {
@@ -25,10 +25,12 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [8, createAppointment],
   [3, endAppointment],
   [25, book],
+  [2, rushForSeats],
   [18, moveToState],
   [3, createTimeslot],
   [1, deleteTimeslot],
   [14, bookSlot],
+  [2, rushForSlots],
   [6, moveBooking],
   [1, createSeries],
 ];

@@ -2,8 +2,10 @@ import { firstDayMs, timeOf } from './appointments.ts';
 import { path } from './client.ts';
 import { createCustomer } from './customers.ts';
 import type { Participation, Timeslot } from './model.ts';
+import { messageOf } from './participations.ts';
 import type { Worker } from './run-load.ts';
 
+const rushSize = 6;
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 /** Slots are a hundred days behind the appointments. */
@@ -81,11 +83,16 @@ export async function bookSlot(worker: Worker): Promise<void> {
     ...placeOf(slot),
     customerReference: customer.reference,
     state: change.to,
-    message: `${operation.token} ${tenant.mark}`,
+    message: messageOf(operation, customer),
   };
   const request = { method: 'POST', path: `${provider.at}/bookings`, query: { sendMails: change.notify }, body } as const;
   await tenant.client.change(operation, request, { withKey: random.chance(0.5) });
   if (operation.outcome === 'ok') worker.participations.push(participation);
+}
+
+/** Many bookings at the same moment, most of them of the same slot or of one that overlaps it. */
+export async function rushForSlots(worker: Worker): Promise<void> {
+  await Promise.all(Array.from({ length: rushSize }, () => bookSlot(worker)));
 }
 
 /** To another slot. */
@@ -94,11 +101,11 @@ export async function moveBooking(worker: Worker): Promise<void> {
   const bookings = worker.participations.filter(({ appointment }) => appointment === undefined).slice(-10);
   const slot = bookings.length === 0 ? undefined : await chooseSlot(worker);
   if (slot === undefined) return bookSlot(worker);
-  const { provider, reference, changes } = random.pick(bookings);
+  const { provider, reference, changes, customer } = random.pick(bookings);
   const operation = journal.begin('move booking');
   const notify = random.chance(0.85);
   changes.push({ operation, to: 'moved', notify });
-  const body = { ...placeOf(slot), message: `${operation.token} ${provider.tenant.mark}` };
+  const body = { ...placeOf(slot), message: messageOf(operation, customer) };
   const request = { method: 'POST', path: provider.at + path`/bookings/${reference}`, query: { sendMails: notify }, body } as const;
   await provider.tenant.client.change(operation, request, { withKey: random.chance(0.5) });
 }

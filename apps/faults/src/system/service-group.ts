@@ -1,4 +1,4 @@
-import { type Child, freePort, signalProcess } from '@scheduling/embedded';
+import { type Child, freePort } from '@scheduling/embedded';
 import { type Service, type ServiceOptions, startService, type Surroundings } from '@scheduling/stack';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -19,8 +19,6 @@ export interface ServiceGroup {
   grow(): Promise<Replica | undefined>;
   /** Starts a new replica for each, and when that is ready stops the old one with SIGTERM. */
   replaceAll(): Promise<void>;
-  /** Sends a signal to all of them. */
-  signal(signal: NodeJS.Signals): void;
   /** Stops all of them, with SIGTERM. */
   stop(): Promise<void>;
   /** Exits other than with code 0 after a SIGTERM, or by SIGKILL. */
@@ -84,9 +82,6 @@ export function createServiceGroup(options: ServiceOptions): ServiceGroup {
         await start();
         await leave(replica);
       }
-    },
-    signal: (signal) => {
-      for (const { child } of replicas) signalProcess(child.pid, signal);
     },
     stop: async () => {
       stopping.abort();

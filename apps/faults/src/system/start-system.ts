@@ -37,6 +37,9 @@ interface SystemOptions {
   signal: AbortSignal;
 }
 
+/** Of each service, as in production: they share its work, and compete for it. */
+const replicas = 2;
+
 /** The other services that each one calls. */
 const calls: Record<Service, Service[]> = {
   gateway: ['identity', 'calendar', 'customer', 'webhook'],
@@ -81,7 +84,7 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
   await Promise.all(databaseServices.map((service) => migrateService(optionsOf(service))));
   signal.throwIfAborted();
   onProgress('starting the services');
-  await Promise.all(services.map((service) => groups[service].grow()));
+  await Promise.all(services.flatMap((service) => Array.from({ length: replicas }, () => groups[service].grow())));
   signal.throwIfAborted();
 
   const started = starting.move();
