@@ -27,7 +27,7 @@ const all = {
   test: {
     name: 'all',
     include: ['libs/*', 'apps/*'].flatMap(tests),
-    exclude: ['**/node_modules/**', 'apps/calendar/**', 'apps/local/test/{http,upgrade}/**', ...timed, ...waiting],
+    exclude: ['**/node_modules/**', 'apps/calendar/**', 'apps/local/test/{http,upgrade}/**', 'apps/faults/test/**', ...timed, ...waiting],
   },
 };
 
@@ -75,6 +75,13 @@ const upgrade = {
   },
 };
 
+/** FAULT_CHECKS=all: the checks of the fault harness, each against a system that breaks a promise. */
+const faults = {
+  extends: true as const,
+  root: new URL('apps/faults', import.meta.url).pathname,
+  test: { name: 'faults', include: ['test/**/*.test.ts'], maxWorkers: 1, sequence: { groupOrder: 4 } },
+};
+
 /** TEST_WITH=containers: the images and the composed system, built and run. They come alone, after everything else. */
 const containers = {
   extends: true as const,
@@ -98,6 +105,7 @@ export default defineConfig({
       http,
       last,
       ...(process.env['UPGRADE_FROM'] === undefined ? [] : [upgrade]),
+      ...(process.env['FAULT_CHECKS'] === 'all' ? [faults] : []),
       ...(process.env['TEST_WITH'] === 'containers' ? [containers] : []),
     ],
     passWithNoTests: true,

@@ -9,7 +9,7 @@ const programs = new Set(
   'npm npx node cd export docker kubectl helm openssl sudo cat echo ls rm for done { } call call() scheduling scheduling()'.split(' '),
 );
 
-it.each(['README.md', 'docs/development.md', 'docs/operations.md', 'deploy/README.md', 'deploy/chart/README.md'])('every shell block of %s can be pasted into bash and zsh', (file) => {
+it.each(['README.md', 'docs/development.md', 'docs/reliability.md', 'docs/operations.md', 'deploy/README.md', 'deploy/chart/README.md'])('every shell block of %s can be pasted into bash and zsh', (file) => {
   const blocks = readBlocks(readFileSync(join(repositoryRoot, file), 'utf8')).filter(({ language }) => language === 'sh');
   expect(blocks).not.toEqual([]);
   expect(blocks.flatMap(commandsOf).flatMap(findFaults)).toEqual([]);

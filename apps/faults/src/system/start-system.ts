@@ -1,4 +1,4 @@
-import { startNats, startPostgres } from '@scheduling/embedded';
+import { signalProcess, startNats, startPostgres } from '@scheduling/embedded';
 import { choosePorts, databaseServices, host, migrateService, newSecretKeys, publicUrl, type Service, type ServiceOptions, services, type Surroundings } from '@scheduling/stack';
 import { createTestUsers } from '@scheduling/testing/test-users';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -97,7 +97,7 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
     mail,
     order: async ({ child }, given) => {
       await writeFile(join(orders, `${child.pid}.json`), JSON.stringify(given));
-      process.kill(child.pid, 'SIGUSR2');
+      signalProcess(child.pid, 'SIGUSR2');
     },
     folder,
     keepFolder: () => {

@@ -1,0 +1,86 @@
+import { rm } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { faults } from '../src/faults/plan.ts';
+import { runFaults } from '../src/run-faults.ts';
+import { createCopy, type Patch } from './patched-copy.ts';
+
+interface Mutation extends Patch {
+  /** The faults that bring it to light. */
+  kinds: string[];
+  /** The invariants of which at least one must be violated. */
+  violates: string[];
+}
+
+const minutes = 0.75;
+const seed = 7;
+
+const mutations: Record<string, Mutation> = {
+  'a capacity that does not count': {
+    file: 'apps/calendar/src/participation/create-participation.sql',
+    replace: 'IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN',
+    by: 'IF false THEN',
+    kinds: ['F1'],
+    violates: ['I1'],
+  },
+  'an event that is published before the commit of its change': {
+    file: 'libs/messaging/src/outbox.ts',
+    replace: '  await withRows(messaging.insertInto(\'outbox\'), rows).execute();',
+    by: `  const { Client } = await import('pg');
+  const client = new Client(process.env['DATABASE_URL']);
+  await client.connect();
+  for (const { subject, type, payload, requestId } of rows as { subject: string; type: string; payload: Uint8Array; requestId: string }[]) {
+    await client.query('INSERT INTO outbox (subject, type, payload, request_id) VALUES ($1, $2, $3, $4)', [subject, type, Buffer.from(payload), requestId]);
+  }
+  await client.end();
+  await new Promise((resolve) => setTimeout(resolve, 150));`,
+    kinds: ['F5'],
+    violates: ['I2', 'I3', 'I8', 'I12'],
+  },
+  'an acknowledgement before the commit of the effect': {
+    file: 'libs/messaging/src/consumer.ts',
+    replace: 'const applied = await applyOnce(inbox, subscription, eventOf(message));\n        message.ack();',
+    by: 'message.ack();\n        const applied = await applyOnce(inbox, subscription, eventOf(message));',
+    kinds: ['F1', 'F2'],
+    violates: ['I2', 'I3', 'I6', 'I12'],
+  },
+  'an erasure that leaves a table out': {
+    file: 'apps/calendar/src/customer/remove-customer.ts',
+    replace: '  await blankCustomer(tx, customer);\n',
+    by: '',
+    kinds: ['F1'],
+    violates: ['I5'],
+  },
+  'timeslots that a booking does not lock': {
+    file: 'apps/calendar/src/slot/claim-place.sql',
+    replace: 'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);\n    SELECT * INTO opening',
+    by: 'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id);\n    SELECT * INTO opening',
+    kinds: ['F19'],
+    violates: ['I10'],
+  },
+};
+
+/** The invariants that are violated under these faults. */
+async function violatedBy(patch: Patch | undefined, kinds: string[]): Promise<Set<string>> {
+  await using copy = await createCopy(patch);
+  const report = await runFaults({
+    seed,
+    minutes,
+    kinds: faults.filter(({ id }) => kinds.includes(id)),
+    root: copy.root,
+    onProgress: () => undefined,
+    signal: new AbortController().signal,
+  });
+  await rm(report.folder, { recursive: true, force: true });
+  return new Set(report.violations.map(({ invariant }) => invariant));
+}
+
+describe('the checks', { timeout: 600_000 }, () => {
+  it('find nothing wrong under the faults of all tests', async () => {
+    expect(await violatedBy(undefined, Object.values(mutations).flatMap(({ kinds }) => kinds))).toEqual(new Set());
+  });
+
+  it.each(Object.entries(mutations))('notice %s', async (_, { kinds, violates, ...patch }) => {
+    const violated = await violatedBy(patch, kinds);
+    expect(violated.intersection(new Set(violates)), `only ${[...violated].join(', ')}`).not.toEqual(new Set());
+  });
+});
