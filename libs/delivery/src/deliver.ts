@@ -2,7 +2,7 @@ import type { Database } from '@scheduling/postgres';
 import { type ActiveSpan, inSpan, type Logger, type Loop, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, releaseLeases, renewLeases } from './leased-table.ts';
+import { databaseTime, type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, releaseLeases, renewLeases } from './leased-table.ts';
 
 /** The result of an attempt. A kind of delivery adds its own fields. */
 export interface Outcome {
@@ -194,7 +194,7 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   }
 
   #attempt(row: Row): Promise<Result> {
-    const remainingMs = row.expiresAt ? row.expiresAt.getTime() - Date.now() : Number.POSITIVE_INFINITY;
+    const remainingMs = row.expiresAt ? row.expiresAt.getTime() - databaseTime(row).getTime() : Number.POSITIVE_INFINITY;
     const limit = AbortSignal.timeout(Math.max(0, Math.min(this.#timings.attemptMs, remainingMs)));
     return this.#kind.attempt(row, AbortSignal.any([limit, this.#stopping.signal]), this.#stopping.signal);
   }

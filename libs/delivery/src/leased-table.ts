@@ -28,6 +28,9 @@ export interface LeasedRow extends LeasedColumns {
   lane: string;
   host: string;
   expiresAt?: Date | null;
+  /** When it was leased, by the database's clock, and at the same moment by that of `performance`. */
+  leasedAt: Date;
+  leasedMs: number;
   /** Of the request that stored the row, with its span, if there is one. */
   requestId?: string;
   traceparent?: string | null;
@@ -101,8 +104,15 @@ export async function leaseDueRows<Row extends LeasedRow>(
     )
     UPDATE ${table} AS item SET lease = gen_random_uuid(), due_at = ${dueAfter(leaseMs, { expires })}
     FROM leased WHERE item.crm_id = leased.crm_id AND item.id = leased.id
-    RETURNING item.*, ${lane} AS lane, ${host} AS host, (SELECT count(*) FROM turns) AS considered`.execute(db);
+    RETURNING item.*, ${lane} AS lane, ${host} AS host, now() AS leased_at, (SELECT count(*) FROM turns) AS considered`.execute(db);
+  const leasedMs = performance.now();
+  for (const row of rows) row.leasedMs = leasedMs;
   return { rows, passedOver: rows.length < (rows[0]?.considered ?? 0) };
+}
+
+/** The time by the database's clock. That of this process may be wrong, and must not decide what expires or what strangers verify. */
+export function databaseTime({ leasedAt, leasedMs }: Pick<LeasedRow, 'leasedAt' | 'leasedMs'>): Date {
+  return new Date(leasedAt.getTime() + performance.now() - leasedMs);
 }
 
 /** Extends the leases of rows. A lease that was lost stays lost. */

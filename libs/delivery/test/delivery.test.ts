@@ -4,7 +4,7 @@ import { type Generated, sql } from 'kysely';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type LeasedTable, startDelivery } from '../src/index.ts';
 
 /** A kind other than mail: a parcel is posted to the address of a shop, one at a time. */
@@ -101,6 +101,24 @@ it('starts on a commit, and retries without waiting for the next poll', async ()
   await store('crm', 'shop');
   await eventually(async () => expect(await pending()).toEqual([]));
   expect(requests).toHaveLength(4);
+});
+
+it('decides by the clock of the database whether a row has expired', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 });
+  try {
+    await database.kysely.insertInto('parcel').values({ crmId: 'crm', shop: 'shop', requestId: 'request', expiresAt: sql<Date>`now() + interval '1 minute'` }).execute();
+    let wasAborted: boolean | undefined;
+    const attempt = async (_row: ParcelRow, signal: AbortSignal): Promise<Outcome> => {
+      // Longer than until a timer without a delay ends.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      wasAborted = signal.aborted;
+      return { outcome: 'sent' };
+    };
+    await using _delivery = startDelivery({ kind: { ...kind, attempt }, database, connections: 10, timings, logger });
+    await eventually(() => expect(wasAborted).toBe(false));
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 it('delivers one row per lane at a time, even with two processes', async () => {

@@ -13,12 +13,15 @@ const transientStates = new Set([
   '3D000', // invalid_catalog_name: the database does not exist
   '40001', // serialization_failure
   '40P01', // deadlock_detected
+  '53100', // disk_full
+  '53200', // out_of_memory
   '53300', // too_many_connections
   '55P03', // lock_not_available: lock_timeout
   '57014', // query_canceled: statement_timeout
   '57P01', // admin_shutdown
   '57P02', // crash_shutdown
   '57P03', // cannot_connect_now
+  '58030', // io_error
 ]);
 
 const networkErrors = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
@@ -29,8 +32,8 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
 }
 
 /**
- * A database that is unavailable, restarting or overloaded, or refuses the login, becomes `database.unavailable`, a text that no database can store `text.invalid`; every
- * other error is returned unchanged.
+ * A database that is unavailable, restarting or overloaded, has no room left on its disk, or refuses the login, becomes `database.unavailable`, a text that no
+ * database can store `text.invalid`; every other error is returned unchanged.
  */
 export function translatePostgresError(error: unknown): unknown {
   if (error instanceof DatabaseError && unstorableCharacters.has(error.code ?? '')) {

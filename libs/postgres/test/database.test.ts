@@ -78,6 +78,13 @@ describe('a database', () => {
     });
   });
 
+  it.each(['53100', '53200', '58030'])('reports a server without disk, memory or working storage as unavailable (%s)', async (state) => {
+    await using database = open(url);
+    const raise = sql`DO ${sql.raw(`$$ BEGIN RAISE 'no room' USING ERRCODE = '${state}'; END $$`)}`;
+    const error: unknown = await raise.execute(database.kysely).catch((failure: unknown) => failure);
+    expect(translatePostgresError(error)).toMatchObject({ code: 'database.unavailable', cause: { code: state } });
+  });
+
   it('is unavailable while it refuses the login, and says why', async () => {
     await using admin = open(url);
     const role = `role_${randomUUID()}`;

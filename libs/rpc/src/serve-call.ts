@@ -1,4 +1,4 @@
-import { status as Status, type StatusObject } from '@grpc/grpc-js';
+import { Metadata, status as Status, type StatusObject } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
 import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
 import { createHash } from 'node:crypto';
@@ -74,13 +74,23 @@ export async function serve<Result>(served: ServedMethod, call: IncomingCall, wo
     finish(Status.OK);
     return result;
   } catch (error) {
-    const status = fail(span, error, served);
+    const status = isEndOfCall(error, call) ? givenUp() : fail(span, error, served);
     finish(status.code);
     return status;
   } finally {
     call.signal.removeEventListener('abort', cancel);
     span.end();
   }
+}
+
+/** Whether the work has ended only because its caller no longer waits for it. */
+function isEndOfCall(error: unknown, { signal }: IncomingCall): boolean {
+  return signal.aborted && (error === signal.reason || (error as Partial<Error> | undefined)?.cause === signal.reason);
+}
+
+/** Nobody waits for it, unless the caller's clock is behind by some milliseconds: then it tries again later. */
+function givenUp(): StatusObject {
+  return { code: Status.DEADLINE_EXCEEDED, details: 'the caller no longer waits', metadata: new Metadata() };
 }
 
 /** Beside the audit trail, because that is lost with the database. */

@@ -252,12 +252,15 @@ describe('calls that are made at the same moment', () => {
     stack.defer(() => raw.close());
     const { makeCalls } = BatchServiceService;
     const stream = raw.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
+    const outcomes: unknown[] = [];
+    stream.on('data', ({ answers }: MakeCallsResponse) => outcomes.push(...answers.map(({ outcome }) => outcome)));
     stream.on('error', () => undefined);
     stack.defer(() => stream.cancel());
     const { path, requestSerialize } = CustomerServiceService.getCustomer;
     stream.write({ calls: [{ path, request: requestSerialize(request('waiting')), metadata: {}, timeoutMs }] });
     await eventually(() => expect(turns.entered).toBe(2));
     if (disconnects) stream.cancel();
+    else await eventually(() => expect(outcomes).toMatchObject([{ $case: 'rejection', value: { code: Status.DEADLINE_EXCEEDED } }]));
     // There is room in the queue again.
     await eventually(() => expect(turns.enter('crm', 1, { signal: AbortSignal.timeout(10) })).rejects.toThrow('timeout'));
     held.resolve();

@@ -17,7 +17,8 @@ export async function checkErasure({ system, tenants, lists }: Evidence): Promis
   const places = [
     ['the lists', JSON.stringify([...lists.values()])] as const,
     ...(await readRows(system)),
-    ...(await readFiles(join(system.folder, 'nats'))),
+    ...(await readFiles(join(system.folder, 'nats-disk'))),
+    ...(await readFiles(join(system.folder, 'postgres-disk', 'logs'))),
     ...(await readFiles(join(system.folder, 'logs'))),
   ];
   return places.flatMap(([place, text]) => {

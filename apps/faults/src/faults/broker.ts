@@ -4,10 +4,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { republish } from '../system/event-server.ts';
 import { type Fault, succeeds } from './fault.ts';
 
+const fullMs = 10_000;
 const downMs = 120_000;
 const shuffledMs = 5_000;
 /** The newest events come again. */
 const repeatedCount = 2_000;
+
+export const fullBrokerDisk: Fault = {
+  id: 'F9',
+  name: 'disk of NATS full',
+  prepare: (_random, { longestMs }) => {
+    const ms = Math.min(longestMs, fullMs);
+    return { what: `for ${ms / 1_000} s`, parts: ['nats'], lastsMs: ms + 2_000, run: ({ nats }) => nats.whileDiskFull(() => delay(ms)) };
+  },
+};
 
 export const killBroker: Fault = {
   id: 'F10',

@@ -5,6 +5,7 @@ import { type Fault, succeeds } from './fault.ts';
 
 const hangMs = 30_000;
 const lockedMs = 8_000;
+const fullMs = 10_000;
 
 /** The table that most statements of a service need. */
 const busiestTable: Record<DatabaseService, string> = { identity: 'provider', calendar: 'appointment', customer: 'customer', notification: 'mail', webhook: 'event' };
@@ -67,5 +68,14 @@ export const exhaustedPool: Fault = {
           }),
         ),
     };
+  },
+};
+
+export const fullDatabaseDisk: Fault = {
+  id: 'F8',
+  name: 'disk of Postgres full',
+  prepare: (_random, { longestMs }) => {
+    const ms = Math.min(longestMs, fullMs);
+    return { what: `for ${ms / 1_000} s`, parts: ['postgres'], lastsMs: ms + 2_000, run: ({ postgres }) => postgres.whileDiskFull(() => delay(ms)) };
   },
 };

@@ -1,6 +1,6 @@
 import type { Random } from '../random.ts';
-import { brokerDown, deleteStream, killBroker, loseStore, repeatedEvents } from './broker.ts';
-import { exhaustedPool, hangingDatabase, restartDatabase, terminateBackends } from './databases.ts';
+import { brokerDown, deleteStream, fullBrokerDisk, killBroker, loseStore, repeatedEvents } from './broker.ts';
+import { exhaustedPool, fullDatabaseDisk, hangingDatabase, restartDatabase, terminateBackends } from './databases.ts';
 import type { Fault, Injection } from './fault.ts';
 import { badMailServer, halfOpen, malformedCalls } from './network.ts';
 import { crashPoint, hang, kill, rollingRestart, wrongClock } from './processes.ts';
@@ -13,6 +13,8 @@ export const faults: readonly Fault[] = [
   terminateBackends,
   hangingDatabase,
   exhaustedPool,
+  fullDatabaseDisk,
+  fullBrokerDisk,
   killBroker,
   brokerDown,
   loseStore,

@@ -111,7 +111,7 @@ export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, 
 /** Undefined if the attempt may have had an effect, or the answer asks to repeat it. */
 function outcomeOf(answer: Answer): 'ok' | 'failed' | undefined {
   if (answer.status >= 200 && answer.status <= 299) return 'ok';
-  if (answer.status === 503 || answer.status === 429 || codeOf(answer) === 'idempotency_key.in_flight') return undefined;
+  if (answer.status >= 500 || answer.status === 429 || codeOf(answer) === 'idempotency_key.in_flight') return undefined;
   return 'failed';
 }
 

@@ -17,7 +17,7 @@ export async function receiveWebhook({ crmId, client }: Tenant, journal: Journal
   const receiver = await startWebhookReceiver((event, response) => {
     if (event === undefined) journal.surprises.push(`I12 a call of the webhook of ${crmId} has a wrong signature`);
     else delivered.add(event.id);
-    response.writeHead(204).end();
+    response.writeHead(event === undefined ? 401 : 204).end();
   });
   const answer = await client.send({ method: 'POST', path: '/webhooks', body: { reference: 'webhook@load', url: receiver.url } });
   if (answer?.status !== 201) throw new Error(`the webhook was answered with ${answer?.status} ${answer?.text}`);

@@ -1,7 +1,8 @@
-import { childrenOf, type PostgresServer, signalProcess } from '@scheduling/embedded';
+import { childrenOf, type PostgresServer, processIsAlive, signalProcess } from '@scheduling/embedded';
 import { whilePaused } from '@scheduling/testing/while-paused';
 import pLimit from 'p-limit';
 import { Client } from 'pg';
+import type { Disk } from './disk.ts';
 
 /** Postgres with the databases of all services. */
 export interface DatabaseServer extends AsyncDisposable {
@@ -12,11 +13,13 @@ export interface DatabaseServer extends AsyncDisposable {
   restart(mode: 'fast' | 'immediate'): Promise<void>;
   /** Ends the sessions of all services. */
   terminateBackends(): Promise<void>;
+  /** Does something while there is no room on the disk. If Postgres has ended meanwhile, it is started again. False if the disk cannot be filled. */
+  whileDiskFull(action: () => Promise<unknown>): Promise<boolean>;
   /** Does something while every process of Postgres hangs. */
   whileHanging(action: () => Promise<unknown>): Promise<void>;
 }
 
-export async function createDatabaseServer(start: (port?: number) => Promise<PostgresServer>): Promise<DatabaseServer> {
+export async function createDatabaseServer(disk: Disk, start: (port?: number) => Promise<PostgresServer>): Promise<DatabaseServer> {
   let server = await start();
   const { port } = server;
   // Two faults may want the same server.
@@ -37,6 +40,14 @@ export async function createDatabaseServer(start: (port?: number) => Promise<Pos
           await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
         }),
       ),
+    whileDiskFull: (action) =>
+      oneByOne(async () => {
+        if (!(await disk.fill())) return false;
+        await action();
+        await disk.free();
+        if (!(await processIsAlive(server.pid))) server = await start(port);
+        return true;
+      }),
     whileHanging: (action) => oneByOne(async () => void (await whilePaused([server.pid, ...(await childrenOf(server.pid))], action))),
     [Symbol.asyncDispose]: () => server.stop(),
   };

@@ -7,6 +7,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import type { Random } from '../random.ts';
+import type { Disk } from './disk.ts';
 
 /** NATS with its stream. */
 export interface EventServer extends AsyncDisposable {
@@ -17,12 +18,14 @@ export interface EventServer extends AsyncDisposable {
   /** Starts it again without the stream, all of whose events are lost. */
   loseStore(): Promise<void>;
   whileHanging(action: () => Promise<unknown>): Promise<void>;
+  /** Does something while there is no room on the disk, and starts NATS again, as its liveness probe does when it has given up. False if the disk cannot be filled. */
+  whileDiskFull(action: () => Promise<unknown>): Promise<boolean>;
   /** As a user who may do everything, past the proxies. Rejects if NATS is away, or does not do it. */
   manage<Result>(use: (manager: JetStreamManager, connection: NatsConnection) => Promise<Result>): Promise<Result>;
 }
 
 export async function createEventServer(
-  folder: string,
+  disk: Disk,
   start: (port?: number) => Promise<NatsServer>,
   urlOfManager: (url: string) => string,
 ): Promise<EventServer> {
@@ -40,8 +43,15 @@ export async function createEventServer(
   return {
     url,
     whileDown,
-    loseStore: () => whileDown(() => rm(join(folder, 'nats'), { recursive: true, force: true })),
+    loseStore: () => whileDown(() => rm(join(disk.path, 'nats'), { recursive: true, force: true })),
     whileHanging: (action) => oneByOne(async () => void (await whilePaused([server.pid], action))),
+    whileDiskFull: async (action) => {
+      if (!(await disk.fill())) return false;
+      await action();
+      await disk.free();
+      await whileDown(async () => undefined);
+      return true;
+    },
     manage: async (use) => {
       const { host, username, password } = new URL(urlOfManager(url));
       const connection = await connect({ servers: host, user: username, pass: password });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createDatabaseServer, type DatabaseServer } from './database-server.ts';
 import { createEventServer, type EventServer } from './event-server.ts';
+import { openDisk } from './disk.ts';
 import { type Link, openLink } from './link.ts';
 import { type MailServer, startMailServer } from './mail-server.ts';
 import type { Orders } from './orders.ts';
@@ -59,9 +60,10 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
     if (!isKept) await rm(folder, { recursive: true, force: true });
   });
   onProgress('starting Postgres, NATS and the mail server');
-  const postgres = starting.use(await createDatabaseServer((port) => startPostgres({ dataDir: folder, port, durable: false })));
+  const disks = { postgres: starting.use(await openDisk(join(folder, 'postgres-disk'), 4_096)), nats: starting.use(await openDisk(join(folder, 'nats-disk'), 512)) };
+  const postgres = starting.use(await createDatabaseServer(disks.postgres, (port) => startPostgres({ dataDir: disks.postgres.path, port, durable: false })));
   const users = createTestUsers();
-  const nats = starting.use(await createEventServer(folder, (port) => startNats({ dataDir: folder, port, users: users.settings }), (url) => users.urlFor('test', url)));
+  const nats = starting.use(await createEventServer(disks.nats, (port) => startNats({ dataDir: disks.nats.path, port, users: users.settings }), (url) => users.urlFor('test', url)));
   const mail = starting.use(await startMailServer());
   const links = new Map<string, Link>();
   const groups = {} as Record<Service, ServiceGroup>;
@@ -102,6 +104,7 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
     folder,
     keepFolder: () => {
       isKept = true;
+      for (const disk of Object.values(disks)) disk.keep();
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };

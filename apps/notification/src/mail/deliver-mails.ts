@@ -1,4 +1,4 @@
-import { type DeliveryKind, startDelivery } from '@scheduling/delivery';
+import { databaseTime, type DeliveryKind, startDelivery } from '@scheduling/delivery';
 import type { Database } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import type { NotificationSchema } from '../db/schema.ts';
@@ -57,7 +57,7 @@ async function attempt(
   mail: MailRow,
   { signal, stopping }: { signal: AbortSignal; stopping: AbortSignal },
 ): Promise<Outcome> {
-  if (mail.expiresAt !== null && mail.expiresAt.getTime() <= Date.now()) return { outcome: 'give-up', reason: 'expired' };
+  if (mail.expiresAt !== null && mail.expiresAt <= databaseTime(mail)) return { outcome: 'give-up', reason: 'expired' };
   const progress: Progress = {};
   try {
     const refusal = await checkQuotas(mail);
@@ -67,6 +67,6 @@ async function attempt(
   } catch (error) {
     const { message } = progress;
     const failure: Failure = { error, connected: message !== undefined, handedOver: message?.readableEnded === true, stopped: stopping.aborted };
-    return decideAfterFailure(failure, mail, new Date(), timings);
+    return decideAfterFailure(failure, mail, databaseTime(mail), timings);
   }
 }

@@ -1,4 +1,4 @@
-import { type DeliveryKind, startDelivery } from '@scheduling/delivery';
+import { databaseTime, type DeliveryKind, startDelivery } from '@scheduling/delivery';
 import { DomainError } from '@scheduling/errors';
 import { describeError, type Logger } from '@scheduling/runtime';
 import type { WebhookDependencies } from '../dependencies.ts';
@@ -60,7 +60,7 @@ async function takeTurn(dependencies: WebhookDependencies, timings: WebhookTimin
       if (!(await isHeld(dependencies.database, webhook))) return { outcome: 'lost', ...progress };
       for (const [index, { sequence }] of listed.entries()) {
         if (performance.now() >= turnEndsMs) return { outcome: 'sent', ...progress };
-        const result = await sendEvent(dependencies, webhook, events[index]!, signals.signal);
+        const result = await sendEvent(dependencies, webhook, { event: events[index]!, sentAt: databaseTime(webhook) }, signals.signal);
         if (signals.stopping.aborted && !isDelivered(result)) return { outcome: 'postpone', afterMs: 0, reason: 'stopped', ...progress };
         if (!(await recordAttempt(dependencies.database, webhook, { event: events[index]!, position: sequence, result }))) return { outcome: 'lost', ...progress };
         if (!isDelivered(result)) {

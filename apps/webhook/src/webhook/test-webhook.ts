@@ -1,6 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
 import { currentActor, type Logger, toTimeJson } from '@scheduling/runtime';
+import { sql } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookSchema } from '../db/schema.ts';
 import { recordTest } from '../delivery/record-result.ts';
@@ -23,26 +24,28 @@ export function createTestSender(dependencies: WebhookDependencies, logger: Logg
   const { database } = dependencies;
   const running = new Set<Promise<void>>();
   const stopping = new AbortController();
-  const sendTest = async (webhook: WebhookRow, event: EventJson): Promise<void> => {
+  const sendTest = async (webhook: WebhookRow, test: { event: EventJson; sentAt: Date }): Promise<void> => {
     try {
-      await recordTest(database, webhook, { event, result: await sendEvent(dependencies, webhook, event, stopping.signal) });
+      await recordTest(database, webhook, { event: test.event, result: await sendEvent(dependencies, webhook, test, stopping.signal) });
     } catch (error) {
       logger.warn({ err: error, id: webhook.id }, 'a test of a webhook failed');
     }
   };
   return {
     send: async (key) => {
-      const { webhook, eventId } = await transactOnce<WebhookSchema, { webhook: WebhookRow | undefined; eventId: string }>(database, key.crmId, {
+      const { found, eventId } = await transactOnce<WebhookSchema, { found: { webhook: WebhookRow; sentAt: Date } | undefined; eventId: string }>(database, key.crmId, {
         work: async (tx) => {
-          const found = await requireWebhook(tx, key);
+          const webhook = await requireWebhook(tx, key);
           if (running.size >= maxRunning) throw new DomainError('webhook.busy');
-          return { webhook: found, eventId: randomUUIDv7() };
+          const { sentAt } = await tx.selectNoFrom(sql<Date>`now()`.as('sentAt')).executeTakeFirstOrThrow();
+          return { found: { webhook, sentAt }, eventId: randomUUIDv7() };
         },
         keep: (test) => ({ resourceIds: [test.eventId], created: true }),
-        replay: async (_tx, { resourceIds }) => ({ webhook: undefined, eventId: resourceIds[0]! }),
+        replay: async (_tx, { resourceIds }) => ({ found: undefined, eventId: resourceIds[0]! }),
       });
-      if (webhook !== undefined) {
-        const sending = sendTest(webhook, testEvent(webhook, eventId)).finally(() => running.delete(sending));
+      if (found !== undefined) {
+        const { webhook, sentAt } = found;
+        const sending = sendTest(webhook, { event: testEvent(webhook, eventId, sentAt), sentAt }).finally(() => running.delete(sending));
         running.add(sending);
       }
       return eventId;
@@ -54,12 +57,12 @@ export function createTestSender(dependencies: WebhookDependencies, logger: Logg
   };
 }
 
-function testEvent({ id: webhookId, reference }: WebhookRow, id: string): EventJson {
+function testEvent({ id: webhookId, reference }: WebhookRow, id: string, sentAt: Date): EventJson {
   const nothing = { appointmentReference: null, customerReference: null, state: null, previousState: null, version: null, start: null, expiresAt: null };
   return {
     id,
     type: 'webhook.test',
-    timestamp: toTimeJson(new Date()),
+    timestamp: toTimeJson(sentAt),
     actor: currentActor(),
     providerReference: null,
     data: { id: webhookId, reference, ...nothing },
