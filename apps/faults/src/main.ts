@@ -7,20 +7,24 @@ import { describeReport } from './report.ts';
 import { runFaults } from './run-faults.ts';
 
 interface Options {
-  seed: number;
+  seed?: number;
   minutes: number;
-  only: readonly Fault[];
+  only?: readonly Fault[];
 }
 
 const usageExitCode = 2;
 const interruptedExitCode = 130;
 const repositoryRoot = resolve(import.meta.dirname, '../../..');
 
-const { seed, minutes, only: kinds } = new Command('npm run faults --')
+const {
+  seed = randomInt(1_000_000),
+  minutes,
+  only: kinds = faults,
+} = new Command('npm run faults --')
   .description('Start a system, break it while clients use it, and check from outside that it has kept its promises.')
-  .option('--seed <number>', 'the same faults and clients for the same number', readNumber, randomInt(1_000_000))
+  .option('--seed <number>', 'the same faults and clients for the same number; by default a random one', readNumber)
   .option('--minutes <number>', 'how long things break', readNumber, 1)
-  .option('--only <ids>', 'only these kinds of faults, such as F1,F5', readKinds, faults)
+  .option('--only <ids>', 'only these kinds of faults, such as F1,F5; by default all', readKinds)
   .addHelpText('after', `\nKinds of faults:\n${faults.map(({ id, name }) => `  ${id.padEnd(4)} ${name}`).join('\n')}`)
   .showHelpAfterError()
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode))

@@ -33,6 +33,9 @@ export const streamSettings = {
   max_age: nanos(retentionMs),
 };
 
+const reconnectMs = 500;
+/** So that not all clients come back at the same moment. */
+const reconnectJitterMs = 100;
 const defaultPingMs = 5_000;
 const maxUnansweredPings = 2;
 
@@ -180,7 +183,7 @@ async function connectForever(options: BrokerOptions, logTrouble: (error: unknow
         // By default, it would give up for good when it is rejected twice; the user may be created, or its password corrected, later.
         ignoreAuthErrorAbort: true,
         maxReconnectAttempts: -1,
-        reconnectTimeWait: 500,
+        reconnectDelayHandler: createReconnectDelay(),
         pingInterval: options.pingMs ?? defaultPingMs,
         maxPingOut: maxUnansweredPings,
       });
@@ -189,6 +192,19 @@ async function connectForever(options: BrokerOptions, logTrouble: (error: unknow
       await delay(500, undefined, { signal });
     }
   }
+}
+
+/**
+ * How long to wait after an attempt to connect. The client compares the time of that attempt with the clock of the machine. If the clock was set back since then, the
+ * client would wait until it has caught up, so the wait is shorter by as much.
+ */
+function createReconnectDelay(): () => number {
+  let offsetMs = Date.now() - performance.now();
+  return () => {
+    const earlierMs = offsetMs;
+    offsetMs = Date.now() - performance.now();
+    return reconnectMs + Math.random() * reconnectJitterMs - Math.max(0, earlierMs - offsetMs);
+  };
 }
 
 /** Creates the stream if there is none; its keeper adds missing replicas to an existing one. Other settings changed by an operator are left alone. */

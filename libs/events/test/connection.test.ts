@@ -8,7 +8,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectionOptions } from '../src/connection-options.ts';
 import { type Broker, connectBroker, events, inspectNats, isRejectedUser, type NatsSettings } from '../src/index.ts';
 
@@ -85,6 +85,21 @@ describe('a connection to NATS', () => {
     const credentialsFile = join(folder, 'calendar.creds');
     await writeFile(credentialsFile, fmtCreds(await encodeUser('calendar', user, account), user));
     const { isConnected } = open({ url: `nats://localhost:${port}`, credentialsFile });
+    await eventually(async () => expect(await isConnected()).toBe(1));
+  });
+
+  it('is re-established although the clock was set back meanwhile', async () => {
+    const server = await serve(users('s3cret'));
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 });
+    const { isConnected } = open(urlFor('s3cret'));
+    try {
+      await eventually(async () => expect(await isConnected()).toBe(1));
+      await server.stop();
+      await eventually(async () => expect(await isConnected()).toBe(0));
+    } finally {
+      vi.useRealTimers();
+    }
+    await serve(users('s3cret'));
     await eventually(async () => expect(await isConnected()).toBe(1));
   });
 

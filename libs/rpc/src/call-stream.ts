@@ -63,9 +63,9 @@ export class CallStream {
   }
 
   send(calls: WaitingCall[]): void {
-    const sinceMs = Date.now();
+    const [nowMs, sinceMs] = [Date.now(), performance.now()];
     const batch = calls.map((call) => {
-      const each: Pending = { call, sinceMs, timer: setTimeout(() => this.#giveUp(each), call.deadlineMs - sinceMs) };
+      const each: Pending = { call, sinceMs, timer: setTimeout(() => this.#giveUp(each), call.deadlineMs - nowMs) };
       this.#pending.add(each);
       return each;
     });
@@ -95,7 +95,7 @@ export class CallStream {
   }
 
   #receive({ answers, isStopping }: MakeCallsResponse): void {
-    this.#lastMessageMs = Date.now();
+    this.#lastMessageMs = performance.now();
     if (isStopping) this.close();
     for (const { index, outcome } of answers) {
       const each = this.#sent.get(index);
@@ -109,7 +109,7 @@ export class CallStream {
 
   /** The server may be stuck, and never end the stream, or the connection may be dead. */
   #giveUp(each: Pending): void {
-    if (Date.now() - Math.max(each.sinceMs, this.#lastMessageMs) >= silentMs) this.#channel.replace(this.client);
+    if (performance.now() - Math.max(each.sinceMs, this.#lastMessageMs) >= silentMs) this.#channel.replace(this.client);
     this.#take(each).reject(statusError(Status.DEADLINE_EXCEEDED));
     this.close();
     if (this.#pending.size === 0) this.#stream.cancel();

@@ -4,7 +4,7 @@ import type { ChannelOptions, Client } from '@grpc/grpc-js';
 export interface Channel extends Disposable {
   /** With the present connections. What was begun with earlier ones may still end. */
   readonly client: Client;
-  /** When these were opened, in epoch milliseconds. */
+  /** When these were opened, on the clock of `performance`: the clock of the machine may be set back. */
   readonly openedMs: number;
   /** Opens new connections, unless that has been done since this client was the present one. */
   replace(client: Client): void;
@@ -23,7 +23,7 @@ export function createChannel(open: (options: ChannelOptions) => Client): Channe
   // Clients with the same options share connections.
   const openNext = (): Client => open({ 'scheduling.generation': generation++ });
   let client = openNext();
-  let openedMs = Date.now();
+  let openedMs = performance.now();
   return {
     get client() {
       return client;
@@ -34,7 +34,7 @@ export function createChannel(open: (options: ChannelOptions) => Client): Channe
     replace: (replaced) => {
       if (replaced !== client) return;
       client = openNext();
-      openedMs = Date.now();
+      openedMs = performance.now();
       replaced.close();
     },
     [Symbol.dispose]: () => client.close(),

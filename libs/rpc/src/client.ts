@@ -92,7 +92,7 @@ export function createClient<D extends Definition>(definition: D, service: strin
   const openStreamClient = (): Client => new GenericClient(address, credentials, { ...streamChannelOptions, ...clientOptions });
   const measure = measureMadeCalls(options.metrics);
   const sender = createCallSender(channel);
-  const connection: Connection = { channel, sender, measure, seenMs: Date.now() };
+  const connection: Connection = { channel, sender, measure, seenMs: performance.now() };
   const methods: Record<string, unknown> = {};
   for (const [name, method] of Object.entries(definition)) {
     methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service, measure) : unaryCall(connection, name, method, service);
@@ -116,7 +116,7 @@ interface Connection {
   channel: Channel;
   sender: CallSender;
   measure: MeasureCall;
-  /** When a call last found the connection ready, in epoch milliseconds; initially, when the client was created. */
+  /** When a call last found the connection ready, on the clock of `performance`; initially, when the client was created. */
   seenMs: number;
 }
 
@@ -133,7 +133,7 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
     } catch (error) {
       const { code } = error as ServiceError;
       finish(code);
-      if (code === Status.UNIMPLEMENTED && Date.now() - channel.openedMs > stuckMs) channel.replace(channel.client);
+      if (code === Status.UNIMPLEMENTED && performance.now() - channel.openedMs > stuckMs) channel.replace(channel.client);
       throw error;
     }
   };
@@ -156,14 +156,14 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
 /** A call on a channel that has just lost its server would fail immediately. If there is still no connection after the wait, the call itself fails. */
 async function waitForConnection(connection: Connection): Promise<void> {
   const { channel } = connection;
-  const nowMs = Date.now();
+  const nowMs = performance.now();
   if (channel.client.getChannel().getConnectivityState(true) === connectivityState.READY) {
     connection.seenMs = nowMs;
     return;
   }
   if (nowMs - Math.max(connection.seenMs, channel.openedMs) > stuckMs) channel.replace(channel.client);
   if (nowMs - connection.seenMs > restartMs) return;
-  const deadlineMs = Math.min(currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY, nowMs + connectTimeoutMs);
+  const deadlineMs = Math.min(currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + connectTimeoutMs);
   await new Promise<void>((resolve) => channel.client.waitForReady(deadlineMs, () => resolve()));
 }
 

@@ -20,6 +20,7 @@ export function checkMails(evidence: Evidence): Violation[] {
   return [
     ...providers.flatMap((provider) => provider.participations.flatMap((participation) => checkChanges(participation, byToken))),
     ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkCancellation(provider, appointment, byToken))),
+    ...providers.flatMap((provider) => checkRemovals(provider, mails)),
     ...[...byToken.keys()].filter((token) => !known.has(token)).map((token): Violation => ({ invariant: 'I3', text: `a mail about nothing: ${token}` })),
     ...checkCopies(evidence),
     ...checkMarks(evidence),
@@ -30,10 +31,14 @@ export function checkMails(evidence: Evidence): Violation[] {
 function groupByToken(mails: readonly ReceivedMail[]): Map<string, ReceivedMail[]> {
   const byToken = new Map<string, ReceivedMail[]>();
   for (const mail of mails) {
-    const [token] = /token-\d+-/.exec(mail.parsed.text ?? '') ?? [];
+    const token = tokenOf(mail);
     if (token !== undefined) byToken.set(token, [...(byToken.get(token) ?? []), mail]);
   }
   return byToken;
+}
+
+function tokenOf({ parsed }: ReceivedMail): string | undefined {
+  return /token-\d+-/.exec(parsed.text ?? '')?.[0];
 }
 
 function checkChanges(participation: Participation, byToken: Map<string, ReceivedMail[]>): Violation[] {
@@ -106,6 +111,26 @@ function demandOfCancellation({ changes, customer }: Participation, startedMs: n
   // A reservation may have expired.
   if (state === 'RESERVED') return 'either';
   return state === 'BOOKED' || state === 'REQUESTED' ? 'due' : 'forbidden';
+}
+
+/** Whoever was erased is told once if this ended a booking or a request. Only these mails have no text of an operation. */
+function checkRemovals({ customers, participations }: Provider, mails: readonly ReceivedMail[]): Violation[] {
+  const withoutToken = Map.groupBy(mails.filter((mail) => tokenOf(mail) === undefined), ({ recipients }) => recipients.join());
+  return customers.flatMap((customer) => {
+    const count = new Set((withoutToken.get(customer.email) ?? []).map(({ parsed }) => parsed.messageId)).size;
+    const own = participations.filter((participation) => participation.customer === customer);
+    const least = isDone(customer.erased) && own.some((participation) => wasActive(participation, customer.erased!.startedMs)) ? 1 : 0;
+    const most = isDone(customer.erased) ? 1 : 0;
+    return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${customer.email} got ${count} mails about the erasure, not ${least} to ${most}` }];
+  });
+}
+
+/** Certainly: it was BOOKED or REQUESTED, and nothing else happened to its appointment. */
+function wasActive({ changes, appointment }: Participation, atMs: number): boolean {
+  if (appointment?.cancelled !== undefined || appointment?.deleted !== undefined) return false;
+  if (changes.some(({ operation }) => operation.endedMs > atMs)) return false;
+  const state = lastKnownState({ changes });
+  return state === 'BOOKED' || state === 'REQUESTED';
 }
 
 function checkCopies({ system: { mail }, injected, loadStartedMs }: Evidence): Violation[] {
