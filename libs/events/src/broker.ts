@@ -195,15 +195,17 @@ async function connectForever(options: BrokerOptions, logTrouble: (error: unknow
 }
 
 /**
- * How long to wait after an attempt to connect. The client compares the time of that attempt with the clock of the machine. If the clock was set back since then, the
- * client would wait until it has caught up, so the wait is shorter by as much.
+ * How long to wait after an attempt to connect. The client adds this to the time of that attempt, by the clock of the machine, and compares the sum with the clock. If the
+ * clock was set back since then, it would wait until the clock has caught up. So another one decides when it is time, and then any sum is in the past.
  */
 function createReconnectDelay(): () => number {
-  let offsetMs = Date.now() - performance.now();
+  let attemptedMs = Number.NEGATIVE_INFINITY;
   return () => {
-    const earlierMs = offsetMs;
-    offsetMs = Date.now() - performance.now();
-    return reconnectMs + Math.random() * reconnectJitterMs - Math.max(0, earlierMs - offsetMs);
+    const waitMs = reconnectMs + Math.random() * reconnectJitterMs;
+    const nowMs = performance.now();
+    if (nowMs - attemptedMs < waitMs) return waitMs;
+    attemptedMs = nowMs;
+    return Number.NEGATIVE_INFINITY;
   };
 }
 
