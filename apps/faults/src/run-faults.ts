@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkBookable } from './checks/bookable.ts';
 import { waitUntilDrained } from './checks/drained.ts';
@@ -55,13 +56,8 @@ export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   const running = breakSystem(system, options);
   // If it loses the race, nothing handles its rejection.
   running.catch(() => undefined);
-  return await Promise.race([running, rejectOnAbort(signal)]);
-}
-
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
+  const interrupted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Error));
+  return await Promise.race([running, interrupted]);
 }
 
 async function breakSystem(system: System, { seed, minutes, kinds, onProgress }: FaultOptions): Promise<FaultReport> {

@@ -7,3 +7,4 @@ export { type PostgresServer, startPostgres } from './postgres.ts';
 export { childrenOf, processHasStopped, processIsAlive, type ProcessIdentity, processStartTime, signalProcess, stopProcess } from './process-table.ts';
 export { isReachable, waitUntil } from './wait-until.ts';
 export { type OnCall, startWebhookReceiver, type WebhookEvent, type WebhookReceiver } from './webhook-receiver.ts';
+export { withClient } from './with-client.ts';

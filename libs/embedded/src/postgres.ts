@@ -5,13 +5,13 @@ import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
 import { type Child, type ChildExit, type OnSpawn, spawnChild, waitUntilReady } from './child.ts';
 import { freePort } from './free-port.ts';
 import { adoptTables, createOwnedDatabase } from './owned-database.ts';
 import { findPostgresAccount, type PostgresAccount } from './postgres-account.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { processCommand, processIsAlive, stopProcess } from './process-table.ts';
+import { withClient } from './with-client.ts';
 
 const run = promisify(execFile);
 
@@ -46,6 +46,7 @@ interface Installation {
 }
 
 const user = 'scheduling';
+const connecting = { connectionTimeoutMillis: 2_000 };
 const startTimeoutMs = 30_000;
 const stopTimeoutMs = 5_000;
 /**
@@ -81,8 +82,8 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     `postgres://${encodeURIComponent(role)}:${secret}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
   const url = (database: string): string => urlFor(user, password, database);
   const createDatabase = async (name: string): Promise<string> => {
-    const secret = await withClient(url('postgres'), (client) => createOwnedDatabase(client, name));
-    await withClient(url(name), (client) => adoptTables(client, name));
+    const secret = await withClient(url('postgres'), (client) => createOwnedDatabase(client, name), connecting);
+    await withClient(url(name), (client) => adoptTables(client, name), connecting);
     return urlFor(name, secret, name);
   };
   const serverArgs = serverArguments(installation, port);
@@ -216,18 +217,6 @@ function programEnvironment(): NodeJS.ProcessEnv {
 }
 
 async function answersQueries(url: string): Promise<boolean> {
-  await withClient(url, (client) => client.query('SELECT 1'));
+  await withClient(url, (client) => client.query('SELECT 1'), connecting);
   return true;
-}
-
-async function withClient<T>(connectionString: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 });
-  // An idle client whose server goes away emits an event; the query or `end()` reports the error as well.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
 }

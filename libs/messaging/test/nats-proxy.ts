@@ -1,3 +1,4 @@
+import { takeNatsOperations } from '@scheduling/testing/nats-operations';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 
@@ -37,20 +38,10 @@ export async function startProxy(
 
 /** The operations of the NATS protocol, one by one: several may arrive in one piece. */
 async function* readRequests(client: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let received = Buffer.alloc(0);
+  let received: Buffer = Buffer.alloc(0);
   for await (const chunk of client) {
-    received = Buffer.concat([received, chunk]);
-    for (let length = lengthOfFirst(received); length <= received.length; length = lengthOfFirst(received)) {
-      yield received.subarray(0, length);
-      received = received.subarray(length);
-    }
+    const { operations, rest } = takeNatsOperations(Buffer.concat([received, chunk]));
+    received = rest;
+    yield* operations;
   }
-}
-
-/** Infinity while its first line is not complete. A message follows its line and ends with a line break, too. */
-function lengthOfFirst(received: Buffer): number {
-  const lineLength = received.indexOf('\r\n') + 2;
-  if (lineLength < 2) return Number.POSITIVE_INFINITY;
-  const line = String(received.subarray(0, lineLength - 2));
-  return /^H?PUB /i.test(line) ? lineLength + Number(line.split(' ').at(-1)) + 2 : lineLength;
 }

@@ -1,6 +1,5 @@
-import type { Customer, Participation, Provider, State } from '../load/model.ts';
-import { lastKnownState } from '../load/model.ts';
 import type { Operation } from '../load/journal.ts';
+import { type Customer, lastKnownState, type Participation, type Provider, type State } from '../load/model.ts';
 import type { Evidence, Lists, ShownParticipation, Violation } from './evidence.ts';
 
 const reservationMs = 180_000;

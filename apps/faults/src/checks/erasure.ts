@@ -1,9 +1,9 @@
+import { withClient } from '@scheduling/embedded';
 import { databaseServices } from '@scheduling/stack';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { personMark } from '../load/customers.ts';
 import type { System } from '../system/start-system.ts';
-import { withClient } from '../system/database-server.ts';
 import { isDone } from './effects.ts';
 import type { Evidence, Violation } from './evidence.ts';
 

@@ -1,5 +1,4 @@
-import { waitUntil } from '@scheduling/embedded';
-import { withClient } from '../system/database-server.ts';
+import { waitUntil, withClient } from '@scheduling/embedded';
 import type { System } from '../system/start-system.ts';
 import type { Violation } from './evidence.ts';
 

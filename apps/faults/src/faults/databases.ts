@@ -1,6 +1,6 @@
+import { withClient } from '@scheduling/embedded';
 import { databaseServices, type DatabaseService } from '@scheduling/stack';
 import { setTimeout as delay } from 'node:timers/promises';
-import { withClient } from '../system/database-server.ts';
 import { type Fault, succeeds } from './fault.ts';
 
 const hangMs = 30_000;

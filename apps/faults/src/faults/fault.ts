@@ -10,7 +10,7 @@ export interface Fault {
   /** `F1`; never given to another kind. */
   id: string;
   name: string;
-  /** Chooses what happens. Draws from chance only here, so that a seed always gives the same. */
+  /** Chooses what happens. All of a plan is chosen before the first fault happens, so that a seed always gives the same. */
   prepare(random: Random, limits: Limits): Injection;
 }
 

@@ -1,7 +1,6 @@
-import { childrenOf, type PostgresServer, processIsAlive, signalProcess } from '@scheduling/embedded';
+import { childrenOf, type PostgresServer, processIsAlive, signalProcess, withClient } from '@scheduling/embedded';
 import { whilePaused } from '@scheduling/testing/while-paused';
 import pLimit from 'p-limit';
-import { Client } from 'pg';
 import type { Disk } from './disk.ts';
 
 /** Postgres with the databases of all services. */
@@ -51,17 +50,4 @@ export async function createDatabaseServer(disk: Disk, start: (port?: number) =>
     whileHanging: (action) => oneByOne(async () => void (await whilePaused([server.pid, ...(await childrenOf(server.pid))], action))),
     [Symbol.asyncDispose]: () => server.stop(),
   };
-}
-
-/** A connection of its own, for what no answer of the gateway shows. */
-export async function withClient<Result>(connectionString: string, use: (client: Client) => Promise<Result>): Promise<Result> {
-  const client = new Client({ connectionString });
-  // A server that ends closes the connection, which the query reports as well.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
 }

@@ -3,13 +3,6 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Transform } from 'node:stream';
 import { createPublishShuffler, type PublishShuffler } from './shuffle-publishes.ts';
 
-/** What a link does with connections. */
-type Behaviour =
-  /** Passes on everything. */
-  | 'open'
-  /** Accepts connections, and passes nothing on, as if the other machine or the network had gone without a word. */
-  | 'silent';
-
 /**
  * The way from one process to another: a TCP proxy at an address of its own. Like a service of Kubernetes it connects to one of the processes that
  * are ready at that moment; a connection stays with its process. Without one, connections are refused.
@@ -17,7 +10,7 @@ type Behaviour =
 export interface Link extends AsyncDisposable {
   name: string;
   port: number;
-  /** From now on nothing is passed on, in either direction, and no connection is closed. */
+  /** From now on nothing is passed on, in either direction, and no connection is closed or refused, as if the other machine had gone without a word. */
   silence(): void;
   /** Ends all connections that were silent, and passes on what comes with new ones. */
   restore(): void;
@@ -28,7 +21,7 @@ export interface Link extends AsyncDisposable {
 }
 
 export async function openLink(name: string, targets: () => readonly number[]): Promise<Link> {
-  let behaviour: Behaviour = 'open';
+  let isSilent = false;
   const sockets = new Set<Socket>();
   let turn = 0;
   const shuffle = createPublishShuffler();
@@ -43,7 +36,7 @@ export async function openLink(name: string, targets: () => readonly number[]): 
   };
   const server = createServer((client) => {
     track(client);
-    if (behaviour === 'silent') return;
+    if (isSilent) return;
     const ports = targets();
     const port = ports[turn++ % ports.length];
     if (port === undefined) reset(client);
@@ -55,11 +48,11 @@ export async function openLink(name: string, targets: () => readonly number[]): 
     name,
     port: (server.address() as AddressInfo).port,
     silence: () => {
-      behaviour = 'silent';
+      isSilent = true;
       for (const socket of sockets) socket.unpipe().pause();
     },
     restore: () => {
-      behaviour = 'open';
+      isSilent = false;
       closeAll();
     },
     cut: closeAll,

@@ -13,15 +13,13 @@ export type MailServerMood =
 /** A real SMTP server, which keeps all that it accepts. */
 export interface MailServer extends TestSmtp {
   mood: MailServerMood;
-  /** The message ids of the mails whose acceptance it did not confirm: only these may come again. */
-  cut: Set<string>;
 }
 
 const slowMs = 3_000;
 
 export async function startMailServer(): Promise<MailServer> {
   const smtp = await startTestSmtp();
-  const server: MailServer = Object.assign(smtp, { mood: 'good' as const, cut: new Set<string>() });
+  const server: MailServer = Object.assign(smtp, { mood: 'good' as const });
   smtp.trouble = () => {
     switch (server.mood) {
       case 'good':

@@ -14,7 +14,7 @@ export interface Replica {
 export interface ServiceGroup {
   service: Service;
   /** Those that are ready and stay: they get new connections. */
-  ready: readonly Replica[];
+  readonly ready: readonly Replica[];
   /** Starts one more, however long it takes until one is ready. */
   grow(): Promise<Replica | undefined>;
   /** Starts a new replica for each, and when that is ready stops the old one with SIGTERM. */
@@ -39,9 +39,8 @@ export function createServiceGroup(options: ServiceOptions): ServiceGroup {
     const child = await startService({ ...options, around: withPorts(options.around, service, ports) });
     const replica: Replica = { child, ports, isLeaving: false };
     replicas.add(replica);
-    group.ready = [...group.ready, replica];
     void child.exited.then(async ({ code }) => {
-      forget(replica);
+      replicas.delete(replica);
       if (replica.isLeaving) return;
       // Whatever is broken around it, a process ends only if it is killed.
       if (code !== null) group.badExits.push(`${service} ended by itself with ${code}`);
@@ -60,13 +59,8 @@ export function createServiceGroup(options: ServiceOptions): ServiceGroup {
     }
     return undefined;
   };
-  const forget = (replica: Replica): void => {
-    replicas.delete(replica);
-    group.ready = group.ready.filter((each) => each !== replica);
-  };
   const leave = async (replica: Replica): Promise<void> => {
     replica.isLeaving = true;
-    group.ready = group.ready.filter((each) => each !== replica);
     await replica.child.stop('SIGTERM', stopTimeoutMs);
     const { code, signal } = await replica.child.exited;
     if (code !== 0 && signal !== 'SIGKILL') group.badExits.push(`${service} ended with ${code ?? signal} after SIGTERM`);
@@ -74,7 +68,9 @@ export function createServiceGroup(options: ServiceOptions): ServiceGroup {
 
   const group: ServiceGroup = {
     service,
-    ready: [],
+    get ready() {
+      return [...replicas].filter(({ isLeaving }) => !isLeaving);
+    },
     badExits: [],
     grow: start,
     replaceAll: async () => {

@@ -1,3 +1,4 @@
+import { takeNatsOperations } from '@scheduling/testing/nats-operations';
 import { Transform } from 'node:stream';
 import type { Random } from '../random.ts';
 
@@ -17,7 +18,7 @@ export function createPublishShuffler(): PublishShuffler {
     start: (given) => (random = given),
     stop: () => (random = undefined),
     transform: () => {
-      let received = Buffer.alloc(0);
+      let received: Buffer = Buffer.alloc(0);
       let held: Buffer[] = [];
       const release = (stream: Transform): void => {
         for (const event of random?.shuffled(held) ?? held) stream.push(event);
@@ -25,10 +26,9 @@ export function createPublishShuffler(): PublishShuffler {
       };
       return new Transform({
         transform(chunk: Buffer, _encoding, callback) {
-          received = Buffer.concat([received, chunk]);
-          for (let length = lengthOfFirst(received); length <= received.length; length = lengthOfFirst(received)) {
-            const operation = received.subarray(0, length);
-            received = received.subarray(length);
+          const { operations, rest } = takeNatsOperations(Buffer.concat([received, chunk]));
+          received = rest;
+          for (const operation of operations) {
             if (random === undefined || !isEvent(operation)) {
               this.push(operation);
               continue;
@@ -45,12 +45,4 @@ export function createPublishShuffler(): PublishShuffler {
 
 function isEvent(operation: Buffer): boolean {
   return /^H?PUB scheduling\.\w/i.test(operation.subarray(0, 40).toString('latin1'));
-}
-
-/** Infinity while its first line is not complete. A message follows its line and ends with a line break, too. */
-function lengthOfFirst(received: Buffer): number {
-  const lineLength = received.indexOf('\r\n') + 2;
-  if (lineLength < 2) return Number.POSITIVE_INFINITY;
-  const line = received.toString('latin1', 0, lineLength - 2);
-  return /^H?PUB /i.test(line) ? lineLength + Number(line.split(' ').at(-1)) + 2 : lineLength;
 }

@@ -1,9 +1,9 @@
+import { withClient } from '@scheduling/embedded';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { databaseServices, serviceEnvironment, services, type Surroundings } from '@scheduling/stack';
 import { repositoryRoot } from '../../src/config.ts';
-import { withClient } from './with-client.ts';
 
 const run = promisify(execFile);
 

@@ -1,9 +1,9 @@
+import { withClient } from '@scheduling/embedded';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Client } from 'pg';
 import { limitClients, type Transaction } from './limit-statements.ts';
 import type { LimitDatabases } from './limit-databases.ts';
-import { withClient } from './with-client.ts';
 
 /** A transaction, and which share of all requests it is in a mix. */
 export interface LimitPart {

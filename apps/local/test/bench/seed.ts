@@ -1,6 +1,6 @@
+import { withClient } from '@scheduling/embedded';
 import type { Client } from 'pg';
 import type { Tenant } from './tenant.ts';
-import { withClient } from './with-client.ts';
 
 /** What the tables contain for a case, before it begins. */
 export interface SeedSize {
