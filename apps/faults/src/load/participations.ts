@@ -2,7 +2,7 @@ import { createAppointment, openAppointments } from './appointments.ts';
 import { path } from './client.ts';
 import { createCustomer, personMark } from './customers.ts';
 import type { Operation } from './journal.ts';
-import type { Customer, Participation, State } from './model.ts';
+import type { Appointment, Customer, Participation, State } from './model.ts';
 import type { Worker } from './run-load.ts';
 
 /** How a participation begins, more often BOOKED. */
@@ -14,11 +14,21 @@ const rushSize = 6;
 
 /** In one of the appointments that everybody wants. */
 export async function book(worker: Worker): Promise<void> {
-  const { provider, random } = worker;
-  const open = openAppointments(provider);
+  const open = openAppointments(worker.provider);
+  await (open.length === 0 ? createAppointment(worker) : take(worker, worker.random.pick(open)));
+}
+
+/** Many bookings of one appointment at the same moment, with as many customers as the worker has. */
+export async function rushForSeats(worker: Worker): Promise<void> {
+  const open = openAppointments(worker.provider);
   if (open.length === 0) return createAppointment(worker);
+  const appointment = worker.random.pick(open);
+  await Promise.all(Array.from({ length: rushSize }, () => take(worker, appointment)));
+}
+
+async function take(worker: Worker, appointment: Appointment): Promise<void> {
+  const { provider, random } = worker;
   if (worker.customers.length === 0) return createCustomer(worker);
-  const appointment = random.pick(open);
   const participation: Participation = {
     provider,
     reference: provider.tenant.newReference('participation'),
@@ -60,9 +70,4 @@ export async function moveToState(worker: Worker): Promise<void> {
 /** By its token the mail about an operation is recognised; the rest is personal. */
 export function messageOf({ token }: Operation, { provider, reference }: Customer): string {
   return `${token} for ${personMark(provider.tenant.mark, reference)}`;
-}
-
-/** Many bookings of one appointment at the same moment, with as many customers as the worker has. */
-export async function rushForSeats(worker: Worker): Promise<void> {
-  await Promise.all(Array.from({ length: rushSize }, () => book(worker)));
 }

@@ -27,10 +27,10 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [25, book],
   [2, rushForSeats],
   [18, moveToState],
-  [3, createTimeslot],
+  [5, createTimeslot],
   [1, deleteTimeslot],
   [14, bookSlot],
-  [2, rushForSlots],
+  [5, rushForSlots],
   [6, moveBooking],
   [1, createSeries],
 ];

@@ -5,7 +5,7 @@ import type { Participation, Timeslot } from './model.ts';
 import { messageOf } from './participations.ts';
 import type { Worker } from './run-load.ts';
 
-const rushSize = 6;
+const rushSize = 8;
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 /** Slots are a hundred days behind the appointments. */
@@ -15,6 +15,7 @@ export const resources = ['chair-1@load', 'chair-2@load'] as const;
 
 interface Slot {
   start: string;
+  end: string;
   timeslotReference: string | null;
   appointmentReference: string | null;
   resourceReference: string;
@@ -24,7 +25,7 @@ interface Slot {
 export async function createTimeslot({ provider, journal, random }: Worker): Promise<void> {
   const { tenant } = provider;
   const operation = journal.begin('create timeslot');
-  const startMs = slotsMs + random.integer(0, 3) * dayMs + random.integer(16, 30) * 30 * minuteMs;
+  const startMs = slotsMs + random.integer(0, 9) * dayMs + random.integer(16, 30) * 30 * minuteMs;
   const timeslot: Timeslot = {
     provider,
     reference: tenant.newReference('timeslot'),
@@ -67,10 +68,24 @@ export async function deleteTimeslot(worker: Worker): Promise<void> {
 
 /** Mostly the first slot of the list, which others want as well. */
 export async function bookSlot(worker: Worker): Promise<void> {
+  const slot = chooseSlot(worker, await listSlots(worker));
+  await (slot === undefined ? createTimeslot(worker) : book(worker, slot));
+}
+
+/** Many bookings at the same moment: of a slot that is still empty, and of those that overlap it. */
+export async function rushForSlots(worker: Worker): Promise<void> {
+  const { random } = worker;
+  const slots = await listSlots(worker);
+  const empty = slots.filter(({ appointmentReference }) => appointmentReference === null);
+  if (empty.length === 0) return createTimeslot(worker);
+  const wanted = random.pick(empty);
+  const overlapping = slots.filter(({ start, end }) => start < wanted.end && end > wanted.start);
+  await Promise.all(Array.from({ length: rushSize }, () => book(worker, random.pick(overlapping))));
+}
+
+async function book(worker: Worker, slot: Slot): Promise<void> {
   const { provider, journal, random } = worker;
   if (worker.customers.length === 0) return createCustomer(worker);
-  const slot = await chooseSlot(worker);
-  if (slot === undefined) return createTimeslot(worker);
   const { tenant } = provider;
   const customer = random.pick(worker.customers);
   const participation: Participation = { provider, reference: tenant.newReference('booking'), customer, appointment: undefined, ignoresCapacity: false, changes: [] };
@@ -90,16 +105,11 @@ export async function bookSlot(worker: Worker): Promise<void> {
   if (operation.outcome === 'ok') worker.participations.push(participation);
 }
 
-/** Many bookings at the same moment, most of them of the same slot or of one that overlaps it. */
-export async function rushForSlots(worker: Worker): Promise<void> {
-  await Promise.all(Array.from({ length: rushSize }, () => bookSlot(worker)));
-}
-
 /** To another slot. */
 export async function moveBooking(worker: Worker): Promise<void> {
   const { journal, random } = worker;
   const bookings = worker.participations.filter(({ appointment }) => appointment === undefined).slice(-10);
-  const slot = bookings.length === 0 ? undefined : await chooseSlot(worker);
+  const slot = bookings.length === 0 ? undefined : chooseSlot(worker, await listSlots(worker));
   if (slot === undefined) return bookSlot(worker);
   const { provider, reference, changes, customer } = random.pick(bookings);
   const operation = journal.begin('move booking');
@@ -116,11 +126,14 @@ function placeOf({ timeslotReference, appointmentReference, start }: Slot): Reco
   return { timeslotReference, start, productReference: 'product@load' };
 }
 
-async function chooseSlot({ provider, random }: Worker): Promise<Slot | undefined> {
+/** Those of a resource, or none if there is no answer. */
+async function listSlots({ provider, random }: Worker): Promise<Slot[]> {
   const query = { from: timeOf(slotsMs), to: timeOf(slotsMs + 10 * dayMs), resourceRef: random.pick(resources), limit: '20' };
   const answer = await provider.tenant.client.send({ method: 'GET', path: `${provider.at}/slots`, query });
-  if (answer?.status !== 200) return undefined;
-  const slots = answer.body as Slot[];
+  return answer?.status === 200 ? (answer.body as Slot[]) : [];
+}
+
+function chooseSlot({ random }: Worker, slots: readonly Slot[]): Slot | undefined {
   if (slots.length === 0) return undefined;
   return random.chance(0.6) ? slots[0] : random.pick(slots);
 }

@@ -4,7 +4,7 @@ import type { Transform } from 'node:stream';
 import { createPublishShuffler, type PublishShuffler } from './shuffle-publishes.ts';
 
 /**
- * The way from one process to another: a TCP proxy at an address of its own. Like a service of Kubernetes it connects to one of the processes that
+ * The way from one process to another: a TCP proxy at an address of its own. Like a Service of Kubernetes it connects to one of the processes that
  * are ready at that moment; a connection stays with its process. Without one, connections are refused.
  */
 export interface Link extends AsyncDisposable {

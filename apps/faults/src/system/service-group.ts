@@ -6,6 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface Replica {
   child: Child;
   ports: { main: number; metrics: number; admin: number };
+  /** Which of its service's replicas it is. The one that replaces it has the same number. */
+  number: number;
   /** It is about to end, as it should. */
   isLeaving: boolean;
 }
@@ -15,8 +17,8 @@ export interface ServiceGroup {
   service: Service;
   /** Those that are ready and stay: they get new connections. */
   readonly ready: readonly Replica[];
-  /** Starts one more, however long it takes until one is ready. */
-  grow(): Promise<Replica | undefined>;
+  /** Starts all of them, and resolves when they are ready, however long it takes. */
+  start(): Promise<void>;
   /** Starts a new replica for each, and when that is ready stops the old one with SIGTERM. */
   replaceAll(): Promise<void>;
   /** Stops all of them, with SIGTERM. */
@@ -29,35 +31,36 @@ export interface ServiceGroup {
 const stopTimeoutMs = 15_000;
 const retryMs = 500;
 
-export function createServiceGroup(options: ServiceOptions): ServiceGroup {
+/** A group of `count` replicas, which `start` starts. */
+export function createServiceGroup(options: ServiceOptions, count: number): ServiceGroup {
   const { service } = options;
   const stopping = new AbortController();
   const replicas = new Set<Replica>();
 
-  const startOnce = async (): Promise<Replica> => {
+  const startOnce = async (number: number): Promise<Replica> => {
     const ports = { main: await freePort(), metrics: await freePort(), admin: await freePort() };
     const child = await startService({ ...options, around: withPorts(options.around, service, ports) });
-    const replica: Replica = { child, ports, isLeaving: false };
+    const replica: Replica = { child, ports, number, isLeaving: false };
     replicas.add(replica);
     void child.exited.then(async ({ code }) => {
       replicas.delete(replica);
       if (replica.isLeaving) return;
       // Whatever is broken around it, a process ends only if it is killed.
       if (code !== null) group.badExits.push(`${service} ended by itself with ${code}`);
-      await start();
+      await start(number);
     });
     return replica;
   };
   /** A service that cannot start, for example because its database is away, is started until it can. */
-  const start = async (): Promise<Replica | undefined> => {
+  const start = async (number: number): Promise<void> => {
     while (!stopping.signal.aborted) {
       try {
-        return await startOnce();
+        await startOnce(number);
+        return;
       } catch {
         await delay(retryMs);
       }
     }
-    return undefined;
   };
   const leave = async (replica: Replica): Promise<void> => {
     replica.isLeaving = true;
@@ -72,10 +75,12 @@ export function createServiceGroup(options: ServiceOptions): ServiceGroup {
       return [...replicas].filter(({ isLeaving }) => !isLeaving);
     },
     badExits: [],
-    grow: start,
+    start: async () => {
+      await Promise.all(Array.from({ length: count }, (_, number) => start(number)));
+    },
     replaceAll: async () => {
       for (const replica of group.ready) {
-        await start();
+        await start(replica.number);
         await leave(replica);
       }
     },

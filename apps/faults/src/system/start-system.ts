@@ -18,7 +18,7 @@ export interface System extends AsyncDisposable {
   /** The gateway as clients reach it. */
   gatewayUrl: string;
   groups: Record<Service, ServiceGroup>;
-  /** By `<caller>-<called>`: `calendar-identity`, `calendar-postgres`, `calendar-nats`, `notification-smtp`, `client-gateway`. */
+  /** By `<caller>-<called>`: `calendar-postgres`, `calendar-nats`, `notification-smtp`, `client-gateway`, and for each replica `calendar-identity-0`. */
   links: Map<string, Link>;
   postgres: DatabaseServer;
   nats: EventServer;
@@ -39,7 +39,7 @@ interface SystemOptions {
 }
 
 /** Of each service, as in production: they share its work, and compete for it. */
-const replicas = 2;
+const replicaCount = 2;
 
 /** The other services that each one calls. */
 const calls: Record<Service, Service[]> = {
@@ -78,7 +78,7 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
   const inherited = environmentOf(root, orders);
   const optionsOf = (service: Service): ServiceOptions => ({ service, around, root, logFile: join(folder, 'logs', `${service}.log`), inherited });
   for (const service of services) {
-    groups[service] = createServiceGroup(optionsOf(service));
+    groups[service] = createServiceGroup(optionsOf(service), replicaCount);
     starting.defer(() => groups[service].stop());
   }
   signal.throwIfAborted();
@@ -86,7 +86,7 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
   await Promise.all(databaseServices.map((service) => migrateService(optionsOf(service))));
   signal.throwIfAborted();
   onProgress('starting the services');
-  await Promise.all(services.flatMap((service) => Array.from({ length: replicas }, () => groups[service].grow())));
+  await Promise.all(services.map((service) => groups[service].start()));
   signal.throwIfAborted();
 
   const started = starting.move();
@@ -116,7 +116,14 @@ async function connectAll(
   groups: Record<Service, ServiceGroup>,
   servers: Pick<System, 'postgres' | 'nats' | 'mail'> & { natsUrlOf: (service: Service) => string },
 ): Promise<Surroundings> {
-  const portsOf = (service: Service) => () => groups[service].ready.map(({ ports }) => ports.main);
+  /** Of the replica with this number, or of all. While one replaces another, there may be two with the same. */
+  const portsOf = (service: Service, number?: number) => () =>
+    groups[service].ready.filter((replica) => number === undefined || replica.number === number).map(({ ports }) => ports.main);
+  /** As the name of a headless Service does, this leads to every replica, and each caller spreads its calls over them. */
+  const linkReplicas = async (caller: Service, called: Service): Promise<string> => {
+    const ports = await Promise.all(Array.from({ length: replicaCount }, (_, number) => link(`${caller}-${called}-${number}`, portsOf(called, number))));
+    return `ipv4:${ports.map((port) => `${host}:${port}`).join()}`;
+  };
   const through = async (name: string, url: string): Promise<string> => {
     const address = new URL(url);
     const port = Number(address.port);
@@ -128,7 +135,7 @@ async function connectAll(
   const natsUrls = {} as Surroundings['natsUrls'];
   for (const caller of services) {
     natsUrls[caller] = await through(`${caller}-nats`, servers.natsUrlOf(caller));
-    for (const called of calls[caller]) addresses.set(`${caller} ${called}`, `${host}:${await link(`${caller}-${called}`, portsOf(called))}`);
+    for (const called of calls[caller]) addresses.set(`${caller} ${called}`, await linkReplicas(caller, called));
   }
   for (const service of databaseServices) databaseUrls[service] = await through(`${service}-postgres`, await servers.postgres.createDatabase(service));
   return {
