@@ -42,7 +42,7 @@ const maxInFlight = 20;
 const defaultFetchMs = 30_000;
 /** The duration of the next fetch if the consumer may be stuck. */
 const suspiciousFetchMs = 5_000;
-/** A request that NATS silently lost times out after two of these. */
+/** A request that NATS silently lost times out after two of these, unless the clock was set back since it was sent: then after the duration of the fetch and two of these. */
 const heartbeatMs = 2_500;
 /** Longer than a handler and its effect may take; messages of a killed process are redelivered after this time. */
 const ackWaitMs = 15_000;
@@ -88,6 +88,8 @@ function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema
         const fetchMs = Math.min(options.fetchMs ?? defaultFetchMs, silentAt === undefined ? Number.POSITIVE_INFINITY : suspiciousFetchMs);
         const handled = await consumeBatch(options, subscribed, consumer, fetchMs, ended);
         silentAt = handled > 0 || ended.aborted ? undefined : await replaceWhenStuck(options, consumer, silentAt, signal);
+        // NATS may have come back without it.
+        if (connection.signal.aborted) consumer = undefined;
         return handled;
       } catch (error) {
         consumer = undefined;
@@ -127,10 +129,14 @@ async function consumeBatch<Schema extends MessagingSchema>(
   fetchMs: number,
   signal: AbortSignal,
 ): Promise<number> {
-  const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchMs, idle_heartbeat: Math.min(heartbeatMs, fetchMs / 2) });
-  const stop = (): void => messages.stop();
-  if (signal.aborted) stop();
-  signal.addEventListener('abort', stop, { once: true });
+  const idleMs = Math.min(heartbeatMs, fetchMs / 2);
+  const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchMs, idle_heartbeat: idleMs });
+  const stop = (error?: Error): void => messages.stop(error);
+  // The client counts the missing heartbeats by the clock of the machine.
+  const overdue = setTimeout(stop, fetchMs + 2 * idleMs, new Error('NATS did not end the fetch'));
+  const abort = (): void => stop();
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
   /** The last task for each subject. */
   const running = new Map<string, Promise<void>>();
   try {
@@ -140,7 +146,8 @@ async function consumeBatch<Schema extends MessagingSchema>(
       running.set(subject, before.then(() => processMessage(options, subscribed, message)));
     }
   } finally {
-    signal.removeEventListener('abort', stop);
+    clearTimeout(overdue);
+    signal.removeEventListener('abort', abort);
     await Promise.all(running.values());
   }
   return running.size;

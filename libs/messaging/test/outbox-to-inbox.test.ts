@@ -5,7 +5,7 @@ import { createDatabase, type Database, migrateDatabase } from '@scheduling/post
 import { runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
 import { startProxy } from './nats-proxy.ts';
 import { changedCustomer } from './changed-customer.ts';
@@ -270,6 +270,24 @@ describe('an event', () => {
     const consumer = () => manager.consumers.info('scheduling', 'calendar-customer-customer-changed');
     await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
     disconnect!();
+    relay();
+    await append(1);
+    await eventually(() => expect(committed).toEqual([1]));
+  });
+
+  it('is delivered although NATS lost the request for events, and the clock was set back since', async () => {
+    let lost = 0;
+    const proxyUrl = await startProxy(stack, nats.url('calendar'), async (request, { forward }) => {
+      if (lost === 0 && request.includes('$JS.API.CONSUMER.MSG.NEXT')) lost += 1;
+      else forward();
+    });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + anHour });
+    const committed = consume(undefined, proxyUrl);
+    try {
+      await eventually(() => expect(lost).toBe(1));
+    } finally {
+      vi.useRealTimers();
+    }
     relay();
     await append(1);
     await eventually(() => expect(committed).toEqual([1]));
