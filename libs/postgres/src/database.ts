@@ -2,6 +2,7 @@ import type { Logger, Metrics } from '@scheduling/runtime';
 import { CamelCasePlugin, Kysely, type Transaction } from 'kysely';
 import { Pool, types } from 'pg';
 import { useFunctionCaller } from './call-function.ts';
+import { closeWhenSilent } from './close-when-silent.ts';
 import { createFunctionCaller } from './function-caller.ts';
 import type { MigrationSet } from './migration-set.ts';
 import { measurePool } from './pool-metrics.ts';
@@ -42,6 +43,11 @@ export interface Database<Schema> extends AsyncDisposable {
   checkSchema(): Promise<void>;
 }
 
+/** How long Postgres may work on a statement. */
+const statementMs = 5_000;
+/** After how long without traffic either side asks whether the other is still there. */
+const keepAliveMs = 10_000;
+
 /** int8 (counts, sequence numbers) is returned as a number; a value that a number cannot represent is an error, never rounded. */
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);
@@ -58,14 +64,21 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     connectionTimeoutMillis: 1_500,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
+    // A leader whose machine is gone without a word loses its lock within half a minute; by default, after two hours.
+    options: `-c tcp_keepalives_idle=${keepAliveMs / 1_000} -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3`,
     lock_timeout: 2_000,
-    statement_timeout: 5_000,
+    statement_timeout: statementMs,
+    query_timeout: statementMs + 1_500,
     idle_in_transaction_session_timeout: 10_000,
     ...(options.migrations && { verify: createSchemaGate(options.migrations, options.logger).verify }),
   });
   // Without a listener, losing a connection, as when Postgres restarts, would end the process.
   pool.on('error', (error) => options.logger.warn({ err: error }, 'lost an idle database connection'));
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    closeWhenSilent(client);
+  });
 
   const measured = options.metrics ? measurePool(pool, options.metrics) : pool;
   const namespace = URL.parse(options.url)?.pathname.slice(1) ?? '';

@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { DatabaseError } from 'pg';
+import { isUnanswered } from './close-when-silent.ts';
 
 const uniqueViolation = '23505';
 /** A text with a NUL character, as a value and within JSON: no validation rule of ours accepts one, but a caller may have forgotten to validate. */
@@ -46,6 +47,6 @@ function isTransient(error: unknown): boolean {
   if (error instanceof DatabaseError) return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true;
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string' && networkErrors.has(error.code)) return true;
-  // pg sets no code on these.
-  return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(error.message);
+  // pg sets no code on these either.
+  return isUnanswered(error) || /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(error.message);
 }

@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { openLink } from '@scheduling/testing/link';
 import { type Kysely, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -121,6 +122,30 @@ describe('a database', () => {
       other.kysely,
     );
     await eventually(() => expect(database.ping()).resolves.toBeUndefined());
+  });
+
+  it('gives up the connections to a machine that is gone without a word', async () => {
+    await using link = await openLink(() => [Number(new URL(url).port)]);
+    const address = new URL(url);
+    address.port = String(link.port);
+    address.searchParams.set('query_timeout', '500');
+    await using database = open(address.href);
+    const ask = () => Promise.allSettled(Array.from({ length: 10 }, () => sql`SELECT pg_sleep(0.1)`.execute(database.kysely)));
+    expect((await ask()).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'fulfilled'));
+    link.abandon();
+    const unanswered = (await ask()).map((result) => result.status === 'rejected' && translatePostgresError(result.reason));
+    expect(unanswered).toEqual(Array.from({ length: 10 }, () => expect.objectContaining({ code: 'database.unavailable' })));
+    expect((await ask()).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'fulfilled'));
+  });
+
+  it('notices within half a minute that the machine of a session is gone', async () => {
+    await using database = open(url);
+    const settings = sql<{ name: string; setting: string }>`SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp_keepalives_%' ORDER BY name`;
+    expect((await settings.execute(database.kysely)).rows).toEqual([
+      { name: 'tcp_keepalives_count', setting: '3' },
+      { name: 'tcp_keepalives_idle', setting: '10' },
+      { name: 'tcp_keepalives_interval', setting: '5' },
+    ]);
   });
 
   it('returns int8 as a number, and rejects a value that a number cannot represent', async () => {

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { createDatabaseServer, type DatabaseServer } from './database-server.ts';
 import { createEventServer, type EventServer } from './event-server.ts';
 import { openDisk } from './disk.ts';
-import { type Link, openLink } from './link.ts';
+import { openSystemLink, type SystemLink } from './link.ts';
 import { type MailServer, startMailServer } from './mail-server.ts';
 import type { Orders } from './orders.ts';
 import { createServiceGroup, type Replica, type ServiceGroup } from './service-group.ts';
@@ -19,7 +19,7 @@ export interface System extends AsyncDisposable {
   gatewayUrl: string;
   groups: Record<Service, ServiceGroup>;
   /** By `<caller>-<called>`: `calendar-postgres`, `calendar-nats`, `notification-smtp`, `client-gateway`, and for each replica `calendar-identity-0`. */
-  links: Map<string, Link>;
+  links: Map<string, SystemLink>;
   postgres: DatabaseServer;
   nats: EventServer;
   mail: MailServer;
@@ -65,10 +65,10 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
   const users = createTestUsers();
   const nats = starting.use(await createEventServer(disks.nats, (port) => startNats({ dataDir: disks.nats.path, port, users: users.settings }), (url) => users.urlFor('test', url)));
   const mail = starting.use(await startMailServer());
-  const links = new Map<string, Link>();
+  const links = new Map<string, SystemLink>();
   const groups = {} as Record<Service, ServiceGroup>;
   const link = async (name: string, targets: () => readonly number[]): Promise<number> => {
-    const opened = starting.use(await openLink(name, targets));
+    const opened = starting.use(await openSystemLink(name, targets));
     links.set(name, opened);
     return opened.port;
   };
