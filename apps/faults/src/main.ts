@@ -3,11 +3,11 @@ import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Fault } from './faults/fault.ts';
 import { faults } from './faults/plan.ts';
-import { describeReport } from './report.ts';
-import { runFaults } from './run-faults.ts';
+import { describeReports } from './report.ts';
+import { type FaultReport, runFaults } from './run-faults.ts';
 
 interface Options {
-  seed?: number;
+  seed?: readonly number[];
   minutes: number;
   only?: readonly Fault[];
 }
@@ -17,12 +17,12 @@ const interruptedExitCode = 130;
 const repositoryRoot = resolve(import.meta.dirname, '../../..');
 
 const {
-  seed = randomInt(1_000_000),
+  seed: seeds = [randomInt(1_000_000)],
   minutes,
   only: kinds = faults,
 } = new Command('npm run faults --')
   .description('Start a system, break it while clients use it, and check from outside that it has kept its promises.')
-  .option('--seed <number>', 'the same faults and clients for the same number; by default a random one', readNumber)
+  .option('--seed <number>', 'the same faults and clients for the same number; several, such as 1-30, run one after the other; by default a random one', readSeeds)
   .option('--minutes <number>', 'how long things break', readNumber, 1)
   .option('--only <ids>', 'only these kinds of faults, such as F1,F5; by default all', readKinds)
   .addHelpText('after', `\nKinds of faults:\n${faults.map(({ id, name }) => `  ${id.padEnd(4)} ${name}`).join('\n')}`)
@@ -33,14 +33,19 @@ const {
 
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
-print(`seed ${seed}`);
-const report = await runFaults({ seed, minutes, kinds, root: repositoryRoot, onProgress: print, signal: interrupted.signal }).catch((error: unknown) => {
-  if (!interrupted.signal.aborted) throw error;
-  print('stopped');
-  process.exit(interruptedExitCode);
-});
-for (const line of ['', `seed ${seed}, ${minutes} min`, '', ...describeReport(report)]) print(line);
-process.exitCode = report.violations.length === 0 ? 0 : 1;
+const reports: FaultReport[] = [];
+for (const seed of seeds) {
+  print(`seed ${seed}`);
+  const report = await runFaults({ seed, minutes, kinds, root: repositoryRoot, onProgress: print, signal: interrupted.signal }).catch((error: unknown) => {
+    if (!interrupted.signal.aborted) throw error;
+    print('stopped');
+    process.exit(interruptedExitCode);
+  });
+  reports.push(report);
+  print(`seed ${seed}: ${report.violations.length} violations\n`);
+}
+for (const line of describeReports(reports, minutes)) print(line);
+process.exitCode = reports.every(({ violations }) => violations.length === 0) ? 0 : 1;
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
@@ -50,6 +55,13 @@ function readNumber(text: string): number {
   const number = Number(text);
   if (!(number > 0)) throw new InvalidArgumentError('a number above 0 is needed');
   return number;
+}
+
+/** One, or all of a range. */
+function readSeeds(text: string): number[] {
+  const [first, last = first, ...more] = text.split('-').map(readNumber) as [number, ...number[]];
+  if (more.length > 0 || last < first) throw new InvalidArgumentError('a number, or a range such as 1-30, is needed');
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
 function readKinds(text: string): Fault[] {

@@ -1,4 +1,5 @@
-import type { InjectedFault } from './checks/evidence.ts';
+import type { InjectedFault, Violation } from './checks/evidence.ts';
+import type { Journal, Operation } from './load/journal.ts';
 import type { FaultReport } from './run-faults.ts';
 
 /** What each invariant promises, in the words of docs/reliability.md. */
@@ -19,26 +20,55 @@ export const invariants = {
 
 const maxShown = 20;
 
-/** The report of one run, as lines of text. */
-export function describeReport({ injected, journal, mails, events, violations, folder }: FaultReport): string[] {
-  const { operations, attempts } = journal;
-  const unclear = operations.filter(({ unknowns }) => unknowns > 0);
-  const resolved = unclear.filter(({ outcome }) => outcome !== undefined);
+/** What several runs have shown together, or one, as lines of text. */
+export function describeReports(reports: readonly FaultReport[], minutes: number): string[] {
   return [
+    ...describeSeeds(reports, minutes),
+    '',
     '| Fault | | Injected |',
     '|---|---|---|',
-    ...describeFaults(injected),
-    '',
-    `${operations.length} changes in ${attempts.ok + attempts.failed + attempts.unknown} attempts: ${attempts.ok} accepted, ${attempts.failed} rejected, ${attempts.unknown} unknown; ` +
-      `${resolved.length} of ${unclear.length} changes with unknown attempts resolved; ${mails} mails, ${events} events`,
+    ...describeFaults(reports.flatMap(({ injected }) => injected)),
     '',
     '| Invariant | | Violations |',
     '|---|---|---|',
-    ...Object.entries(invariants).map(([id, text]) => `| ${id} | ${text} | ${violations.filter(({ invariant }) => invariant === id).length} |`),
-    ...(violations.length === 0 ? [] : ['', ...violations.slice(0, maxShown).map(({ invariant, text }) => `${invariant}: ${text}`)]),
-    ...(violations.length > maxShown ? [`and ${violations.length - maxShown} more`] : []),
-    ...(violations.length > 0 ? ['', `The logs, and the data of Postgres and NATS: ${folder}`] : []),
+    ...describeInvariants(reports.flatMap(({ violations }) => violations)),
+    ...reports.flatMap(describeViolations),
   ];
+}
+
+function describeSeeds(reports: readonly FaultReport[], minutes: number): string[] {
+  const rows = reports.map(countsOf);
+  const sums = Object.values(counts).map((_, column) => rows.reduce((sum, row) => sum + row[column]!, 0));
+  const names = Object.keys(counts);
+  return [
+    `| Seed, ${minutes} min each | ${names.join(' | ')} |`,
+    `|---|${names.map(() => '---|').join('')}`,
+    ...reports.map(({ seed }, index) => `| ${seed} | ${rows[index]!.join(' | ')} |`),
+    ...(reports.length > 1 ? [`| **Sum** | ${sums.map((sum) => `**${sum}**`).join(' | ')} |`] : []),
+  ];
+}
+
+/** What a run is described by, in one row. */
+const counts: Record<string, (report: FaultReport) => number> = {
+  Faults: ({ injected }) => injected.filter(({ hasHappened }) => hasHappened).length,
+  Changes: ({ journal }) => journal.operations.length,
+  Attempts: ({ journal: { attempts } }) => attempts.ok + attempts.failed + attempts.unknown,
+  Accepted: ({ journal }) => journal.attempts.ok,
+  Rejected: ({ journal }) => journal.attempts.failed,
+  Unknown: ({ journal }) => journal.attempts.unknown,
+  'Changes with unknown attempts': ({ journal }) => uncertain(journal).length,
+  'of them resolved': ({ journal }) => uncertain(journal).filter(({ outcome }) => outcome !== undefined).length,
+  Mails: ({ mails }) => mails,
+  Events: ({ events }) => events,
+  Violations: ({ violations }) => violations.length,
+};
+
+function countsOf(report: FaultReport): number[] {
+  return Object.values(counts).map((count) => count(report));
+}
+
+function uncertain({ operations }: Journal): Operation[] {
+  return operations.filter(({ unknowns }) => unknowns > 0);
 }
 
 function describeFaults(injected: readonly InjectedFault[]): string[] {
@@ -46,4 +76,18 @@ function describeFaults(injected: readonly InjectedFault[]): string[] {
   return [...byKind]
     .toSorted(([a], [b]) => Number(a.id.slice(1)) - Number(b.id.slice(1)))
     .map(([{ id, name }, all]) => `| ${id} | ${name} | ${all.filter(({ hasHappened }) => hasHappened).length} of ${all.length} |`);
+}
+
+function describeInvariants(violations: readonly Violation[]): string[] {
+  return Object.entries(invariants).map(([id, text]) => `| ${id} | ${text} | ${violations.filter(({ invariant }) => invariant === id).length} |`);
+}
+
+function describeViolations({ seed, violations, folder }: FaultReport): string[] {
+  if (violations.length === 0) return [];
+  return [
+    '',
+    ...violations.slice(0, maxShown).map(({ invariant, text }) => `seed ${seed}, ${invariant}: ${text}`),
+    ...(violations.length > maxShown ? [`and ${violations.length - maxShown} more`] : []),
+    `The logs, and the data of Postgres and NATS: ${folder}`,
+  ];
 }

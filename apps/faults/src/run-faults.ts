@@ -4,7 +4,7 @@ import { checkBookable } from './checks/bookable.ts';
 import { waitUntilDrained } from './checks/drained.ts';
 import { checkEffects } from './checks/effects.ts';
 import { checkErasure } from './checks/erasure.ts';
-import { type Evidence, type InjectedFault, readLists, type ShownAppointment, type Violation } from './checks/evidence.ts';
+import { type Evidence, type InjectedFault, readLists, readUser, type ShownAppointment, type Violation } from './checks/evidence.ts';
 import { checkHistories } from './checks/histories.ts';
 import { checkMails } from './checks/mails.ts';
 import { checkReservations } from './checks/reservations.ts';
@@ -33,6 +33,7 @@ export interface FaultOptions {
 }
 
 export interface FaultReport {
+  seed: number;
   injected: InjectedFault[];
   journal: Journal;
   mails: number;
@@ -98,6 +99,7 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
     tenants,
     injected,
     lists: new Map(await Promise.all(providers.map(async (provider) => [provider, await readLists(provider)] as const))),
+    users: new Map(await Promise.all(tenants.flatMap(({ users }) => users.map(async (user) => [user, await readUser(user)] as const)))),
     feeds: new Map(
       await Promise.all(
         tenants.map(async (tenant, index) => [tenant, { followed: followed[index]!, read: await readFeed(tenant.client), delivered: [...webhooks[index]!.delivered] }] as const),
@@ -107,7 +109,7 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   };
   violations.push(...(await check(evidence, seed)));
   if (violations.length > 0) system.keepFolder();
-  return { injected, journal, mails: system.mail.mails.length, events: followed.flat().length, violations: distinct(violations), folder: system.folder };
+  return { seed, injected, journal, mails: system.mail.mails.length, events: followed.flat().length, violations: distinct(violations), folder: system.folder };
 }
 
 async function check(evidence: Evidence, seed: number): Promise<Violation[]> {

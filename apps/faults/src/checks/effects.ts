@@ -1,5 +1,6 @@
+import { descriptionBy } from '../load/appointments.ts';
 import type { Operation } from '../load/journal.ts';
-import { type Customer, lastKnownState, type Participation, type Provider, type State } from '../load/model.ts';
+import { type Appointment, type Customer, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
 import type { Evidence, Lists, ShownParticipation, Violation } from './evidence.ts';
 
 const reservationMs = 180_000;
@@ -12,6 +13,7 @@ export function checkEffects(evidence: Evidence): Violation[] {
   return [
     ...unresolved.map(({ kind, answer }) => violation(`nobody knows what became of "${kind}": ${answer}`)),
     ...[...evidence.lists].flatMap(([provider, lists]) => checkProvider(provider, lists, evidence.journal.now())),
+    ...checkUsers(evidence),
   ];
 }
 
@@ -20,7 +22,7 @@ function checkProvider(provider: Provider, lists: Lists, nowMs: number): Violati
   return [
     ...compare(`customers ${at}`, customersExpected(provider), lists.customers.map(({ customerReference, userName }) => [customerReference, userName])),
     ...compare(`timeslots ${at}`, timeslotsExpected(provider), lists.timeslots.map(({ reference }) => [reference, ''])),
-    ...compare(`appointments ${at}`, appointmentsExpected(provider), placed(lists).map(({ reference, state }) => [reference, state])),
+    ...compare(`appointments ${at}`, appointmentsExpected(provider), placed(lists).map(({ reference, state, description }) => [reference, `${state} ${description}`])),
     ...checkSeries(provider, lists),
     ...checkParticipations(provider, lists, nowMs),
   ];
@@ -36,7 +38,7 @@ function customersExpected({ customers }: Provider): [string, string][] {
 }
 
 /** The last one that was accepted. */
-function nameOf({ names }: Customer): string {
+function nameOf({ names }: Customer | User): string {
   return names.findLast(({ operation }) => isDone(operation))!.name;
 }
 
@@ -47,7 +49,19 @@ function timeslotsExpected({ timeslots }: Provider): [string, string][] {
 function appointmentsExpected({ appointments }: Provider): [string, string][] {
   return appointments
     .filter(({ created, deleted }) => isDone(created) && !isDone(deleted))
-    .map(({ reference, cancelled }) => [reference, isDone(cancelled) ? 'CANCELLED' : 'ACTIVE']);
+    .map((appointment) => [appointment.reference, `${isDone(appointment.cancelled) ? 'CANCELLED' : 'ACTIVE'} ${descriptionOf(appointment)}`]);
+}
+
+/** At first it is the name of the product. */
+function descriptionOf({ provider, updates }: Appointment): string {
+  const last = updates.findLast(({ operation }) => isDone(operation));
+  return last === undefined ? `${provider.tenant.mark} product` : descriptionBy(last.operation);
+}
+
+function checkUsers({ users }: Evidence): Violation[] {
+  const expected = [...users.keys()].filter(({ created, deleted }) => isDone(created) && !isDone(deleted));
+  const shown = [...users].flatMap(([{ reference, tenant }, user]) => (user === undefined ? [] : [[`${reference} of ${tenant.crmId}`, user.lastName] as [string, string]]));
+  return compare('users', expected.map((user) => [`${user.reference} of ${user.tenant.crmId}`, nameOf(user)]), shown);
 }
 
 function checkSeries({ series }: Provider, { appointments }: Lists): Violation[] {

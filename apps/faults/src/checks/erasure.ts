@@ -3,6 +3,7 @@ import { databaseServices } from '@scheduling/stack';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { personMark } from '../load/customers.ts';
+import type { Tenant } from '../load/model.ts';
 import type { System } from '../system/start-system.ts';
 import { isDone } from './effects.ts';
 import type { Evidence, Violation } from './evidence.ts';
@@ -10,12 +11,10 @@ import type { Evidence, Violation } from './evidence.ts';
 const personPattern = /person-\d+-of-[a-z]+/gi;
 
 /** I5: neither an answer, nor a database, nor the files of JetStream, nor a log contains anything of a person who was erased. */
-export async function checkErasure({ system, tenants, lists }: Evidence): Promise<Violation[]> {
-  const erased = new Set(
-    tenants.flatMap(({ mark, providers }) => providers.flatMap(({ customers }) => customers.filter((each) => isDone(each.erased)).map(({ reference }) => personMark(mark, reference)))),
-  );
+export async function checkErasure({ system, tenants, lists, users }: Evidence): Promise<Violation[]> {
+  const erased = new Set(tenants.flatMap(erasedPeople));
   const places = [
-    ['the lists', JSON.stringify([...lists.values()])] as const,
+    ['the lists', JSON.stringify([...lists.values(), ...users.values()])] as const,
     ...(await readRows(system)),
     ...(await readFiles(join(system.folder, 'nats-disk'))),
     ...(await readFiles(join(system.folder, 'postgres-disk', 'logs'))),
@@ -25,6 +24,12 @@ export async function checkErasure({ system, tenants, lists }: Evidence): Promis
     const found = new Set([...text.matchAll(personPattern)].map(([person]) => person.toLowerCase()).filter((person) => erased.has(person)));
     return found.size === 0 ? [] : [{ invariant: 'I5', text: `${place} still has ${[...found].join(', ')}` }];
   });
+}
+
+/** The marks of those who were. */
+function erasedPeople({ mark, providers, users }: Tenant): string[] {
+  const customers = providers.flatMap((provider) => provider.customers.filter(({ erased }) => isDone(erased)));
+  return [...customers, ...users.filter(({ deleted }) => isDone(deleted))].map(({ reference }) => personMark(mark, reference));
 }
 
 /** The rows of all tables that contain a person's mark, as text or as bytes. */

@@ -1,6 +1,6 @@
 import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import type { Journal } from '../load/journal.ts';
-import type { Provider, State, Tenant } from '../load/model.ts';
+import type { Provider, State, Tenant, User } from '../load/model.ts';
 import { firstDayMs, timeOf } from '../load/appointments.ts';
 import { path } from '../load/client.ts';
 import { resources } from '../load/slots.ts';
@@ -22,6 +22,8 @@ export interface Evidence {
   tenants: Tenant[];
   injected: InjectedFault[];
   lists: Map<Provider, Lists>;
+  /** The users as they are shown, or undefined for those that are not. */
+  users: Map<User, { lastName: string } | undefined>;
   feeds: Map<Tenant, Feed>;
   /** When the load began, on the clock of `performance`. */
   loadStartedMs: number;
@@ -52,6 +54,7 @@ export interface ShownAppointment {
   end: string;
   resourceReference: string;
   productReference: string;
+  description: string | null;
   seriesId: string | null;
   participations: ShownParticipation[];
 }
@@ -83,4 +86,9 @@ export async function readLists(provider: Provider): Promise<Lists> {
     ...resources.map((resource) => read<Lists['timeslots']>(at + path`/resource/${resource}/timeslots`, period)),
   ]);
   return { appointments, participations, customers, timeslots: timeslots.flat() };
+}
+
+export async function readUser({ tenant, reference }: User): Promise<{ lastName: string } | undefined> {
+  const { status, body } = await tenant.client.read(path`/user/${reference}`, {}, [200, 404]);
+  return status === 200 ? (body as { user: { lastName: string } }).user : undefined;
 }

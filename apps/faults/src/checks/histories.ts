@@ -1,5 +1,6 @@
 import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import type { Provider, Tenant } from '../load/model.ts';
+import { isDone } from './effects.ts';
 import type { Evidence, Feed, Violation } from './evidence.ts';
 
 /** Interface 3.1. What ends as CANCELED may also have been in an appointment that was cancelled. */
@@ -13,7 +14,7 @@ export function checkHistories({ feeds, lists }: Evidence): Violation[] {
   return [...feeds].flatMap(([tenant, feed]) => [
     ...checkFollowed(tenant, feed),
     ...checkDelivered(tenant, feed),
-    ...[...Map.groupBy(feed.read, ({ data }) => data.id)].flatMap(([id, events]) => checkHistory(tenant, id, events)),
+    ...[...Map.groupBy(feed.read, ({ data }) => data.id)].flatMap(([id, events]) => checkHistory(tenant, id, events, updatesOf(tenant, events))),
     ...tenant.providers.flatMap((provider) => checkComplete(provider, feed, [...lists.get(provider)!.participations])),
   ]);
 }
@@ -36,21 +37,31 @@ function checkDelivered({ crmId }: Tenant, { delivered, read }: Feed): Violation
   return [{ invariant: 'I12', text: `the webhook of ${crmId} got ${delivered.length} of ${read.length} events; the first difference is at ${difference}` }];
 }
 
-function checkHistory({ crmId }: Tenant, id: string, events: FeedEvent[]): Violation[] {
+/** How often the appointment of a participation was updated, which does not change its state. */
+function updatesOf({ providers }: Tenant, events: FeedEvent[]): number {
+  const { providerReference, data } = events[0]!;
+  const provider = providers.find(({ reference }) => reference === providerReference);
+  const appointment = provider?.appointments.find(({ reference }) => reference === data.appointmentReference);
+  return appointment?.updates.filter(({ operation }) => isDone(operation)).length ?? 0;
+}
+
+function checkHistory({ crmId }: Tenant, id: string, events: FeedEvent[], updates: number): Violation[] {
   const described = `${events[0]!.type.split('.')[0]} ${id} of ${crmId}: ${events.map(({ type, data }) => `${data.version} ${type} ${data.previousState ?? ''} ${data.state ?? ''}`).join(', ')}`;
   const violations: Violation[] = [];
   // Mails and webhooks have no versions.
   if (events.some(({ data }, index) => data.version !== null && data.version !== index + 1)) violations.push({ invariant: 'I12', text: `not in order, or incomplete: ${described}` });
-  if (events[0]!.type.startsWith('participation.') && !isLegal(events)) violations.push({ invariant: 'I8', text: `not permitted: ${described}` });
+  if (events[0]!.type.startsWith('participation.') && !isLegal(events, updates)) violations.push({ invariant: 'I8', text: `not permitted: ${described}` });
   return violations;
 }
 
-function isLegal(events: FeedEvent[]): boolean {
+function isLegal(events: FeedEvent[], updates: number): boolean {
+  const unchanged = events.filter(({ type, data }) => type === 'participation.changed' && data.state === data.previousState);
+  if (unchanged.length > updates) return false;
   return events.every(({ type, data: { state, previousState } }, index) => {
     const before = events[index - 1]?.data.state ?? null;
     if (type === 'participation.created') return index === 0 && previousState === null;
     if (previousState !== before) return false;
-    if (type === 'participation.changed') return transitions.has(`${previousState} ${state}`);
+    if (type === 'participation.changed') return state === previousState || transitions.has(`${previousState} ${state}`);
     if (type === 'participation.moved') return state === previousState && (state === 'BOOKED' || state === 'REQUESTED');
     return type === 'participation.removed' && index === events.length - 1;
   });

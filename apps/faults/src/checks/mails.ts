@@ -1,5 +1,7 @@
 import type { ReceivedMail } from '@scheduling/testing/smtp';
-import { type Appointment, type Change, lastKnownState, type Participation, type Provider, type State } from '../load/model.ts';
+import { descriptionBy } from '../load/appointments.ts';
+import type { Operation } from '../load/journal.ts';
+import { type Appointment, type Change, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
 import { isDone } from './effects.ts';
 import type { Evidence, InjectedFault, Violation } from './evidence.ts';
 
@@ -20,7 +22,9 @@ export function checkMails(evidence: Evidence): Violation[] {
   return [
     ...providers.flatMap((provider) => provider.participations.flatMap((participation) => checkChanges(participation, byToken))),
     ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkCancellation(provider, appointment, byToken))),
+    ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkUpdates(provider, appointment, mails))),
     ...providers.flatMap((provider) => checkRemovals(provider, mails)),
+    ...evidence.tenants.flatMap(({ users }) => users.flatMap((user) => checkVerification(user, mails))),
     ...[...byToken.keys()].filter((token) => !known.has(token)).map((token): Violation => ({ invariant: 'I3', text: `a mail about nothing: ${token}` })),
     ...checkCopies(evidence),
     ...checkMarks(evidence),
@@ -113,9 +117,49 @@ function demandOfCancellation({ changes, customer }: Participation, startedMs: n
   return state === 'BOOKED' || state === 'REQUESTED' ? 'due' : 'forbidden';
 }
 
-/** Whoever was erased is told once if this ended a booking or a request. Only these mails have no text of an operation. */
+/** Everybody who is REQUESTED or BOOKED is told of an update. What the mail says is what the appointment is then, which may be due to a later one. */
+function checkUpdates(provider: Provider, { reference, updates, embedded, cancelled, deleted }: Appointment, mails: readonly ReceivedMail[]): Violation[] {
+  const participations = provider.participations.filter(({ appointment }) => appointment?.reference === reference);
+  const people = new Set([...embedded.map(({ email }) => email), ...participations.map(({ customer }) => customer.email)]);
+  const texts = updates.map(({ operation }) => descriptionBy(operation));
+  const told = mails
+    .map((mail) => ({ recipient: mail.recipients.join(), update: texts.indexOf(updateOf(mail) ?? '') }))
+    .filter(({ update }) => update >= 0);
+  const surplus = told.filter(({ recipient, update }) => !people.has(recipient) || !isDone(updates[update]!.operation));
+  const due = cancelled !== undefined || deleted !== undefined ? [] : updates.flatMap(({ operation, notify }, update) => (notify && isDone(operation) ? [{ operation, update }] : []));
+  const missing = due.flatMap(({ operation, update }) => {
+    const recipients = [...embedded.map(({ email }) => email), ...participations.filter((each) => tookPart(each, operation)).map(({ customer }) => customer.email)];
+    return recipients.filter((recipient) => !told.some((each) => each.recipient === recipient && each.update >= update)).map((recipient) => ({ recipient, update }));
+  });
+  return [
+    ...missing.map(({ recipient, update }): Violation => ({ invariant: 'I3', text: `${recipient} was not told of "${texts[update]}", ${reference}` })),
+    ...surplus.map(({ recipient, update }): Violation => ({ invariant: 'I3', text: `${recipient} was told of "${texts[update]}", ${reference}` })),
+  ];
+}
+
+/** The description that a mail tells of, if it is about an update. */
+function updateOf({ parsed }: ReceivedMail): string | undefined {
+  return /changed: (description-\d+-)/i.exec(parsed.subject ?? '')?.[1];
+}
+
+/** Certainly, all the time since the update, and before: nothing else happened to the participation. */
+function tookPart({ changes, customer }: Participation, update: Operation): boolean {
+  if (customer.erased !== undefined || changes.some(({ operation }) => operation.endedMs > update.startedMs)) return false;
+  const state = lastKnownState({ changes });
+  return state === 'BOOKED' || state === 'REQUESTED';
+}
+
+/** A user who asked for it gets one mail, unless the user was deleted first. */
+function checkVerification({ email, verification, deleted }: User, mails: readonly ReceivedMail[]): Violation[] {
+  const count = new Set(mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed.messageId)).size;
+  const most = isDone(verification) ? 1 : 0;
+  const least = deleted === undefined ? most : 0;
+  return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${email} got ${count} verification mails, not ${least} to ${most}` }];
+}
+
+/** Whoever was erased is told once if this ended a booking or a request. Among the mails to customers, only these are neither about an operation with a message nor about an update. */
 function checkRemovals({ customers, participations }: Provider, mails: readonly ReceivedMail[]): Violation[] {
-  const withoutToken = Map.groupBy(mails.filter((mail) => tokenOf(mail) === undefined), ({ recipients }) => recipients.join());
+  const withoutToken = Map.groupBy(mails.filter((mail) => tokenOf(mail) === undefined && updateOf(mail) === undefined), ({ recipients }) => recipients.join());
   return customers.flatMap((customer) => {
     const count = new Set((withoutToken.get(customer.email) ?? []).map(({ parsed }) => parsed.messageId)).size;
     const own = participations.filter((participation) => participation.customer === customer);

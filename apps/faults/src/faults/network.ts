@@ -16,19 +16,20 @@ export const halfOpen: Fault = {
   id: 'F18',
   name: 'a connection that is dead without a word, or cut',
   prepare: (random, { longestMs }) => {
-    const caller = random.pick(services);
+    const caller = random.pick([...services, 'client'] as const);
     // Which of its links is decided when all of them are known.
     const number = random.integer(0, 1_000);
-    const isCut = random.chance(0.3);
-    const ms = Math.min(longestMs, silenceMs);
+    const mode = random.pick(['silent', 'abandoned', 'cut'] as const);
+    const ms = mode === 'silent' ? Math.min(longestMs, silenceMs) : 100;
     return {
-      what: isCut ? `cut, one of ${caller}'s` : `silent for ${ms / 1_000} s, one of ${caller}'s`,
-      parts: [caller],
-      lastsMs: isCut ? 100 : ms,
+      what: `${mode}${mode === 'silent' ? ` for ${ms / 1_000} s` : ''}, one of ${caller}'s`,
+      parts: caller === 'client' ? [] : [caller],
+      lastsMs: ms,
       run: async ({ links }) => {
         const own = [...links.values()].filter(({ name }) => name.startsWith(`${caller}-`));
         const link = own[number % own.length]!;
-        if (isCut) return link.cut();
+        if (mode === 'cut') return link.cut();
+        if (mode === 'abandoned') return link.abandon();
         link.silence();
         await delay(ms);
         link.restore();

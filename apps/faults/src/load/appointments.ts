@@ -1,3 +1,5 @@
+import { path } from './client.ts';
+import type { Operation } from './journal.ts';
 import type { Appointment, Provider } from './model.ts';
 import type { Worker } from './run-load.ts';
 
@@ -18,7 +20,7 @@ export async function createAppointment(worker: Worker): Promise<void> {
     return { reference: participant, email: `${participant.split('@')[0]}@${tenant.mark.toLowerCase()}.example` };
   });
   const capacity = random.chance(0.1) ? 0 : random.integer(1, 3);
-  const appointment: Appointment = { provider, reference, capacity, created: operation, embedded, cancelled: undefined, deleted: undefined };
+  const appointment: Appointment = { provider, reference, capacity, created: operation, embedded, updates: [], cancelled: undefined, deleted: undefined };
   provider.appointments.push(appointment);
   const startMs = firstDayMs + provider.appointments.length * hourMs;
   const body = {
@@ -50,6 +52,24 @@ export async function endAppointment(worker: Worker): Promise<void> {
     const query = { appointmentReference: appointment.reference };
     await client.change(operation, { method: 'DELETE', path: `${provider.at}/appointments/withoutNotification`, query }, { goneStatus: 404 });
   }
+}
+
+/** Another description, which those who take part are told, unless somebody else is just giving it one. */
+export async function describeAppointment(worker: Worker): Promise<void> {
+  const { provider, journal, random } = worker;
+  const idle = openAppointments(provider).filter(({ updates }) => updates.every(({ operation }) => operation.outcome !== undefined));
+  if (idle.length === 0) return createAppointment(worker);
+  const { reference, updates } = random.pick(idle);
+  const operation = journal.begin('update appointment');
+  const notify = random.chance(0.85);
+  updates.push({ operation, notify });
+  const request = { method: 'PUT', path: provider.at + path`/appointments/${reference}`, query: { sendMails: notify }, body: { description: descriptionBy(operation) } } as const;
+  await provider.tenant.client.change(operation, request, { withKey: random.chance(0.3) });
+}
+
+/** By this the mail about an update is recognised. */
+export function descriptionBy({ token }: Operation): string {
+  return token.replace('token', 'description');
 }
 
 /** The newest appointments that exist and whose end nobody has begun. */

@@ -22,8 +22,8 @@ export interface Answer {
 export interface CrmClient {
   /** One attempt. Undefined if there is no answer. */
   send(request: Request, headers?: Record<string, string>): Promise<Answer | undefined>;
-  /** Repeats a request that only reads until it is answered with 200. */
-  read(path: string, query?: Request['query']): Promise<Answer>;
+  /** Repeats a request that only reads until it is answered with one of these, by default with 200. */
+  read(path: string, query?: Request['query'], statuses?: readonly number[]): Promise<Answer>;
   /**
    * Repeats a change until it is known what became of it, as the interface tells clients to. `isKnownBy` is the status by which a repetition tells
    * that an earlier attempt was accepted. Undefined if time ran out.
@@ -77,10 +77,10 @@ export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, 
   };
   return {
     send,
-    read: async (path, query) => {
+    read: async (path, query, statuses = [200]) => {
       while (!ended.aborted) {
         const answer = await send({ method: 'GET', path, query });
-        if (answer?.status === 200) return answer;
+        if (answer !== undefined && statuses.includes(answer.status)) return answer;
         if (answer !== undefined && outcomeOf(answer) === 'failed') throw new Error(`${path} was answered with ${answer.status} ${answer.text}`);
         await delay(pauseMs);
       }

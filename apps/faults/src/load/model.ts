@@ -12,6 +12,7 @@ export interface Tenant {
   /** A word that is in every text of this CRM, and in none of the other. */
   mark: string;
   providers: Provider[];
+  users: User[];
   /** A reference that this CRM has not used. */
   newReference(kind: string): string;
 }
@@ -38,6 +39,18 @@ export interface Customer {
   erased: Operation | undefined;
 }
 
+export interface User {
+  tenant: Tenant;
+  reference: string;
+  email: string;
+  created: Operation;
+  /** The last names that the user was given, in this order. */
+  names: { name: string; operation: Operation }[];
+  /** The only request for a verification mail. */
+  verification: Operation | undefined;
+  deleted: Operation | undefined;
+}
+
 /** Made by the operation that creates appointments. */
 export interface Appointment {
   provider: Provider;
@@ -46,6 +59,8 @@ export interface Appointment {
   created: Operation;
   /** With an e-mail address each. They are BOOKED, whatever the capacity. */
   embedded: { reference: string; email: string }[];
+  /** In this order: each began when the one before it had ended. */
+  updates: { operation: Operation; notify: boolean }[];
   cancelled: Operation | undefined;
   deleted: Operation | undefined;
 }

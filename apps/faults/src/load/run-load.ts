@@ -1,20 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom, type Random } from '../random.ts';
-import { createAppointment, endAppointment } from './appointments.ts';
+import { createAppointment, describeAppointment, endAppointment } from './appointments.ts';
 import { createCustomer, eraseCustomer, renameCustomer } from './customers.ts';
 import type { Journal } from './journal.ts';
-import type { Customer, Participation, Provider, Tenant } from './model.ts';
+import type { Customer, Participation, Provider, Tenant, User } from './model.ts';
 import { book, moveToState, rushForSeats } from './participations.ts';
 import { createSeries } from './series.ts';
 import { bookSlot, createTimeslot, deleteTimeslot, moveBooking, rushForSlots } from './slots.ts';
+import { createUser, deleteUser, renameUser, verifyUser } from './users.ts';
 
-/** A client, which does one thing after the other. What it has made, nobody else changes, except by the end of an appointment. */
+/** A client, which does one thing after the other. What it has made, nobody else changes, except by the update or the end of an appointment. */
 export interface Worker {
   random: Random;
   journal: Journal;
   provider: Provider;
   customers: Customer[];
   participations: Participation[];
+  users: User[];
 }
 
 /** What a worker does, and how often in relation to the others. */
@@ -23,6 +25,7 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [6, renameCustomer],
   [3, eraseCustomer],
   [8, createAppointment],
+  [4, describeAppointment],
   [3, endAppointment],
   [25, book],
   [2, rushForSeats],
@@ -33,6 +36,10 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [5, rushForSlots],
   [6, moveBooking],
   [1, createSeries],
+  [3, createUser],
+  [2, renameUser],
+  [3, verifyUser],
+  [1, deleteUser],
 ];
 const totalWeight = actions.reduce((sum, [weight]) => sum + weight, 0);
 
@@ -51,7 +58,7 @@ export async function runLoad({ tenants, journal, seed, workersPerProvider, paus
   const workers = providers.flatMap((provider) => Array.from({ length: workersPerProvider }, () => provider));
   await Promise.all(
     workers.map(async (provider, index) => {
-      const worker: Worker = { random: createRandom(seed, index + 1), journal, provider, customers: [], participations: [] };
+      const worker: Worker = { random: createRandom(seed, index + 1), journal, provider, customers: [], participations: [], users: [] };
       await createTimeslot(worker);
       while (!until.aborted) {
         await chooseAction(worker.random)(worker);

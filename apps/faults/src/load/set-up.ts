@@ -26,6 +26,7 @@ export async function setUpTenants(system: System, journal: Journal, ended: Abor
       client: createCrmClient({ gatewayUrl: system.gatewayUrl, crmId, key, foreignMark, journal, ended }),
       mark,
       providers: [],
+      users: [],
       newReference: (kind) => `${kind}-${(made += 1)}@load`,
     };
     for (let number = 0; number < providersPerTenant; number += 1) tenant.providers.push(await createProvider(tenant, number));
