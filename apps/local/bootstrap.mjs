@@ -26,6 +26,7 @@ const commands = {
   attack: ['apps/local/test/attack/main.ts'],
   bench: ['apps/local/test/bench/main.ts'],
   faults: ['apps/faults/src/main.ts'],
+  soak: ['apps/faults/src/soak/main.ts'],
   mails: ['apps/local/src/mails.ts'],
   'webhook-inbox': ['apps/local/src/webhook-inbox.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run', '--root', root],

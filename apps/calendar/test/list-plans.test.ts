@@ -20,8 +20,10 @@ const appointmentCount = 200_000;
 
 beforeAll(async () => {
   const logger = testLogger('calendar-test');
-  const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
-  database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
+  const url = new URL(await createMigratedDatabase('calendar', migrateCalendarDatabase));
+  // What fills the tables takes longer than a statement of a service.
+  url.searchParams.set('query_timeout', '600000');
+  database = createDatabase<CalendarSchema>({ url: url.href, applicationName: 'test', logger });
   await fill();
 }, 600_000);
 afterAll(() => database?.[Symbol.asyncDispose]());

@@ -1,6 +1,6 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { randomInt } from 'node:crypto';
-import { resolve } from 'node:path';
+import { createCommand, print, readNumber, repositoryRoot, untilInterrupted } from './command.ts';
 import type { Fault } from './faults/fault.ts';
 import { faults } from './faults/plan.ts';
 import { describeReports } from './report.ts';
@@ -12,50 +12,30 @@ interface Options {
   only?: readonly Fault[];
 }
 
-const usageExitCode = 2;
-const interruptedExitCode = 130;
-const repositoryRoot = resolve(import.meta.dirname, '../../..');
-
 const {
   seed: seeds = [randomInt(1_000_000)],
   minutes,
   only: kinds = faults,
-} = new Command('npm run faults --')
-  .description('Start a system, break it while clients use it, and check from outside that it has kept its promises.')
+} = createCommand('faults', 'Start a system, break it while clients use it, and check from outside that it has kept its promises.')
   .option('--seed <number>', 'the same faults and clients for the same number; several, such as 1-30, run one after the other; by default a random one', readSeeds)
   .option('--minutes <number>', 'how long things break', readNumber, 1)
   .option('--only <ids>', 'only these kinds of faults, such as F1,F5; by default all', readKinds)
   .addHelpText('after', `\nKinds of faults:\n${faults.map(({ id, name }) => `  ${id.padEnd(4)} ${name}`).join('\n')}`)
-  .showHelpAfterError()
-  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode))
   .parse()
   .opts<Options>();
 
-const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
-const reports: FaultReport[] = [];
-for (const seed of seeds) {
-  print(`seed ${seed}`);
-  const report = await runFaults({ seed, minutes, kinds, root: repositoryRoot, onProgress: print, signal: interrupted.signal }).catch((error: unknown) => {
-    if (!interrupted.signal.aborted) throw error;
-    print('stopped');
-    process.exit(interruptedExitCode);
-  });
-  reports.push(report);
-  print(`seed ${seed}: ${report.violations.length} violations\n`);
-}
+const reports = await untilInterrupted(async (signal) => {
+  const made: FaultReport[] = [];
+  for (const seed of seeds) {
+    print(`seed ${seed}`);
+    const report = await runFaults({ seed, minutes, kinds, root: repositoryRoot, onProgress: print, signal });
+    print(`seed ${seed}: ${report.violations.length} violations\n`);
+    made.push(report);
+  }
+  return made;
+});
 for (const line of describeReports(reports, minutes)) print(line);
 process.exitCode = reports.every(({ violations }) => violations.length === 0) ? 0 : 1;
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-function readNumber(text: string): number {
-  const number = Number(text);
-  if (!(number > 0)) throw new InvalidArgumentError('a number above 0 is needed');
-  return number;
-}
 
 /** One, or all of a range. */
 function readSeeds(text: string): number[] {

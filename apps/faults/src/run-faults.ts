@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkBookable } from './checks/bookable.ts';
 import { waitUntilDrained } from './checks/drained.ts';
@@ -11,14 +10,18 @@ import { checkReservations } from './checks/reservations.ts';
 import { checkSeats } from './checks/seats.ts';
 import type { Fault } from './faults/fault.ts';
 import { type PlannedFault, planFaults } from './faults/plan.ts';
+import { hangingDatabase } from './faults/databases.ts';
+import { hang } from './faults/processes.ts';
+import { path } from './load/client.ts';
 import { followFeed, readFeed } from './load/follow-feed.ts';
-import { createJournal, type Journal } from './load/journal.ts';
+import { createJournal, type Journal, type Operation } from './load/journal.ts';
 import type { Tenant } from './load/model.ts';
 import { receiveWebhook } from './load/receive-webhook.ts';
 import { runLoad } from './load/run-load.ts';
 import { setUpTenants } from './load/set-up.ts';
 import { createRandom } from './random.ts';
 import { startSystem, type System } from './system/start-system.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 export interface FaultOptions {
   seed: number;
@@ -49,16 +52,14 @@ const checkStream = 1_000;
 /** How long after the load clients may need to learn what became of their last requests. */
 const resolveMs = 120_000;
 const watchMs = 1_500;
+/** Of a client between two actions. */
+const maxPauseMs = 120;
 
 /** Starts a system, breaks it while clients use it, lets it heal, and compares what is there with what the clients were told. */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   const { root, onProgress, signal } = options;
   await using system = await startSystem({ root, onProgress, signal });
-  const running = breakSystem(system, options);
-  // If it loses the race, nothing handles its rejection.
-  running.catch(() => undefined);
-  const interrupted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Error));
-  return await Promise.race([running, interrupted]);
+  return await unlessAborted(breakSystem(system, options), signal);
 }
 
 async function breakSystem(system: System, { seed, minutes, kinds, onProgress }: FaultOptions): Promise<FaultReport> {
@@ -73,7 +74,7 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   const drained = new AbortController();
 
   onProgress(`load and faults for ${minutes} min`);
-  const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pauseMs: 120 }, until);
+  const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pause: (random) => random.integer(0, maxPauseMs) }, until);
   const feeds = tenants.map((tenant) => followFeed(tenant.client, drained.signal));
   const watching = watchSeats(tenants, until);
   const lanes = planFaults(createRandom(seed, planStream), { kinds, runMs });
@@ -87,29 +88,33 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   clearTimeout(giveUp);
   const lastFaultMs = loadStartedMs + Math.max(0, ...injected.map(({ endedMs }) => endedMs));
   violations.push(...(await waitUntilDrained(system, lastFaultMs, onProgress)));
-  drained.abort();
-  const followed = await Promise.all(feeds);
-  await Promise.all(webhooks.map((webhook, index) => webhook.waitFor(followed[index]!.at(-1)!.id)));
 
   onProgress('comparing what is there with what the clients were told');
-  const providers = tenants.flatMap((tenant) => tenant.providers);
-  const evidence: Evidence = {
-    system,
-    journal,
-    tenants,
-    injected,
-    lists: new Map(await Promise.all(providers.map(async (provider) => [provider, await readLists(provider)] as const))),
-    users: new Map(await Promise.all(tenants.flatMap(({ users }) => users.map(async (user) => [user, await readUser(user)] as const)))),
-    feeds: new Map(
-      await Promise.all(
-        tenants.map(async (tenant, index) => [tenant, { followed: followed[index]!, read: await readFeed(tenant.client), delivered: [...webhooks[index]!.delivered] }] as const),
-      ),
-    ),
-    loadStartedMs,
-  };
+  await askAgain(tenants, injected);
+  const evidence = await gather({ system, journal, tenants, injected, loadStartedMs });
+  drained.abort();
+  for (const [index, feed] of [...evidence.feeds.values()].entries()) {
+    feed.followed = await feeds[index]!;
+    await webhooks[index]!.waitFor(feed.read.at(-1)!.id);
+    feed.delivered = [...webhooks[index]!.delivered];
+  }
   violations.push(...(await check(evidence, seed)));
   if (violations.length > 0) system.keepFolder();
-  return { seed, injected, journal, mails: system.mail.mails.length, events: followed.flat().length, violations: distinct(violations), folder: system.folder };
+  return { seed, injected, journal, mails: system.mail.mails.length, events: [...evidence.feeds.values()].flatMap(({ read }) => read).length, violations: distinct(violations), folder: system.folder };
+}
+
+/** What there is to see. Reservations still end by themselves, so it is looked at again if something happened meanwhile. */
+async function gather(known: Pick<Evidence, 'system' | 'journal' | 'tenants' | 'injected' | 'loadStartedMs'>): Promise<Evidence> {
+  const { tenants } = known;
+  const readFeeds = () => Promise.all(tenants.map(({ client }) => readFeed(client)));
+  for (let before = await readFeeds(); ; ) {
+    const lists = await Promise.all(tenants.flatMap(({ providers }) => providers.map(async (provider) => [provider, await readLists(provider)] as const)));
+    const users = await Promise.all(tenants.flatMap(({ users }) => users.map(async (user) => [user, await readUser(user)] as const)));
+    const after = await readFeeds();
+    const feeds = tenants.map((tenant, index) => [tenant, { read: after[index]!, followed: [], delivered: [] }] as const);
+    if (after.every((events, index) => events.length === before[index]!.length)) return { ...known, lists: new Map(lists), users: new Map(users), feeds: new Map(feeds) };
+    before = after;
+  }
 }
 
 async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
@@ -127,6 +132,25 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
   for (const provider of lists.keys()) violations.push(...(await checkBookable(provider, random)));
   violations.push(...(await checkReservations(system)));
   return violations;
+}
+
+/**
+ * A process or a Postgres that stood still reads what was sent to it meanwhile as if it had just come, so an attempt that was not answered may have an effect after a later one was
+ * rejected (see reliability.md). A client that must know asks.
+ */
+async function askAgain(tenants: readonly Tenant[], injected: readonly InjectedFault[]): Promise<void> {
+  const pauses = injected.filter(({ fault }) => fault === hang || fault === hangingDatabase);
+  const wasPaused = ({ startedMs, endedMs }: Operation): boolean => pauses.some((pause) => pause.startedMs < endedMs && startedMs < pause.endedMs);
+  for (const { client, providers } of tenants) {
+    for (const { at, participations } of providers) {
+      for (const { reference, changes } of participations) {
+        const { operation } = changes[0]!;
+        if (operation.outcome !== 'failed' || operation.unknowns === 0 || !wasPaused(operation)) continue;
+        const { status } = await client.read(at + path`/participations/${reference}`, {}, [200, 404]);
+        if (status === 200) operation.outcome = 'ok';
+      }
+    }
+  }
 }
 
 /** What a client must never see is a broken promise about the answers (I2), unless it names another. */

@@ -63,7 +63,7 @@ const maxParamLength = 255 * 12;
 /** The whole HTTP surface as a plugin tree, without listening on a port: tests inject requests. */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
   const app = createInstance(dependencies);
-  addRequestHooks(app, dependencies.recordRequest);
+  addRequestHooks(app, dependencies.recordRequest, dependencies.isDraining);
   const admission = createAdmission();
   addJsonParser(app, admission);
   const strangers = createStrangers(Date.now);

@@ -37,8 +37,12 @@ export function withNewDeadline<T>(work: () => T): T {
   return runWithContext({ ...currentContext()!, deadlineMs: Date.now() + requestBudgetMs }, work);
 }
 
-/** What happens around every request, whatever its route. */
-export function addRequestHooks(app: FastifyInstance, record: RecordRequest): void {
+/**
+ * What happens around every request, whatever its route.
+ *
+ * @param isDraining whether the gateway is about to stop
+ */
+export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isDraining: () => boolean): void {
   const spans = new WeakMap<FastifyRequest, ActiveSpan>();
   const proceed = (request: FastifyRequest, done: () => void): void => {
     runWithContext({ requestId: request.id, actor: 'person', deadlineMs: (arrivals.get(request) ?? Date.now()) + requestBudgetMs }, () => spans.get(request)?.run(done));
@@ -65,9 +69,10 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest): vo
     proceed(request, done);
   });
 
-  // The rest of a large body would be read only to be discarded.
   app.addHook('onSend', (request, reply, _payload, done) => {
-    if (!request.raw.complete && announcedBytes(request) > discardedBytes) void reply.header('connection', 'close');
+    // The rest of a large body would be read only to be discarded.
+    const isUnread = !request.raw.complete && announcedBytes(request) > discardedBytes;
+    if (isUnread || isDraining()) void reply.header('connection', 'close');
     done();
   });
 

@@ -4,6 +4,8 @@ import { openCredentials } from '@scheduling/rpc';
 import { createLogger, createMetrics, type Logger, startOperationsServer, startTracing } from '@scheduling/runtime';
 import type { FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { createApp } from './app.ts';
 import { createClients } from './clients.ts';
 import type { Config } from './config.ts';
@@ -17,7 +19,10 @@ export interface GatewayService extends AsyncDisposable {
 }
 
 /** Work in progress when the stop begins may take this long, in milliseconds; then connections are closed. */
-const drainTimeoutMs = 8_000;
+const drainTimeoutMs = 7_000;
+/** How long clients may go on using their connections when the stop begins, in milliseconds. */
+const leavingMs = 1_000;
+const leavingPollMs = 20;
 /** The cache of keys must know soon enough that revocations are not being received: a revoked key stops working within 5 s (interface 5). */
 const pingMs = 1_000;
 
@@ -60,6 +65,7 @@ export async function createGatewayService(config: Config, overrides: { logger?:
     [Symbol.asyncDispose]: async () => {
       draining = true;
       operations.drain();
+      await untilClientsHaveLeft(http);
       await running.disposeAsync();
     },
   };
@@ -70,6 +76,12 @@ function listenForChanges(broker: ReturnType<typeof connectBroker>, keyRing: Key
   broker.listen(events.apiKeyRevoked, ({ keyHash }) => keyRing.forgetKey(keyHash));
   broker.listen(events.crmChanged, ({ crmId }) => keyRing.forgetCrm(crmId));
   broker.onReconnect(() => keyRing.forgetAll());
+}
+
+/** Waits until the connections are closed, as every response now asks for. On one that the gateway closes, the next request may be on its way. */
+async function untilClientsHaveLeft({ server }: FastifyInstance): Promise<void> {
+  const count = promisify(server.getConnections.bind(server));
+  for (const endMs = performance.now() + leavingMs; performance.now() < endMs && (await count()) > 0; ) await delay(leavingPollMs);
 }
 
 async function stopServing(http: FastifyInstance): Promise<void> {

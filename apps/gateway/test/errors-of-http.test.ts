@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
@@ -199,6 +200,21 @@ describe('the documentation', () => {
       expect((await fetch(new URL(asset, gateway.url))).status).toBe(200);
     }
   });
+});
+
+it('answers on the connections that clients have when it stops, and asks them to close these', async () => {
+  const stopping = await startGateway();
+  const agent = new Agent({ keepAlive: true });
+  const ask = async (): Promise<IncomingMessage> => {
+    const [response] = (await once(get(`${stopping.url}/livez`, { agent }), 'response')) as [IncomingMessage];
+    await once(response.resume(), 'end');
+    return response;
+  };
+  expect((await ask()).headers.connection).toBe('keep-alive');
+  const stopped = stopping[Symbol.asyncDispose]();
+  const last = await ask();
+  expect([last.statusCode, last.headers.connection]).toEqual([200, 'close']);
+  await stopped;
 });
 
 it('finishes a stop with open connections, and is not ready meanwhile', async () => {

@@ -30,11 +30,11 @@ export interface Evidence {
 }
 
 export interface Feed {
-  /** As it was read while it grew. */
-  followed: FeedEvent[];
-  /** As it is now. */
+  /** As it was when the lists were read. */
   read: FeedEvent[];
-  /** The ids of the events that came to the webhook, in this order, without repetitions. */
+  /** As it was read while it grew, and a little longer. */
+  followed: readonly FeedEvent[];
+  /** The ids of the events that came to the webhook, in this order, without repetitions, and a little longer. */
   delivered: readonly string[];
 }
 

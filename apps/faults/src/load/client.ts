@@ -52,11 +52,14 @@ export interface ClientOptions {
 /** A request is answered within 2 s (interface 7); this is for a machine that does many other things. */
 const answerMs = 6_000;
 const pauseMs = 100;
+/** A request has no effect later than this, unless something stands still, so a rejection is final if no earlier attempt is younger. */
+const effectMs = 3_000;
 
 export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, ended }: ClientOptions): CrmClient {
   const send: CrmClient['send'] = async ({ method, path, query = {}, body }, headers = {}) => {
     const url = new URL(`${gatewayUrl}/crms/${crmId}${path}`);
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+    journal.requests.sent += 1;
     try {
       const response = await fetch(url, {
         method,
@@ -69,9 +72,11 @@ export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, 
       const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
       const answer: Answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
       noteSurprise(journal, `${method} ${path}`, answer);
+      if (answer.status >= 429) journal.requests.unserved.push(`${method} ${path} was answered with ${answer.status} ${codeOf(answer)}`);
       return answer;
-    } catch {
+    } catch (error) {
       // Refused, cut, or not answered in time.
+      journal.requests.unserved.push(`${method} ${path} was not answered: ${describe(error)}`);
       return undefined;
     }
   };
@@ -88,10 +93,16 @@ export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, 
     },
     change: async (operation, request, { withKey = false, goneStatus } = {}) => {
       const headers: Record<string, string> = withKey ? { 'idempotency-key': randomUUID() } : {};
+      let unansweredMs = Number.NEGATIVE_INFINITY;
       while (!ended.aborted) {
+        const sentMs = journal.now();
         const answer = await send(request, headers);
         const outcome = answer === undefined ? undefined : outcomeOf(answer);
         journal.attempts[outcome ?? 'unknown'] += 1;
+        if (outcome === 'failed' && sentMs < unansweredMs + effectMs) {
+          await delay(unansweredMs + effectMs - sentMs);
+          continue;
+        }
         if (answer !== undefined && outcome !== undefined) {
           const isDone = outcome === 'ok' || (answer.status === goneStatus && operation.unknowns > 0);
           operation.outcome = isDone ? 'ok' : 'failed';
@@ -100,6 +111,7 @@ export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, 
           return answer;
         }
         operation.unknowns += 1;
+        unansweredMs = sentMs;
         operation.answer = answer === undefined ? 'no answer' : `${answer.status} ${codeOf(answer)}`;
         await delay(pauseMs);
       }
@@ -113,6 +125,11 @@ function outcomeOf(answer: Answer): 'ok' | 'failed' | undefined {
   if (answer.status >= 200 && answer.status <= 299) return 'ok';
   if (answer.status >= 500 || answer.status === 429 || codeOf(answer) === 'idempotency_key.in_flight') return undefined;
   return 'failed';
+}
+
+function describe(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}, ${'code' in cause ? String(cause.code) : ''} ${cause.message}` : message;
 }
 
 /** The code of a problem. */

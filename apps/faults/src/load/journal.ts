@@ -21,6 +21,8 @@ export interface Operation {
 export interface Journal {
   operations: Operation[];
   attempts: Record<Outcome, number>;
+  /** The number of requests of all kinds, and those of them without an answer, or with 429 or 503. */
+  requests: { sent: number; unserved: string[] };
   /** What should not have happened, as it was seen: answers other than 2xx, 4xx and 503, data of another CRM. */
   surprises: string[];
   begin(kind: string): Operation;
@@ -35,6 +37,7 @@ export function createJournal(): Journal {
   return {
     operations,
     attempts: { ok: 0, failed: 0, unknown: 0 },
+    requests: { sent: 0, unserved: [] },
     surprises: [],
     now,
     begin: (kind) => {

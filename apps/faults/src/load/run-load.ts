@@ -41,19 +41,26 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [3, verifyUser],
   [1, deleteUser],
 ];
-const totalWeight = actions.reduce((sum, [weight]) => sum + weight, 0);
+/** Of many clients at the same moment. */
+const rushes = new Set([rushForSeats, rushForSlots]);
 
 export interface LoadOptions {
   tenants: Tenant[];
   journal: Journal;
   seed: number;
   workersPerProvider: number;
-  /** The longest pause of a worker between two actions; on average it is half of this. */
-  pauseMs: number;
+  pause: Pause;
+  /** Each worker makes one request at a time. */
+  withoutRushes?: boolean;
 }
 
-/** Until the signal aborts. Then everybody still finds out what became of what they have begun. */
-export async function runLoad({ tenants, journal, seed, workersPerProvider, pauseMs }: LoadOptions, until: AbortSignal): Promise<void> {
+/** How long a worker waits after an action that took so long, in milliseconds. */
+export type Pause = (random: Random, tookMs: number) => number;
+
+/** Until the signal aborts. Then everybody still finds out what became of what they have begun. Returns the number of actions. */
+export async function runLoad({ tenants, journal, seed, workersPerProvider, pause, withoutRushes = false }: LoadOptions, until: AbortSignal): Promise<number> {
+  const possible = withoutRushes ? actions.filter(([, action]) => !rushes.has(action)) : actions;
+  let done = 0;
   const providers = tenants.flatMap(({ providers }) => providers);
   const workers = providers.flatMap((provider) => Array.from({ length: workersPerProvider }, () => provider));
   await Promise.all(
@@ -61,16 +68,19 @@ export async function runLoad({ tenants, journal, seed, workersPerProvider, paus
       const worker: Worker = { random: createRandom(seed, index + 1), journal, provider, customers: [], participations: [], users: [] };
       await createTimeslot(worker);
       while (!until.aborted) {
-        await chooseAction(worker.random)(worker);
-        await delay(worker.random.integer(0, pauseMs));
+        const startedMs = performance.now();
+        await chooseAction(worker.random, possible)(worker);
+        done += 1;
+        await delay(pause(worker.random, performance.now() - startedMs));
       }
     }),
   );
+  return done;
 }
 
-function chooseAction(random: Random): (worker: Worker) => Promise<void> {
-  let left = random.integer(1, totalWeight);
-  for (const [weight, action] of actions) {
+function chooseAction(random: Random, possible: typeof actions): (worker: Worker) => Promise<void> {
+  let left = random.integer(1, possible.reduce((sum, [weight]) => sum + weight, 0));
+  for (const [weight, action] of possible) {
     left -= weight;
     if (left <= 0) return action;
   }

@@ -1,7 +1,7 @@
 import { firstDayMs, timeOf } from './appointments.ts';
 import { path } from './client.ts';
 import { createCustomer } from './customers.ts';
-import type { Participation, Timeslot } from './model.ts';
+import type { Participation, Provider, Timeslot } from './model.ts';
 import { messageOf } from './participations.ts';
 import type { Worker } from './run-load.ts';
 
@@ -10,6 +10,8 @@ const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 /** Slots are a hundred days behind the appointments. */
 const slotsMs = firstDayMs + 100 * dayMs;
+/** Timeslots of a provider on a day. Later ones are on later days, so the older ones are wanted no more. */
+const timeslotsPerDay = 12;
 /** The resources of a provider: few, so that slots are wanted by many. */
 export const resources = ['chair-1@load', 'chair-2@load'] as const;
 
@@ -25,7 +27,7 @@ interface Slot {
 export async function createTimeslot({ provider, journal, random }: Worker): Promise<void> {
   const { tenant } = provider;
   const operation = journal.begin('create timeslot');
-  const startMs = slotsMs + random.integer(0, 9) * dayMs + random.integer(16, 30) * 30 * minuteMs;
+  const startMs = presentDayMs(provider) + random.integer(16, 30) * 30 * minuteMs;
   const timeslot: Timeslot = {
     provider,
     reference: tenant.newReference('timeslot'),
@@ -126,9 +128,14 @@ function placeOf({ timeslotReference, appointmentReference, start }: Slot): Reco
   return { timeslotReference, start, productReference: 'product@load' };
 }
 
-/** Those of a resource, or none if there is no answer. */
+function presentDayMs({ timeslots }: Provider): number {
+  return slotsMs + Math.floor(timeslots.length / timeslotsPerDay) * dayMs;
+}
+
+/** Those of a resource on the present day and the one before, or none if there is no answer. */
 async function listSlots({ provider, random }: Worker): Promise<Slot[]> {
-  const query = { from: timeOf(slotsMs), to: timeOf(slotsMs + 10 * dayMs), resourceRef: random.pick(resources), limit: '20' };
+  const dayStartMs = presentDayMs(provider);
+  const query = { from: timeOf(dayStartMs - dayMs), to: timeOf(dayStartMs + dayMs), resourceRef: random.pick(resources), limit: '20' };
   const answer = await provider.tenant.client.send({ method: 'GET', path: `${provider.at}/slots`, query });
   return answer?.status === 200 ? (answer.body as Slot[]) : [];
 }

@@ -13,6 +13,7 @@ import type { Disk } from './disk.ts';
 export interface EventServer extends AsyncDisposable {
   /** Without a user. */
   url: string;
+  readonly pid: number;
   /** Kills it, does something, and starts it again. */
   whileDown(action: () => Promise<unknown>): Promise<void>;
   /** Starts it again without the stream, all of whose events are lost. */
@@ -42,6 +43,9 @@ export async function createEventServer(
     });
   return {
     url,
+    get pid() {
+      return server.pid;
+    },
     whileDown,
     loseStore: () => whileDown(() => rm(join(disk.path, 'nats'), { recursive: true, force: true })),
     whileHanging: (action) => oneByOne(async () => void (await whilePaused([server.pid], action))),

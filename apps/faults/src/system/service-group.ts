@@ -19,8 +19,8 @@ export interface ServiceGroup {
   readonly ready: readonly Replica[];
   /** Starts all of them, and resolves when they are ready, however long it takes. */
   start(): Promise<void>;
-  /** Starts a new replica for each, and when that is ready stops the old one with SIGTERM. */
-  replaceAll(): Promise<void>;
+  /** Starts a new replica for each, and when that is ready stops the old one with SIGTERM. Then it waits before it does the next one. */
+  replaceAll(pauseMs?: number): Promise<void>;
   /** Stops all of them, with SIGTERM. */
   stop(): Promise<void>;
   /** Exits other than with code 0 after a SIGTERM, or by SIGKILL. */
@@ -36,8 +36,10 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
   const { service } = options;
   const stopping = new AbortController();
   const replicas = new Set<Replica>();
+  /** Those that are not ready yet. */
+  const starting = new Set<Promise<void>>();
 
-  const startOnce = async (number: number): Promise<Replica> => {
+  const startOnce = async (number: number): Promise<void> => {
     const ports = { main: await freePort(), metrics: await freePort(), admin: await freePort() };
     const child = await startService({ ...options, around: withPorts(options.around, service, ports) });
     const replica: Replica = { child, ports, number, isLeaving: false };
@@ -49,13 +51,14 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
       if (code !== null) group.badExits.push(`${service} ended by itself with ${code}`);
       await start(number);
     });
-    return replica;
   };
   /** A service that cannot start, for example because its database is away, is started until it can. */
   const start = async (number: number): Promise<void> => {
     while (!stopping.signal.aborted) {
       try {
-        await startOnce(number);
+        const attempt = startOnce(number);
+        starting.add(attempt);
+        await attempt.finally(() => starting.delete(attempt));
         return;
       } catch {
         await delay(retryMs);
@@ -78,14 +81,16 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
     start: async () => {
       await Promise.all(Array.from({ length: count }, (_, number) => start(number)));
     },
-    replaceAll: async () => {
+    replaceAll: async (pauseMs = 0) => {
       for (const replica of group.ready) {
         await start(replica.number);
         await leave(replica);
+        await delay(pauseMs);
       }
     },
     stop: async () => {
       stopping.abort();
+      await Promise.allSettled(starting);
       await Promise.all([...replicas].map(leave));
     },
   };

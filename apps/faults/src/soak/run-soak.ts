@@ -1,0 +1,103 @@
+import { services } from '@scheduling/stack';
+import { waitUntilDrained } from '../checks/drained.ts';
+import { followFeed } from '../load/follow-feed.ts';
+import { createJournal, type Journal } from '../load/journal.ts';
+import { receiveWebhook } from '../load/receive-webhook.ts';
+import { type Pause, runLoad } from '../load/run-load.ts';
+import { setUpTenants } from '../load/set-up.ts';
+import { startSystem, type System } from '../system/start-system.ts';
+import { unlessAborted } from '../unless-aborted.ts';
+import { followMemory, type Handles, watchHandles, type Sample } from './resources.ts';
+
+export interface SoakOptions {
+  minutes: number;
+  /** In percent of the most that the system can do. */
+  load: number;
+  /** Replace all processes meanwhile. */
+  restart: boolean;
+  /** The checkout whose services run. */
+  root: string;
+  onProgress: (text: string) => void;
+  /** Ends the run: it stops everything and rejects. */
+  signal: AbortSignal;
+}
+
+export interface SoakReport {
+  minutes: number;
+  /** Of the same mixture, per second. */
+  capacity: number;
+  requests: Journal['requests'];
+  /** Processes that were replaced. */
+  restarts: number;
+  memory: Map<string, Sample[]>;
+  handles: { before: Map<string, Handles>; after: Map<string, Handles> };
+  /** What should not be, besides requests that were not served. */
+  faults: string[];
+}
+
+const seed = 1;
+const workersPerProvider = 4;
+const warmUpMs = 60_000;
+const capacityMs = 20_000;
+/** Idle connections to Postgres are closed after 30 s. */
+const restMs = 45_000;
+
+/** Uses a system evenly, and looks at what it answers and what its processes need. */
+export async function runSoak(options: SoakOptions): Promise<SoakReport> {
+  const { root, onProgress, signal } = options;
+  await using system = await startSystem({ root, onProgress, signal });
+  return await unlessAborted(useSystem(system, options), signal);
+}
+
+async function useSystem(system: System, { minutes, load, restart, onProgress }: SoakOptions): Promise<SoakReport> {
+  const journal = createJournal();
+  const tenants = await setUpTenants(system, journal, new AbortController().signal);
+  const workers = workersPerProvider * tenants.flatMap(({ providers }) => providers).length;
+  await using receiving = new AsyncDisposableStack();
+  for (const tenant of tenants) receiving.use(await receiveWebhook(tenant, journal));
+  const following = new AbortController();
+  const followed = tenants.map(({ client }) => followFeed(client, following.signal));
+  const use = (ms: number, pause: Pause): Promise<number> => runLoad({ tenants, journal, seed, workersPerProvider, pause, withoutRushes: true }, AbortSignal.timeout(ms));
+  const rest = async (): Promise<{ left: string[]; handles: Map<string, Handles> }> => {
+    onProgress('waiting until nothing more happens');
+    const left = await waitUntilDrained(system, performance.now(), onProgress);
+    return { left: left.map(({ text }) => text), handles: await watchHandles(system, restMs) };
+  };
+
+  onProgress('measuring what the system can do');
+  await use(warmUpMs, () => 0);
+  const sentBefore = journal.requests.sent;
+  const actions = await use(capacityMs, () => 0);
+  const capacity = ((journal.requests.sent - sentBefore) * 1_000) / capacityMs;
+  const { handles: before } = await rest();
+  const earlier = { sent: journal.requests.sent, unserved: journal.requests.unserved.length };
+
+  onProgress(`${load} % of ${capacity.toFixed(0)} requests per second for ${minutes} min`);
+  const periodMs = (workers * capacityMs * 100) / (actions * load);
+  const until = AbortSignal.timeout(minutes * 60_000);
+  const watching = followMemory(system, until);
+  const restarting = restart ? restartAll(system, until) : Promise.resolve(0);
+  await use(minutes * 60_000, (random, tookMs) => Math.max(0, random.integer(periodMs / 2, (periodMs * 3) / 2) - tookMs));
+  const requests = { sent: journal.requests.sent - earlier.sent, unserved: journal.requests.unserved.slice(earlier.unserved) };
+  const restarts = await restarting;
+  const { left, handles: after } = await rest();
+  following.abort();
+  await Promise.all(followed);
+  const badExits = Object.values(system.groups).flatMap((group) => group.badExits);
+  return { minutes, capacity, requests, restarts, memory: await watching, handles: { before, after }, faults: [...journal.surprises, ...badExits, ...left] };
+}
+
+/** Until a new process has compiled its code and the next one is replaced; Kubernetes waits for 35 s (`minReadySeconds`). */
+const pauseMs = 5_000;
+
+/** Replaces the processes of one service after the other, until the signal aborts, and all of them at least once. */
+async function restartAll({ groups }: System, until: AbortSignal): Promise<number> {
+  let restarts = 0;
+  do {
+    for (const service of services) {
+      restarts += groups[service].ready.length;
+      await groups[service].replaceAll(pauseMs);
+    }
+  } while (!until.aborted);
+  return restarts;
+}
