@@ -83,7 +83,7 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   const { left, handles: after } = await rest();
   following.abort();
   await Promise.all(followed);
-  const badExits = Object.values(system.groups).flatMap((group) => group.badExits);
+  const badExits = Object.values(system.groups).flatMap((group) => group.badExits.map(({ text }) => text));
   return { minutes, capacity, requests, restarts, memory: await watching, handles: { before, after }, faults: [...journal.surprises, ...badExits, ...left] };
 }
 

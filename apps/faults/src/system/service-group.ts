@@ -24,7 +24,15 @@ export interface ServiceGroup {
   /** Stops all of them, with SIGTERM. */
   stop(): Promise<void>;
   /** Exits other than with code 0 after a SIGTERM, or by SIGKILL. */
-  badExits: string[];
+  badExits: BadExit[];
+}
+
+export interface BadExit {
+  text: string;
+  /** On the clock of `performance`. */
+  atMs: number;
+  /** After a SIGTERM, with the code of a process that was not done within 10 s. */
+  isSlow: boolean;
 }
 
 /** Kubernetes waits for 30 s. */
@@ -48,7 +56,7 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
       replicas.delete(replica);
       if (replica.isLeaving) return;
       // Whatever is broken around it, a process ends only if it is killed.
-      if (code !== null) group.badExits.push(`${service} ended by itself with ${code}`);
+      if (code !== null) group.badExits.push({ text: `${service} ended by itself with ${code}`, atMs: performance.now(), isSlow: false });
       await start(number);
     });
   };
@@ -69,7 +77,7 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
     replica.isLeaving = true;
     await replica.child.stop('SIGTERM', stopTimeoutMs);
     const { code, signal } = await replica.child.exited;
-    if (code !== 0 && signal !== 'SIGKILL') group.badExits.push(`${service} ended with ${code ?? signal} after SIGTERM`);
+    if (code !== 0 && signal !== 'SIGKILL') group.badExits.push({ text: `${service} ended with ${code ?? signal} after SIGTERM`, atMs: performance.now(), isSlow: code === 1 });
   };
 
   const group: ServiceGroup = {
