@@ -98,7 +98,7 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   drained.abort();
   for (const [index, feed] of [...evidence.feeds.values()].entries()) {
     feed.followed = await feeds[index]!;
-    await webhooks[index]!.waitFor(feed.read.at(-1)!.id);
+    await webhooks[index]!.waitFor(feed.followed.at(-1)!.id);
     feed.delivered = [...webhooks[index]!.delivered];
   }
   violations.push(...(await check(evidence, seed)));

@@ -131,12 +131,11 @@ async function consumeBatch<Schema extends MessagingSchema>(
 ): Promise<number> {
   const idleMs = Math.min(heartbeatMs, fetchMs / 2);
   const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchMs, idle_heartbeat: idleMs });
-  const stop = (error?: Error): void => messages.stop(error);
+  const stop = (): void => messages.stop();
   // The client counts the missing heartbeats by the clock of the machine.
-  const overdue = setTimeout(stop, fetchMs + 2 * idleMs, new Error('NATS did not end the fetch'));
-  const abort = (): void => stop();
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
+  const overdue = setTimeout(() => messages.stop(new Error('NATS did not end the fetch')), fetchMs + 2 * idleMs);
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
   /** The last task for each subject. */
   const running = new Map<string, Promise<void>>();
   try {
@@ -147,7 +146,7 @@ async function consumeBatch<Schema extends MessagingSchema>(
     }
   } finally {
     clearTimeout(overdue);
-    signal.removeEventListener('abort', abort);
+    signal.removeEventListener('abort', stop);
     await Promise.all(running.values());
   }
   return running.size;

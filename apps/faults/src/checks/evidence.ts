@@ -32,9 +32,9 @@ export interface Evidence {
 export interface Feed {
   /** As it was when the lists were read. */
   read: FeedEvent[];
-  /** As it was read while it grew, and a little longer. */
+  /** As it was read while it grew, until a little later. */
   followed: readonly FeedEvent[];
-  /** The ids of the events that came to the webhook, in this order, without repetitions, and a little longer. */
+  /** The ids of the events that came to the webhook, in this order, without repetitions, until later still. */
   delivered: readonly string[];
 }
 

@@ -31,10 +31,10 @@ function checkFollowed({ crmId }: Tenant, { followed, read }: Feed): Violation[]
 }
 
 /** The webhook was there before the first event. */
-function checkDelivered({ crmId }: Tenant, { delivered, read }: Feed): Violation[] {
-  const difference = read.findIndex(({ id }, index) => delivered[index] !== id);
+function checkDelivered({ crmId }: Tenant, { delivered, followed }: Feed): Violation[] {
+  const difference = followed.findIndex(({ id }, index) => delivered[index] !== id);
   if (difference < 0) return [];
-  return [{ invariant: 'I12', text: `the webhook of ${crmId} got ${delivered.length} of ${read.length} events; the first difference is at ${difference}` }];
+  return [{ invariant: 'I12', text: `the webhook of ${crmId} got ${delivered.length} of ${followed.length} events; the first difference is at ${difference}` }];
 }
 
 /** How often the appointment of a participation was updated, which does not change its state. The feed does not name appointments that are deleted. */

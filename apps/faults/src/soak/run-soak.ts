@@ -77,7 +77,7 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   const until = AbortSignal.timeout(minutes * 60_000);
   const watching = followMemory(system, until);
   const restarting = restart ? restartAll(system, until) : Promise.resolve(0);
-  await use(minutes * 60_000, (random, tookMs) => Math.max(0, random.integer(periodMs / 2, (periodMs * 3) / 2) - tookMs));
+  await use(minutes * 60_000, (random, tookMs) => Math.max(0, random.integer(Math.round(periodMs / 2), Math.round((periodMs * 3) / 2)) - tookMs));
   const requests = { sent: journal.requests.sent - earlier.sent, unserved: journal.requests.unserved.slice(earlier.unserved) };
   const restarts = await restarting;
   const { left, handles: after } = await rest();
