@@ -1,6 +1,6 @@
 import { type Appointment, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { foldedEquals } from '@scheduling/postgres';
-import { eventually, withKey } from '@scheduling/testing';
+import { eventually, patiently, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -13,7 +13,6 @@ import {
   newAppointment,
   newParticipation,
   owned,
-  patiently,
   refusal,
   seatsOf,
   startCalendar,
@@ -122,7 +121,7 @@ describe('removing a customer', () => {
       await sql`LOCK TABLE outbox IN EXCLUSIVE MODE`.execute(tx);
       await sql`SET LOCAL idle_in_transaction_session_timeout = 0`.execute(tx);
       const begun = counted(book(customerReference, appointment));
-      await eventually(async () => expect(finished + (await countWaiting(calendar, 'SELECT create_participation(%'))).toBe(1));
+      await eventually(async () => expect(finished + (await countWaiting(calendar, 'SELECT answer, %create_participation(%'))).toBe(1));
       const waiting = counted(remove(customerReference, true));
       await eventually(async () => expect(finished + (await countWaiting(calendar, 'select "id" from "customer" %'))).toBe(1));
       return { booking: begun, removal: waiting };

@@ -138,11 +138,11 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
 }
 
 /**
- * A process or a Postgres that stood still reads what was sent to it meanwhile as if it had just come, so an attempt that was not answered may have an effect after a later one was
+ * A process that stood still reads what was sent to it meanwhile as if it had just come, so an attempt that was not answered may have an effect after a later one was
  * rejected (see reliability.md). A client that must know asks.
  */
 async function askAgain(tenants: readonly Tenant[], injected: readonly InjectedFault[]): Promise<void> {
-  const pauses = injected.filter(({ fault }) => fault === hang || fault === hangingDatabase);
+  const pauses = injected.filter(({ fault }) => fault === hang);
   const wasPaused = ({ startedMs, endedMs }: Operation): boolean => pauses.some((pause) => pause.startedMs < endedMs && startedMs < pause.endedMs);
   for (const { client, providers } of tenants) {
     for (const { at, participations } of providers) {

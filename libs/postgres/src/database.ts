@@ -1,6 +1,7 @@
 import type { Logger, Metrics } from '@scheduling/runtime';
 import { CamelCasePlugin, Kysely, type Transaction } from 'kysely';
-import { Pool, types } from 'pg';
+import { type Client, type ClientBase, Pool, types } from 'pg';
+import { readClock } from './call-deadline.ts';
 import { useFunctionCaller } from './call-function.ts';
 import { closeWhenSilent } from './close-when-silent.ts';
 import { createFunctionCaller } from './function-caller.ts';
@@ -57,29 +58,7 @@ types.setTypeParser(types.builtins.INT8, (text) => {
 
 /** Opens a pool. It connects on first use, so a database that is down does not stop the process from starting. */
 export function createDatabase<Schema>(options: DatabaseOptions): Database<Schema> {
-  const pool = new Pool({
-    connectionString: options.url,
-    application_name: options.applicationName,
-    max: options.maxConnections ?? maxConnections,
-    connectionTimeoutMillis: 1_500,
-    idleTimeoutMillis: 30_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: keepAliveMs,
-    // A leader whose machine is gone without a word loses its lock within half a minute; by default, after two hours.
-    options: `-c tcp_keepalives_idle=${keepAliveMs / 1_000} -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3`,
-    lock_timeout: 2_000,
-    statement_timeout: statementMs,
-    query_timeout: statementMs + 1_500,
-    idle_in_transaction_session_timeout: 10_000,
-    ...(options.migrations && { verify: createSchemaGate(options.migrations, options.logger).verify }),
-  });
-  // Without a listener, losing a connection, as when Postgres restarts, would end the process.
-  pool.on('error', (error) => options.logger.warn({ err: error }, 'lost an idle database connection'));
-  pool.on('connect', (client) => {
-    client.on('error', () => undefined);
-    closeWhenSilent(client);
-  });
-
+  const pool = openPool(options);
   const measured = options.metrics ? measurePool(pool, options.metrics) : pool;
   const namespace = URL.parse(options.url)?.pathname.slice(1) ?? '';
   const kysely = new Kysely<Schema>({
@@ -126,6 +105,37 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
       }),
     [Symbol.asyncDispose]: () => kysely.destroy(),
   };
+}
+
+function openPool({ url, applicationName, maxConnections: max = maxConnections, migrations, logger }: DatabaseOptions): Pool {
+  const gate = migrations && createSchemaGate(migrations, logger);
+  const admit = async (client: ClientBase): Promise<void> => {
+    client.on('error', () => undefined);
+    closeWhenSilent(client as Client);
+    await gate?.examine(client);
+    await readClock(client);
+  };
+  const config = {
+    connectionString: url,
+    application_name: applicationName,
+    max,
+    connectionTimeoutMillis: 1_500,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
+    // A leader whose machine is gone without a word loses its lock within half a minute; by default, after two hours.
+    options: `-c tcp_keepalives_idle=${keepAliveMs / 1_000} -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3`,
+    lock_timeout: 2_000,
+    statement_timeout: statementMs,
+    query_timeout: statementMs + 1_500,
+    idle_in_transaction_session_timeout: 10_000,
+    // The pool waits for it, which its type does not say. With its `verify`, it would never get back a connection whose caller has given up meanwhile.
+    onConnect: admit,
+  };
+  const pool = new Pool(config);
+  // Without a listener, losing a connection, as when Postgres restarts, would end the process.
+  pool.on('error', (error) => logger.warn({ err: error }, 'lost an idle database connection'));
+  return pool;
 }
 
 const afterCommitCallbacks = new WeakMap<object, (() => void)[]>();

@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { DatabaseError } from 'pg';
+import { isTooLate } from './call-deadline.ts';
 import { isUnanswered } from './close-when-silent.ts';
 
 const uniqueViolation = '23505';
@@ -44,7 +45,7 @@ export function translatePostgresError(error: unknown): unknown {
 }
 
 function isTransient(error: unknown): boolean {
-  if (error instanceof DatabaseError) return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true;
+  if (error instanceof DatabaseError) return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true || isTooLate(error);
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string' && networkErrors.has(error.code)) return true;
   // pg sets no code on these either.

@@ -3,6 +3,7 @@ import { type ActiveSpan, currentContext, isRecorded } from '@scheduling/runtime
 import type { PostgresPool } from 'kysely';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { DatabaseError } from 'pg';
+import { rejectAfter } from './call-deadline.ts';
 import { runNamed } from './run-named.ts';
 import { functionStatement, inStatementSpan, type Traced } from './statement-span.ts';
 
@@ -33,6 +34,8 @@ interface Waiting extends FunctionCall, Traced {
   json: string;
   /** When its caller gives up, in epoch milliseconds. */
   deadlineMs: number;
+  /** Aborts when it gives up earlier. */
+  signal: AbortSignal | undefined;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -54,7 +57,8 @@ interface Lanes {
 /**
  * Makes calls of one function and CRM that wait at the same moment in one statement, which is one round trip and one commit; one statement at a time,
  * because more would each contain fewer calls. No call waits for others to come. If the database rejects the statement, none of its calls has had an
- * effect, and they are made one by one, while others go on. A call whose caller has given up is not made.
+ * effect, and they are made one by one, while others go on. A call whose caller has given up is not made, and has no effect if the database comes to it, or
+ * gets through with it, only then: an answer of the kind that the place is taken is final, because no earlier call takes it later.
  *
  * @param namespace the name of the database
  */
@@ -101,8 +105,8 @@ export function createFunctionCaller(pool: PostgresPool, namespace: string): Fun
       const key = `${call.name} ${call.request.crmId}`;
       const line = lines.get(key) ?? { waiting: [], isRunning: false };
       lines.set(key, line);
-      const deadlineMs = currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY;
-      line.waiting.push({ ...call, json: JSON.stringify(call.request), deadlineMs, span, resolve, reject });
+      const { deadlineMs = Number.POSITIVE_INFINITY, signal } = currentContext() ?? {};
+      line.waiting.push({ ...call, json: JSON.stringify(call.request), deadlineMs, signal, span, resolve, reject });
       // After everything that arrived together with this call.
       if (line.waiting.length === 1) setImmediate(() => void proceed(key, line));
     });
@@ -111,9 +115,9 @@ export function createFunctionCaller(pool: PostgresPool, namespace: string): Fun
   return (call) => (isRecorded() ? inStatementSpan(functionStatement(namespace, call.name), (span) => makeCall(call, span)) : makeCall(call));
 }
 
-function isAwaited({ deadlineMs, reject }: Waiting): boolean {
-  if (Date.now() < deadlineMs) return true;
-  reject(new DomainError('database.unavailable', { text: 'the time for this request is used up' }));
+function isAwaited({ deadlineMs, signal, reject }: Waiting): boolean {
+  if (Date.now() < deadlineMs && signal?.aborted !== true) return true;
+  reject(new DomainError('database.unavailable', { text: 'the caller no longer waits' }));
   return false;
 }
 
@@ -129,17 +133,20 @@ async function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<void>
   const sorted = calls.toSorted((one, other) => (one.locks < other.locks ? -1 : 1));
   const { name } = sorted[0]!;
   const text = `
-    SELECT index, ${name}(request) AS answer
-      FROM set_config('lock_timeout', '${shortLockTimeoutMs}', true), jsonb_array_elements($1) WITH ORDINALITY AS each(request, index)`;
+    SELECT index, answer, ${rejectAfter('$2')}
+      FROM (
+        SELECT index, ${name}(request) AS answer
+          FROM set_config('lock_timeout', '${shortLockTimeoutMs}', true), jsonb_array_elements($1) WITH ORDINALITY AS each(request, index)) AS called`;
   const value = `[${sorted.map(({ json }) => json).join(',')}]`;
-  const answers = await runNamed<{ index: number; answer: unknown }>(pool, { name: `${name}_together`, text, value }, sorted);
+  const deadlineMs = Math.min(...sorted.map((call) => call.deadlineMs));
+  const answers = await runNamed<{ index: number; answer: unknown }>(pool, { name: `${name}_together`, text, value, deadlineMs }, sorted);
   for (const { index, answer } of answers) sorted[index - 1]!.resolve(answer);
 }
 
 /** Waits for locks as long as any other statement. */
 async function callApart(pool: PostgresPool, call: Waiting): Promise<void> {
   if (!isAwaited(call)) return;
-  const { name, json, resolve, reject } = call;
-  const text = `SELECT ${name}($1::jsonb) AS answer`;
-  await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json }, [call]).then(([row]) => resolve(row!.answer), reject);
+  const { name, json, deadlineMs, resolve, reject } = call;
+  const text = `SELECT answer, ${rejectAfter('$2')} FROM (SELECT ${name}($1::jsonb) AS answer) AS called`;
+  await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json, deadlineMs }, [call]).then(([row]) => resolve(row!.answer), reject);
 }

@@ -1,13 +1,13 @@
 import { DomainError } from '@scheduling/errors';
 import { FatalError, type Logger } from '@scheduling/runtime';
-import type { PoolClient } from 'pg';
+import type { ClientBase } from 'pg';
 import type { MigrationSet } from './migration-set.ts';
 import { describeBreaking, describeMissing, readSchemaState } from './schema-state.ts';
 
 /** Admits connections once the schema is one that this code can use; from then on it stays open. */
 export interface SchemaGate {
-  /** Called by a pool with every new connection, which is handed out only if this accepts it. */
-  verify: (client: PoolClient, done: (error?: Error) => void) => void;
+  /** Rejects if the schema is not one that this code can use. */
+  examine: (client: ClientBase) => Promise<void>;
 }
 
 /**
@@ -18,7 +18,7 @@ export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger):
   let open = false;
   let said: string | undefined;
 
-  async function examine(client: PoolClient): Promise<void> {
+  async function examine(client: ClientBase): Promise<void> {
     if (open) return;
     const { missing, breaking } = await readSchemaState(client, sets);
     if (breaking.length > 0) throw endProcess(new FatalError(describeBreaking(breaking)));
@@ -32,7 +32,7 @@ export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger):
     open = true;
   }
 
-  return { verify: (client, done) => void examine(client).then(() => done(), done) };
+  return { examine };
 }
 
 /** The database answers, but its schema is too old. To callers this is the same as an unavailable database. */

@@ -1,8 +1,8 @@
 import { runWithContext } from '@scheduling/runtime';
-import { createTestDatabase, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { callFunction, createDatabase, type Database, isUniqueViolation } from '../src/index.ts';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { callFunction, createDatabase, type Database, isUniqueViolation, translatePostgresError } from '../src/index.ts';
 
 interface Schema {
   counter: { name: string; value: number };
@@ -93,11 +93,40 @@ it('does not let calls that wait for a lock keep the others waiting, whether the
   expect(values).toEqual(numbers(5).map((index) => values[0]! + index));
 });
 
-it('does not make a call whose caller has given up', async () => {
+it.each([
+  ['has given up', { deadlineMs: Date.now() }],
+  ['has disconnected', { signal: AbortSignal.abort() }],
+])('does not make a call whose caller %s', async (_, givenUp) => {
   const { value: before } = await countUp('c-5');
-  const late = runWithContext({ requestId: 'r', deadlineMs: Date.now() }, () => countUp('c-5'));
+  const late = runWithContext({ requestId: 'r', ...givenUp }, () => countUp('c-5'));
   await expect(late).rejects.toMatchObject({ code: 'database.unavailable' });
   expect((await countUp('c-5')).value).toBe(before + 1);
+});
+
+it('has no effect if the database comes to it when its caller has given up', async () => {
+  const { value: before } = await countUp('c-6');
+  const deadlineMs = Date.now() + 1_000;
+  const late = await database.transaction(async (tx) => {
+    await sql`SELECT FROM counter WHERE name = 'c-6' FOR UPDATE`.execute(tx);
+    const waiting = Promise.allSettled([runWithContext({ requestId: 'r', deadlineMs }, () => countUp('c-6'))]);
+    await eventually(() => expect(Date.now()).toBeGreaterThan(deadlineMs));
+    return { waiting };
+  });
+  const [settled] = await late.waiting;
+  expect(settled).toMatchObject({ status: 'rejected' });
+  expect(translatePostgresError((settled as PromiseRejectedResult).reason)).toMatchObject({ code: 'database.unavailable' });
+  expect((await countUp('c-6')).value).toBe(before + 1);
+});
+
+it('has the time that its caller gives it, whatever the clock of the process says', async () => {
+  const { value: before } = await countUp('c-7');
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 600_000 });
+  try {
+    await runWithContext({ requestId: 'r', deadlineMs: Date.now() + 20_000 }, () => countUp('c-7'));
+  } finally {
+    vi.useRealTimers();
+  }
+  expect((await countUp('c-7')).value).toBe(before + 2);
 });
 
 it('is a part of the transaction in which it is called', async () => {

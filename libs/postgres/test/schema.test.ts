@@ -68,6 +68,29 @@ it('does not record a breaking migration that failed', async () => {
   await expect(migrateDatabase({ url, sets: first, logger })).resolves.toBeUndefined();
 });
 
+it('is read on a connection whose caller gives up meanwhile, and which then serves others', async () => {
+  const url = await createTestDatabase();
+  await migrateDatabase({ url, sets: first, logger });
+  await using database = createDatabase<Schema>({ url, applicationName: 'reading', migrations: first, maxConnections: 1, logger });
+  await using admin = createDatabase({ url, applicationName: 'test', logger });
+  const reading = async () => {
+    const { rows } = await sql<{ pid: number }>`SELECT pid FROM pg_stat_activity WHERE application_name = 'reading' AND wait_event_type = 'Lock'`.execute(admin.kysely);
+    return rows[0]?.pid;
+  };
+  const select = () => database.kysely.selectFrom('thing').selectAll().execute();
+  const reasons = await admin.transaction(async (tx) => {
+    await sql`LOCK TABLE test_migration`.execute(tx);
+    const ended = select();
+    const pid = await eventually(async () => (await reading()) ?? expect.unreachable());
+    // Waits for the only connection, until the end of the first one makes room for it.
+    const givenUp = select();
+    await sql`SELECT pg_terminate_backend(${pid})`.execute(admin.kysely);
+    return Promise.allSettled([ended, givenUp]);
+  });
+  expect(reasons).toMatchObject([{ status: 'rejected' }, { status: 'rejected', reason: { message: expect.stringContaining('timeout') } }]);
+  expect(await select()).toEqual([]);
+});
+
 const other: MigrationSet[] = [{ name: 'other', migrations: { '1-other': { up: (db: Kysely<unknown>) => run(db, 'CREATE TABLE other (id int)') } } }];
 
 function version(migrations: MigrationSet['migrations']): MigrationSet[] {

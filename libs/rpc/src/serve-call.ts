@@ -108,12 +108,13 @@ function fail(span: ActiveSpan, error: unknown, { method, options }: ServedMetho
   return status;
 }
 
-function contextOf({ header, deadlineMs, request }: IncomingCall, method: MethodDefinition): RequestContext {
+function contextOf({ header, deadlineMs, signal, request }: IncomingCall, method: MethodDefinition): RequestContext {
   const key = header(idempotencyHeader);
   const [actor, operator] = [header(actorHeader), header(operatorHeader)];
   return {
     requestId: header(requestIdHeader) ?? newRequestId(),
     isServed: true,
+    signal,
     ...(actor !== undefined && { actor }),
     ...(operator !== undefined && { operator }),
     ...(Number.isFinite(deadlineMs) && { deadlineMs }),

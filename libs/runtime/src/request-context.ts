@@ -11,6 +11,8 @@ export interface RequestContext {
   operator?: string;
   /** Epoch milliseconds after which the caller no longer waits for the response. Absent for work without a waiting caller. */
   deadlineMs?: number;
+  /** In a service: aborts when the caller no longer waits, for whatever reason. */
+  signal?: AbortSignal;
   /** In a service: the code runs on behalf of a call from another service. */
   isServed?: boolean;
   /** The client's `Idempotency-Key`, which is sent with the calls to other services; these do not pass it on. */

@@ -89,7 +89,7 @@ function classify(client: pg.Client, text: string): Statement | undefined {
   if (/\bsent_at\b/.test(text) && /^\s*(with|update)/i.test(text)) return 'mark';
   if (/record_sent_mail/.test(text)) return 'mark-sent';
   // A call of a SQL function that writes is a transaction of its own.
-  return /^\s*SELECT (index, )?\w+\((request|\$1::jsonb)\) AS answer/i.test(text) ? 'commit' : undefined;
+  return /^\s*SELECT (index, )?answer, CASE/i.test(text) ? 'commit' : undefined;
 }
 
 function hookAnswers(): void {
