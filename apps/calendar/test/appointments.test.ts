@@ -2,6 +2,7 @@ import { type Appointment, AppointmentState, type CreateAppointmentRequest, type
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import type { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
+import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type Calendar,
@@ -13,7 +14,6 @@ import {
   newAppointment,
   newParticipation,
   owned,
-  patiently,
   refusal,
   seatsOf,
   startCalendar,
@@ -134,7 +134,7 @@ describe('creating an appointment', () => {
 
   it('of one reference happens once for twenty concurrent requests', async () => {
     const request = newAppointment({ participations: [embedded('BOOKED'), embedded('BOOKED')] });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => calendar.appointments.createAppointment(request)));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => patiently(() => calendar.appointments.createAppointment(request))));
     expect(answers.filter((answer) => answer.created)).toHaveLength(1);
     expect(await seatsOf(calendar, request.reference)).toBe(2);
   });

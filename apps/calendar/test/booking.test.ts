@@ -1,5 +1,5 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { eventually, startTestNats } from '@scheduling/testing';
+import { eventually, patiently, startTestNats } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type CalendarUnderTest,
@@ -9,7 +9,6 @@ import {
   freshReference,
   newParticipation,
   owned,
-  patiently,
   refusal,
   seatsOf,
   startCalendarBeside,
@@ -83,7 +82,7 @@ describe('a booking', () => {
     const customerReference = await createCustomer(calendar);
     const appointmentReference = await createAppointment(calendar, { capacity: 20 });
     const request = newParticipation({ appointmentReference, customerReference });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => calendar.participations.createParticipation(request)));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => patiently(() => calendar.participations.createParticipation(request))));
     expect(answers.filter((answer) => answer.created)).toHaveLength(1);
     expect(await seatsOf(calendar, appointmentReference)).toBe(1);
     expect(await eventsOf(calendar, request.reference)).toHaveLength(1);

@@ -13,12 +13,11 @@ import { ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
-import { createDatabase, type Database, translatePostgresError } from '@scheduling/postgres';
+import { createDatabase, type Database } from '@scheduling/postgres';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { countDeadlocks, createMigratedDatabase, startTestNats, testLogger } from '@scheduling/testing';
+import { countDeadlocks, createMigratedDatabase, longTimeout, patiently, startTestNats, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
@@ -80,18 +79,18 @@ export async function startCalendarBeside(addresses: { identity: string; custome
     await using replica = new AsyncDisposableStack();
     const service = replica.use(await createCalendarService(readConfig({ ...environment, ...overrides }), logger));
     const address = `127.0.0.1:${service.grpcPort}`;
-    const timeslots = replica.use(createClient(TimeslotServiceService, 'calendar', address));
-    const appointments = replica.use(createClient(AppointmentServiceService, 'calendar', address));
-    const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address));
-    const bookings = replica.use(createClient(BookingServiceService, 'calendar', address));
-    const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address));
+    const timeslots = replica.use(createClient(TimeslotServiceService, 'calendar', address, longTimeout));
+    const appointments = replica.use(createClient(AppointmentServiceService, 'calendar', address, longTimeout));
+    const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address, longTimeout));
+    const bookings = replica.use(createClient(BookingServiceService, 'calendar', address, longTimeout));
+    const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
     return { timeslots, appointments, participations, bookings, removals, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
   };
   const calendar = starting.use(await startReplica());
-  const identity = starting.use(createClient(IdentityServiceService, 'identity', addresses.identity));
-  const customers = starting.use(createClient(CustomerServiceService, 'customer', addresses.customer));
+  const identity = starting.use(createClient(IdentityServiceService, 'identity', addresses.identity, longTimeout));
+  const customers = starting.use(createClient(CustomerServiceService, 'customer', addresses.customer, longTimeout));
   const database = starting.use(createDatabase<CalendarSchema>({ url, applicationName: 'test', logger }));
   const startReplicaAt = (offset: string, overrides: Record<string, string> = {}): Promise<Calendar> => {
     const later = new URL(url);
@@ -163,32 +162,6 @@ export function newParticipation(
     ...required,
     ...overrides,
   };
-}
-
-const patienceMs = 30_000;
-const tooSlow = new Set(['service.unavailable', 'database.unavailable']);
-
-/** Whether a call or a query failed because the service or its database took too long. */
-export function isTooSlow(error: unknown): boolean {
-  const failure = translatePostgresError(error);
-  return failure instanceof DomainError && tooSlow.has(failure.code);
-}
-
-/**
- * Retries for up to 30 s while the service or its database is too slow: a call has 2 s and a connection 1.5 s, and here client and service share
- * one thread. A call that timed out may still be executed, even after its retry, so use this only where that changes nothing. Deadlocks are
- * retried as well, so a test that could cause one counts them at the end.
- */
-export async function patiently<T>(call: () => Promise<T>): Promise<T> {
-  const givesUpMs = performance.now() + patienceMs;
-  for (;;) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!isTooSlow(error) || performance.now() > givesUpMs) throw error;
-    }
-    await delay(100);
-  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
-import { eventually } from '@scheduling/testing';
+import { translatePostgresError } from '@scheduling/postgres';
+import { eventually, isTooSlow, patiently } from '@scheduling/testing';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,10 +12,8 @@ import {
   countWaiting,
   createAppointment,
   createCustomer,
-  isTooSlow,
   newParticipation,
   owned,
-  patiently,
   startCalendar,
 } from './calendar-under-test.ts';
 
@@ -167,7 +166,10 @@ async function endReservation(reference: string): Promise<boolean> {
     .where('crmId', '=', owned.crmId)
     .where('reference', '=', reference)
     .where('state', '=', 'RESERVED')
-    .executeTakeFirst();
+    .executeTakeFirst()
+    .catch((error: unknown) => {
+      throw translatePostgresError(error);
+    });
   return numUpdatedRows > 0n;
 }
 

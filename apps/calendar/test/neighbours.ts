@@ -1,6 +1,6 @@
 import { AdminServiceService, type CreateCrmRequest, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient } from '@scheduling/rpc';
-import { type ServiceProcess, startServiceProcesses, type TestNats } from '@scheduling/testing';
+import { longTimeout, type ServiceProcess, startServiceProcesses, type TestNats } from '@scheduling/testing';
 
 /** The services that calendar calls. */
 export interface Neighbours extends AsyncDisposable {
@@ -25,8 +25,8 @@ async function setUpProviders(identity: ServiceProcess): Promise<void> {
 
 /** Creates a CRM with these providers. */
 export async function createCrm({ address, adminAddress }: ServiceProcess, settings: CreateCrmRequest, providers: string[]): Promise<void> {
-  using admin = createClient(AdminServiceService, 'identity', adminAddress);
-  using identity = createClient(IdentityServiceService, 'identity', address);
+  using admin = createClient(AdminServiceService, 'identity', adminAddress, longTimeout);
+  using identity = createClient(IdentityServiceService, 'identity', address, longTimeout);
   const { crmId } = settings;
   await admin.createCrm(settings);
   await identity.createUser({ crmId, reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });

@@ -1,5 +1,6 @@
 import { AppointmentState, type ListParticipationsRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { readFunction } from '@scheduling/postgres';
+import { patiently } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -10,7 +11,6 @@ import {
   freshReference,
   newParticipation,
   owned,
-  patiently,
   refusal,
   startCalendar,
 } from './calendar-under-test.ts';

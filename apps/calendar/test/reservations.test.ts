@@ -1,5 +1,6 @@
 import { type Appointment, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { events } from '@scheduling/events';
+import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   allEnded,
@@ -9,7 +10,6 @@ import {
   createCustomer,
   newParticipation,
   owned,
-  patiently,
   refusal,
   seatsOf,
   startCalendar,

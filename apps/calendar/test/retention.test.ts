@@ -1,7 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient } from '@scheduling/rpc';
-import { eventually, startTestNats, sumSamples, whilePaused, withKey } from '@scheduling/testing';
+import { eventually, longTimeout, startTestNats, sumSamples, whilePaused, withKey } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -52,7 +52,7 @@ async function newCrm(anonymiseAfterDays?: number): Promise<Owner> {
 }
 
 async function changePeriod({ crmId }: Owner, anonymiseAfterDays: number): Promise<void> {
-  using admin = createClient(AdminServiceService, 'identity', neighbours.identity.adminAddress);
+  using admin = createClient(AdminServiceService, 'identity', neighbours.identity.adminAddress, longTimeout);
   await admin.updateCrm({ crmId, anonymiseAfterDays });
 }
 

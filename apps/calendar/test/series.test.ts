@@ -1,6 +1,7 @@
 import type { CreateSeriesRequest } from '@scheduling/contracts/calendar/v1';
+import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CalendarUnderTest, freshReference, owned, patiently, refusal, startCalendar } from './calendar-under-test.ts';
+import { type CalendarUnderTest, freshReference, owned, refusal, startCalendar } from './calendar-under-test.ts';
 
 let calendar: CalendarUnderTest;
 

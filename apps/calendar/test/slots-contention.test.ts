@@ -1,9 +1,9 @@
 import { ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
-import { eventually } from '@scheduling/testing';
+import { eventually, isTooSlow, patiently } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allEnded, type Calendar, type CalendarUnderTest, countWaiting, createCustomer, freshReference, isTooSlow, owned, patiently, startCalendar } from './calendar-under-test.ts';
+import { allEnded, type Calendar, type CalendarUnderTest, countWaiting, createCustomer, freshReference, owned, startCalendar } from './calendar-under-test.ts';
 import { createTimeslot, customerOf, newBooking, newTimeslot, placeIn } from './slots-under-test.ts';
 
 let calendar: CalendarUnderTest;

@@ -1,6 +1,7 @@
 import { type BookSlotRequest, type ListSlotsRequest, type NewTimeslot, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { patiently } from '@scheduling/testing';
 import type { Calendar } from './calendar-under-test.ts';
-import { freshReference, owned, patiently } from './calendar-under-test.ts';
+import { freshReference, owned } from './calendar-under-test.ts';
 
 /** A slot as an object of the REST interface. */
 export interface ListedSlot {

@@ -7,11 +7,11 @@ import {
   type Timeslot,
   TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
-import { withKey } from '@scheduling/testing';
+import { patiently, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CalendarUnderTest, createAppointment, freshReference, owned, patiently, refusal, startCalendar } from './calendar-under-test.ts';
+import { type CalendarUnderTest, createAppointment, freshReference, owned, refusal, startCalendar } from './calendar-under-test.ts';
 
 let calendar: CalendarUnderTest;
 

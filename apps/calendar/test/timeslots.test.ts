@@ -1,4 +1,5 @@
 import { AppointmentState, type NewTimeslot, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   allEnded,
@@ -8,7 +9,6 @@ import {
   freshReference,
   newParticipation,
   owned,
-  patiently,
   refusal,
   startCalendar,
 } from './calendar-under-test.ts';

@@ -2,7 +2,7 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, type ServiceProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, longTimeout, type ServiceProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
 import type { CustomerSchema } from '../src/db/schema.ts';
@@ -36,8 +36,8 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
     ...services.addresses,
   });
   const service = starting.use(await createCustomerService(config, logger));
-  const customers = starting.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${service.grpcPort}`));
-  const identity = starting.use(createClient(IdentityServiceService, 'identity', services.identity.address));
+  const customers = starting.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${service.grpcPort}`, longTimeout));
+  const identity = starting.use(createClient(IdentityServiceService, 'identity', services.identity.address, longTimeout));
   const database = starting.use(createDatabase<CustomerSchema>({ url: databaseUrl, applicationName: 'test', logger }));
   const started = starting.move();
   const stopIdentity = async () => services.identity[Symbol.asyncDispose]();
@@ -46,8 +46,8 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
 
 /** Providers p1 and p2 of CRM one, p1 of CRM two. */
 async function setUpProviders({ address, adminAddress }: ServiceProcess): Promise<void> {
-  using admin = createClient(AdminServiceService, 'identity', adminAddress);
-  using identity = createClient(IdentityServiceService, 'identity', address);
+  using admin = createClient(AdminServiceService, 'identity', adminAddress, longTimeout);
+  using identity = createClient(IdentityServiceService, 'identity', address, longTimeout);
   for (const crmId of ['one', 'two']) {
     await admin.createCrm({ crmId });
     const owner = { reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' };

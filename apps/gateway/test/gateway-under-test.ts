@@ -1,6 +1,6 @@
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { nowhere, type ServiceName, type ServiceProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import { nowhere, longTimeout, type ServiceName, type ServiceProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
 import type { Problem } from '../src/problem.ts';
 import { readConfig } from '../src/config.ts';
 import { createGatewayService } from '../src/service.ts';
@@ -50,7 +50,7 @@ export async function startGatewayWithKeys<Name extends ServiceName = 'identity'
   const nats = starting.use(await startTestNats());
   const services = starting.use(await startServiceProcesses(['identity', ...others], nats.url));
   const { identity } = services;
-  const admin = starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress));
+  const admin = starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress, longTimeout));
   await admin.createCrm({ crmId: 'one', requestsPerMinute: 0 });
   await admin.createCrm({ crmId: 'two', requestsPerMinute: 0 });
   const { key } = await admin.createKey({ crmId: 'one' });

@@ -1,4 +1,5 @@
 import { events } from '@scheduling/events';
+import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
 import { createUser } from './scenario.ts';
@@ -63,7 +64,7 @@ describe('an account', () => {
 
   it('is created once by twenty concurrent requests', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => createAccount({ accountReference: 'race@crm', email: `${index}@one.example` })),
+      Array.from({ length: 20 }, (_, index) => patiently(() => createAccount({ accountReference: 'race@crm', email: `${index}@one.example` }))),
     );
     expect(answers.filter(({ created }) => created)).toHaveLength(1);
     expect(new Set(answers.map(({ account }) => account?.email)).size).toBe(1);
@@ -152,7 +153,7 @@ describe('a provider', () => {
 
   it('is created once by twenty concurrent requests, with one event', async () => {
     const before = (await recordedEvents(service.database, events.providerChanged)).length;
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => createProvider({ reference: 'race', name: `Name ${index}` })));
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => patiently(() => createProvider({ reference: 'race', name: `Name ${index}` }))));
     expect(answers.filter(({ created }) => created)).toHaveLength(1);
     expect(new Set(answers.map(({ provider }) => JSON.stringify(provider))).size).toBe(1);
     expect(await recordedEvents(service.database, events.providerChanged)).toHaveLength(before + 1);

@@ -4,7 +4,7 @@ import { DomainError } from '@scheduling/errors';
 import type { EventDefinition } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { countDeadlocks, createMigratedDatabase, startTestNats, testLogger } from '@scheduling/testing';
+import { countDeadlocks, createMigratedDatabase, longTimeout, startTestNats, testLogger } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateIdentityDatabase } from '../src/db/migrate.ts';
 import type { IdentitySchema } from '../src/db/schema.ts';
@@ -32,10 +32,10 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   const first = starting.use(await createIdentityService(config, logger));
   const second = starting.use(await createIdentityService(config, logger));
   const database = starting.use(createDatabase<IdentitySchema>({ url, applicationName: 'test', logger }));
-  const identity = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${first.grpcPort}`));
-  const otherReplica = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`));
-  const admin = starting.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${first.adminPort}`));
-  const audit = starting.use(createClient(AuditServiceService, 'identity', `127.0.0.1:${first.adminPort}`));
+  const identity = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${first.grpcPort}`, longTimeout));
+  const otherReplica = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`, longTimeout));
+  const admin = starting.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${first.adminPort}`, longTimeout));
+  const audit = starting.use(createClient(AuditServiceService, 'identity', `127.0.0.1:${first.adminPort}`, longTimeout));
   const started = starting.move();
   return {
     identity,

@@ -1,6 +1,6 @@
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient, isUnimplemented } from '@scheduling/rpc';
-import { createMigratedDatabase, nowhere, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, nowhere, longTimeout, testLogger } from '@scheduling/testing';
 import { expect, it } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { migrateIdentityDatabase } from '../src/db/migrate.ts';
@@ -16,8 +16,8 @@ it('operators and services have separate ports, and both close when the service 
   const service = await createIdentityService(config, testLogger('identity-test'));
   resources.defer(() => service[Symbol.asyncDispose]());
   const at = (port: number) => ({
-    admin: resources.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${port}`)),
-    identity: resources.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${port}`)),
+    admin: resources.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${port}`, longTimeout)),
+    identity: resources.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${port}`, longTimeout)),
   });
   const [forServices, forOperators] = [at(service.grpcPort), at(service.adminPort)];
   await forOperators.admin.createCrm({ crmId: 'one' });

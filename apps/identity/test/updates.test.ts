@@ -1,4 +1,5 @@
 import { events } from '@scheduling/events';
+import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
 import { createProvider, createUser } from './scenario.ts';
@@ -233,9 +234,10 @@ describe('a changed user', () => {
       ['email', 'user.email_taken'],
       ['username', 'user.username_taken'],
     ] as const) {
-      const users = await Promise.all(Array.from({ length: 20 }, create));
+      const users = await Promise.all(Array.from({ length: 20 }, () => patiently(create)));
       const wanted = field === 'email' ? 'wanted@one.example' : 'wanted';
-      const results = await Promise.allSettled(users.map(({ reference }, index) => replica(index).updateUser({ crmId: 'one', reference: reference!, [field]: wanted })));
+      const take = ({ reference }: (typeof users)[number], index: number) => patiently(() => replica(index).updateUser({ crmId: 'one', reference: reference!, [field]: wanted }));
+      const results = await Promise.allSettled(users.map(take));
       expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject({ code });
     }

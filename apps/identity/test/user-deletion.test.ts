@@ -1,7 +1,7 @@
 import type { ReplayUserDeletionsResponse } from '@scheduling/contracts/identity/v1';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { eventually, withKey } from '@scheduling/testing';
+import { eventually, patiently, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
@@ -244,7 +244,7 @@ describe('after a backup brought deleted users back, the repetition of deletions
     const some = users.filter((_user, index) => index % 100 === 0);
     const [parts, ...deleted] = await Promise.allSettled([
       replayInParts(since),
-      ...some.map(({ crmId, reference }) => service.otherReplica.deleteUser({ crmId, reference })),
+      ...some.map(({ crmId, reference }) => patiently(() => service.otherReplica.deleteUser({ crmId, reference }))),
     ]);
     expect(parts).toEqual({ status: 'fulfilled', value: [1_000, 1_000, 100] });
     for (const each of deleted) if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'user.not_found' });

@@ -1,5 +1,6 @@
 import { VerificationState } from '@scheduling/contracts/identity/v1';
 import { events } from '@scheduling/events';
+import { patiently } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
@@ -89,7 +90,7 @@ describe('the verification of an address', () => {
 
   it('succeeds once for twenty concurrent uses of a link', async () => {
     const token = await issue();
-    const results = await Promise.allSettled(Array.from({ length: 20 }, () => service.identity.confirmVerification({ token })));
+    const results = await Promise.allSettled(Array.from({ length: 20 }, () => patiently(() => service.identity.confirmVerification({ token }))));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
@@ -196,7 +197,7 @@ describe('a verification that is requested again', () => {
       await letPass(wait);
       const before = await countRequests();
       const results = await Promise.allSettled(
-        Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? service.identity : service.otherReplica).requestVerification(key)),
+        Array.from({ length: 20 }, (_, index) => patiently(() => (index % 2 === 0 ? service.identity : service.otherReplica).requestVerification(key))),
       );
       expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject(limited);

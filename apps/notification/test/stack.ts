@@ -6,7 +6,7 @@ import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { connectBroker, consumerName, type EventDefinition, eventHeaders, type NatsUser, streamName } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, eventually, startServiceProcesses, startTestNats, startTestSmtp, testLogger, type TestNats, type TestSmtp } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, longTimeout, startServiceProcesses, startTestNats, startTestSmtp, testLogger, type TestNats, type TestSmtp } from '@scheduling/testing';
 import { expect } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -57,13 +57,13 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     smtp,
     natsUrl: nats.url,
     database: starting.use(createDatabase<NotificationSchema>({ url: databaseUrl, applicationName: 'test', logger })),
-    admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress)),
-    identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address)),
-    customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address)),
-    appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendar.address)),
-    participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendar.address)),
-    mails: starting.use(createClient(MailServiceService, 'notification', operatorsAddress)),
-    deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', operatorsAddress)),
+    admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress, longTimeout)),
+    identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address, longTimeout)),
+    customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address, longTimeout)),
+    appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendar.address, longTimeout)),
+    participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendar.address, longTimeout)),
+    mails: starting.use(createClient(MailServiceService, 'notification', operatorsAddress, longTimeout)),
+    deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', operatorsAddress, longTimeout)),
   };
   await setUpProvider(stack);
   const started = starting.move();

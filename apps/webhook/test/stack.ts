@@ -3,7 +3,7 @@ import { AdminServiceService, IdentityServiceService } from '@scheduling/contrac
 import { EventServiceService, WebhookServiceService } from '@scheduling/contracts/webhook/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, longTimeout, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readConfig } from '../src/config.ts';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
@@ -47,14 +47,14 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
   let running = await start();
   starting.defer(() => running[Symbol.asyncDispose]());
   const clientsOf = (port: number) => ({
-    events: createClient(EventServiceService, 'webhook', `127.0.0.1:${port}`),
-    webhooks: createClient(WebhookServiceService, 'webhook', `127.0.0.1:${port}`),
+    events: createClient(EventServiceService, 'webhook', `127.0.0.1:${port}`, longTimeout),
+    webhooks: createClient(WebhookServiceService, 'webhook', `127.0.0.1:${port}`, longTimeout),
   });
   const stack = {
     database: starting.use(createDatabase<WebhookSchema>({ url: databaseUrl, applicationName: 'test', logger })),
-    customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address)),
-    identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address)),
-    admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress)),
+    customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address, longTimeout)),
+    identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address, longTimeout)),
+    admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress, longTimeout)),
     ...clientsOf(running.grpcPort),
     restart: async () => {
       await running[Symbol.asyncDispose]();

@@ -46,8 +46,10 @@ interface Installation {
 }
 
 const user = 'scheduling';
-const connecting = { connectionTimeoutMillis: 2_000 };
 const startTimeoutMs = 30_000;
+const connecting = { connectionTimeoutMillis: startTimeoutMs };
+/** One that has not answered by then is asked again. */
+const probing = { connectionTimeoutMillis: 2_000 };
 const stopTimeoutMs = 5_000;
 /**
  * A new server rejects the data while the postmaster of an old one still has its pid, which exists until its parent reaps it, and until the
@@ -217,6 +219,6 @@ function programEnvironment(): NodeJS.ProcessEnv {
 }
 
 async function answersQueries(url: string): Promise<boolean> {
-  await withClient(url, (client) => client.query('SELECT 1'), connecting);
+  await withClient(url, (client) => client.query('SELECT 1'), probing);
   return true;
 }

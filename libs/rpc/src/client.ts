@@ -32,10 +32,11 @@ export interface ClientOptions {
   credentials?: RpcCredentials | undefined;
   /** Where the calls are counted. */
   metrics?: Metrics;
+  /** The time that a call has if it belongs to no request with a deadline, and that each message of a stream has, in milliseconds; 2,000 by default. */
+  timeoutMs?: number;
 }
 
-/** The timeout of a single call, in milliseconds, unless the request itself has an earlier deadline; also of each message of a stream. */
-const callTimeoutMs = 2_000;
+const defaultTimeoutMs = 2_000;
 /** How much of it a call may wait for a recently lost connection, in milliseconds: a service that restarts is available again by then. */
 const connectTimeoutMs = 1_000;
 /** A service that has been unreachable for this long is down: calls to it fail immediately. */
@@ -76,7 +77,7 @@ const channelOptions = {
 const streamChannelOptions = { ...channelOptions, 'grpc.use_local_subchannel_pool': 1 };
 
 /**
- * A client of one service. Every call has a deadline: the remaining time of the request, at most 2 s. Methods that only read
+ * A client of one service. Every call has a deadline: that of the request that it belongs to, otherwise 2 s from now. Methods that only read
  * (`get…`, `list…`, `authenticate…`) are retried once if the service was unavailable. A stream may take as long as its reader does,
  * but each requested message must arrive within 2 s. Rejects with a DomainError; if the service does not answer, with
  * `service.unavailable`.
@@ -92,10 +93,11 @@ export function createClient<D extends Definition>(definition: D, service: strin
   const openStreamClient = (): Client => new GenericClient(address, credentials, { ...streamChannelOptions, ...clientOptions });
   const measure = measureMadeCalls(options.metrics);
   const sender = createCallSender(channel);
-  const connection: Connection = { channel, sender, measure, seenMs: performance.now() };
+  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+  const connection: Connection = { channel, sender, measure, timeoutMs, seenMs: performance.now() };
   const methods: Record<string, unknown> = {};
   for (const [name, method] of Object.entries(definition)) {
-    methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service, measure) : unaryCall(connection, name, method, service);
+    methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service, connection) : unaryCall(connection, name, method, service);
   }
   return Object.assign(methods as ClientOf<D>, {
     [Symbol.dispose]: () => {
@@ -116,6 +118,7 @@ interface Connection {
   channel: Channel;
   sender: CallSender;
   measure: MeasureCall;
+  timeoutMs: number;
   /** When a call last found the connection ready, on the clock of `performance`; initially, when the client was created. */
   seenMs: number;
 }
@@ -124,7 +127,7 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
   const { channel, sender, measure } = connection;
   const idempotent = /^(get|list|authenticate)/.test(name);
   const attempt = async (request: Buffer): Promise<Buffer> => {
-    const call = { path: method.path, request, metadata: requestMetadata(), deadlineMs: callDeadlineMs() };
+    const call = { path: method.path, request, metadata: requestMetadata(), deadlineMs: callDeadlineMs(connection.timeoutMs) };
     const finish = measure(method);
     try {
       const response = await sender.send(call);
@@ -167,7 +170,7 @@ async function waitForConnection(connection: Connection): Promise<void> {
   await new Promise<void>((resolve) => channel.client.waitForReady(deadlineMs, () => resolve()));
 }
 
-function streamingCall(openClient: () => Client, method: MethodDefinition, service: string, measure: MeasureCall) {
+function streamingCall(openClient: () => Client, method: MethodDefinition, service: string, { measure, timeoutMs }: Connection) {
   return async function* call(request: never, signal?: AbortSignal): AsyncGenerator {
     const client = openClient();
     const span = startSpan(spanName(method), { kind: 'CLIENT', attributes: () => spanAttributes(method) });
@@ -184,7 +187,7 @@ function streamingCall(openClient: () => Client, method: MethodDefinition, servi
     const messages = (stream as AsyncIterable<unknown>)[Symbol.asyncIterator]();
     try {
       for (;;) {
-        const timer = setTimeout(cancel, callTimeoutMs);
+        const timer = setTimeout(cancel, timeoutMs);
         const next = await messages.next().finally(() => clearTimeout(timer));
         if (next.done === true) return finish(Status.OK);
         yield next.value;
@@ -218,8 +221,8 @@ function requestMetadata(): Record<string, string> {
   };
 }
 
-function callDeadlineMs(): number {
-  const deadlineMs = Math.min(currentContext()?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + callTimeoutMs);
+function callDeadlineMs(timeoutMs: number): number {
+  const deadlineMs = currentContext()?.deadlineMs ?? Date.now() + timeoutMs;
   if (deadlineMs <= Date.now()) throw new DomainError('service.unavailable', { text: 'the time for this request is used up' });
   return deadlineMs;
 }

@@ -3,7 +3,7 @@ import { CustomerServiceService, type GetCustomerRequest } from '@scheduling/con
 import { type Answer, BatchServiceService, type Call, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { DomainError } from '@scheduling/errors';
 import { currentContext, FairQueue, runWithContext } from '@scheduling/runtime';
-import { eventually, testLogger } from '@scheduling/testing';
+import { eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createClient, type Handlers, hostService } from '../src/index.ts';
 import { startRpcServer } from '../src/server.ts';
@@ -35,7 +35,7 @@ describe('calls that are made at the same moment', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const clientOf = (port: number) => stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`));
+  const clientOf = (port: number) => stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, longTimeout));
 
   async function connect(getCustomer: GetCustomer) {
     const handlers = someHandlers(CustomerServiceService, { getCustomer });

@@ -7,6 +7,7 @@ export { eventually } from './eventually.ts';
 export { generatedSection } from './generated-section.ts';
 export { testLogger } from './logger.ts';
 export { startTestPostgres } from './postgres.ts';
+export { isTooSlow, longTimeout, patiently } from './patience.ts';
 export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts';
 export { startTestNats } from './nats.ts';
 export type { TestNats } from './test-nats.ts';

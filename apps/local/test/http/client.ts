@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, inject } from 'vitest';
 import type { StackInfo } from '../../src/stack-file.ts';
 import { type ApiDocument, fetchApiDocument } from './api-document.ts';
@@ -75,6 +76,15 @@ export function createClient(stack: Pick<StackInfo, 'gateway'>, crmId: string, k
     put: (path, body, options) => send('PUT', path, body, options),
     delete: (path, body, options) => send('DELETE', path, body, options),
   };
+}
+
+/** Repeats a request for as long as it is answered with 503, as the interface tells clients to: many at once may be more than a busy machine serves in time. */
+export async function untilServed<Body>(send: () => Promise<Answer<Body>>): Promise<Answer<Body>> {
+  for (;;) {
+    const answer = await send();
+    if (answer.status !== 503) return answer;
+    await delay(Number(answer.headers.get('retry-after')) * 1_000);
+  }
 }
 
 /** Builds a path from references: `` path`/user/${reference}` `` encodes the inserted values. */

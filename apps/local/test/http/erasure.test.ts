@@ -3,7 +3,7 @@ import type { Service } from '@scheduling/stack';
 import { startTestSmtp, type TestSmtp, whilePaused } from '@scheduling/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runAdmin } from '../command.ts';
-import { path } from './client.ts';
+import { path, untilServed } from './client.ts';
 import { type Appointment, readAppointment } from './answers.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, type Practice, type TestCrm, unique } from './crm.ts';
 import { backUpDatabases } from './back-up-databases.ts';
@@ -538,16 +538,12 @@ describe('an erasure', () => {
     for (let round = 0; round < 10; round += 1) {
       const { word, reference: customerReference } = await createCanary(practice);
       const appointments = await Promise.all(Array.from({ length: 5 }, () => createAppointment(practice, { capacity: 100 })));
-      const bookings = Array.from({ length: 40 }, (_, index) =>
-        crm.post(`${practice.at}/participations`, {
-          reference: unique(word),
-          appointmentReference: appointments[index % 5],
-          customerReference,
-          state: 'BOOKED',
-        }),
-      );
+      const bookings = Array.from({ length: 40 }, (_, index) => {
+        const booking = { reference: unique(word), appointmentReference: appointments[index % 5], customerReference, state: 'BOOKED' };
+        return untilServed(() => crm.post(`${practice.at}/participations`, booking));
+      });
       const deletions = Array.from({ length: 10 }, () =>
-        crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`, undefined, { query: { ignoreFutureAppointments: true } }),
+        untilServed(() => crm.delete(path`/provider/${practice.provider}/customers/${customerReference}`, undefined, { query: { ignoreFutureAppointments: true } })),
       );
       for (const { status } of await Promise.all(bookings)) expect([201, 404]).toContain(status);
       for (const { status } of await Promise.all(deletions)) expect([204, 404]).toContain(status);

@@ -2,7 +2,7 @@ import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, path, type SendOptions } from './client.ts';
+import { type Answer, path, type SendOptions, untilServed } from './client.ts';
 import { createAppointment, createCrm, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 import { query } from './databases.ts';
 import { waitForMails } from './inbox.ts';
@@ -147,7 +147,7 @@ describe('with an Idempotency-Key (interface 1)', () => {
     const key = randomUUID();
     const product = unique('course');
     const body = { resourceReference: practice.resource, productReference: product, series_data: span };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => crm.post(`${practice.at}/appointments`, body, withKey(key))));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => untilServed(() => crm.post(`${practice.at}/appointments`, body, withKey(key)))));
     const refused = answers.filter(({ status }) => status !== 201);
     for (const answer of refused) expectInFlight(answer);
     expect(new Set(answers.filter(({ status }) => status === 201).map(({ text }) => text)).size).toBe(1);

@@ -1,6 +1,6 @@
 import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { createClient } from '@scheduling/rpc';
-import { eventually } from '@scheduling/testing';
+import { eventually, longTimeout } from '@scheduling/testing';
 import { expect } from 'vitest';
 import { providerOf } from '../../src/play-demo.ts';
 import type { MixedStack } from './mixed-stack.ts';
@@ -56,7 +56,7 @@ async function bookForLasting(info: Info, run: string, lasting: LastingCustomer)
 
 async function erase(info: Info, run: string): Promise<void> {
   await send(info, 'DELETE', `${pathOf(run)}/customers/${encodeURIComponent(`grace-${run}@demo`)}?ignoreFutureAppointments`, undefined, [204]);
-  using erasures = createClient(ErasureServiceService, 'customer', await operatorAddress(info, 'customer'));
+  using erasures = createClient(ErasureServiceService, 'customer', await operatorAddress(info, 'customer'), longTimeout);
   await eventually(async () => {
     const open = (await erasures.listErasures({})).erasures.filter(({ completedAt }) => completedAt === undefined);
     expect(open).toEqual([]);
