@@ -94,6 +94,11 @@ interface ListedTimeslot extends Listed {
   appointments: Listed[];
 }
 
+/** vitest takes seconds to compare so much, in which the gateway, in the same process, does not read its requests. */
+function expectSame(one: Listed[], other: Listed[]): void {
+  expect(JSON.stringify(one) === JSON.stringify(other)).toBe(true);
+}
+
 function expectComplete(listed: ListedTimeslot[]): void {
   for (const each of listed) {
     expect(new Set(each.appointments.map(({ reference }) => reference)).size).toBe(perTimeslot);
@@ -129,7 +134,7 @@ describe('the list of appointments', () => {
     const all = await parse<Listed[]>(response);
     expect(all).toHaveLength(total);
     expect(all.map(({ start }) => start)).toEqual(all.map(({ start }) => start).toSorted());
-    expect(await listPages(`${appointments}?limit=700`)).toEqual(all);
+    expectSame(await listPages(`${appointments}?limit=700`), all);
   });
 
   it('contains what the creation of each appointment and participation was answered with, character by character', async () => {
@@ -181,7 +186,7 @@ describe('the timeslots of a resource', () => {
     expectComplete(all);
     const orderOfFields = ['reference', 'resourceReference', 'start', 'end', 'raster', 'defaultCapacity', 'defaultAcceptBookings', 'address', 'state', 'appointments'];
     expect(all.map(Object.keys)).toEqual(all.map(() => orderOfFields));
-    expect(await listPages(`${timeslots}&limit=5`)).toEqual(all);
+    expectSame(await listPages(`${timeslots}&limit=5`), all);
   });
 
   it('are returned completely by the operations that return them', async () => {
@@ -194,7 +199,7 @@ describe('the timeslots of a resource', () => {
     expect(rest).toEqual({ 'api-info': { version: '1' } });
     expect(timeslot).toMatchObject({ reference: 't-05', defaultCapacity: 2 });
     expectComplete([timeslot]);
-    expect(timeslot.appointments).toEqual(created[0]!.appointments);
+    expectSame(timeslot.appointments, created[0]!.appointments);
   });
 
   it('are an empty array if there are none', async () => {
@@ -225,7 +230,12 @@ it('lists end in a broken response if the calendar dies during them, and in 503 
 });
 
 async function openPausedList(path: string): Promise<IncomingMessage> {
-  const [response] = (await once(get(gateway.url + path, { agent: false, headers: { 'x-service-client-id': gateway.key } }), 'response')) as [IncomingMessage];
-  expect(response.statusCode).toBe(200);
-  return response.pause();
+  for (;;) {
+    const [response] = (await once(get(gateway.url + path, { agent: false, headers: { 'x-service-client-id': gateway.key } }), 'response')) as [IncomingMessage];
+    if (response.statusCode === 200) return response.pause();
+    // Several lists at once may be more than a busy machine begins in time.
+    expect(response.statusCode).toBe(503);
+    response.resume();
+    await once(response, 'end');
+  }
 }

@@ -25,10 +25,15 @@ export async function renameCustomer(worker: Worker): Promise<void> {
   await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { userName: name } });
 }
 
-/** Nobody uses the customer from now on. */
 export async function eraseCustomer(worker: Worker): Promise<void> {
   if (worker.customers.length < 3) return createCustomer(worker);
-  const customer = worker.random.pick(worker.customers);
+  await eraseOne(worker);
+}
+
+/** One who has booked, if there is one: of them, all services know something. Nobody uses the customer from now on. */
+export async function eraseOne(worker: Worker): Promise<void> {
+  const booked = worker.customers.filter((each) => worker.participations.some(({ customer }) => customer === each));
+  const customer = worker.random.pick(booked.length > 0 ? booked : worker.customers);
   worker.customers = worker.customers.filter((each) => each !== customer);
   worker.participations = worker.participations.filter((each) => each.customer !== customer);
   const { provider, reference } = customer;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom, type Random } from '../random.ts';
 import { createAppointment, describeAppointment, endAppointment } from './appointments.ts';
-import { createCustomer, eraseCustomer, renameCustomer } from './customers.ts';
+import { createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';
 import type { Journal } from './journal.ts';
 import type { Customer, Participation, Provider, Tenant, User } from './model.ts';
 import { book, moveToState, rushForSeats } from './participations.ts';
@@ -73,6 +73,8 @@ export async function runLoad({ tenants, journal, seed, workersPerProvider, paus
         done += 1;
         await delay(pause(worker.random, performance.now() - startedMs));
       }
+      // Even in a short run, or on a slow machine, some who have booked are erased.
+      if (worker.customers.length > 0) await eraseOne(worker);
     }),
   );
   return done;
