@@ -81,7 +81,7 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   const feeds = tenants.map((tenant) => followFeed(tenant.client, drained.signal));
   const watching = watchSeats(tenants, until);
   const lanes = planFaults(createRandom(seed, planStream), { kinds, runMs });
-  const injected = (await Promise.all(lanes.map((lane) => inject(system, lane, loadStartedMs, onProgress)))).flat();
+  const injected = (await Promise.all(lanes.map((lane) => inject(system, lane, { loadStartedMs, runMs, onProgress })))).flat();
   await delay(Math.max(0, loadStartedMs + runMs - performance.now()));
 
   onProgress('waiting until everything is whole again and nothing more happens');
@@ -168,11 +168,22 @@ function asViolation(text: string): Violation {
   return { invariant: (named ?? 'I2') as Violation['invariant'], text };
 }
 
-async function inject(system: System, lane: readonly PlannedFault[], loadStartedMs: number, onProgress: (text: string) => void): Promise<InjectedFault[]> {
+interface Schedule {
+  loadStartedMs: number;
+  runMs: number;
+  onProgress: (text: string) => void;
+}
+
+/** One after the other. What a slow machine has no time left for does not happen. */
+async function inject(system: System, lane: readonly PlannedFault[], { loadStartedMs, runMs, onProgress }: Schedule): Promise<InjectedFault[]> {
   const injected: InjectedFault[] = [];
   for (const planned of lane) {
     await delay(Math.max(0, loadStartedMs + planned.atMs - performance.now()));
     const startedMs = performance.now() - loadStartedMs;
+    if (startedMs > runMs) {
+      injected.push({ ...planned, startedMs, endedMs: startedMs, hasHappened: false });
+      continue;
+    }
     onProgress(`${(startedMs / 1_000).toFixed(1).padStart(6)} s  ${planned.fault.id} ${planned.fault.name}: ${planned.what}`);
     const hasHappened = (await planned.run(system)) !== false;
     injected.push({ ...planned, startedMs, endedMs: performance.now() - loadStartedMs, hasHappened });

@@ -11,7 +11,7 @@ interface Mutation extends Patch {
   violates: string[];
 }
 
-const minutes = 0.75;
+const minutes = 1;
 const seed = 7;
 
 const mutations: Record<string, Mutation> = {
