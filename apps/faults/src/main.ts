@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { createCommand, print, readNumber, repositoryRoot, untilInterrupted } from './command.ts';
 import type { Fault } from './faults/fault.ts';
 import { faults } from './faults/plan.ts';
-import { describeReports } from './report.ts';
+import { describeReports, describeViolations } from './report.ts';
 import { type FaultReport, runFaults } from './run-faults.ts';
 
 interface Options {
@@ -29,7 +29,9 @@ const reports = await untilInterrupted(async (signal) => {
   for (const seed of seeds) {
     print(`seed ${seed}`);
     const report = await runFaults({ seed, minutes, kinds, root: repositoryRoot, onProgress: print, signal });
-    print(`seed ${seed}: ${report.violations.length} violations\n`);
+    print(`seed ${seed}: ${report.violations.length} violations`);
+    for (const line of describeViolations(report)) print(line);
+    print('');
     made.push(report);
   }
   return made;

@@ -32,7 +32,6 @@ export function describeReports(reports: readonly FaultReport[], minutes: number
     '| Invariant | | Violations |',
     '|---|---|---|',
     ...describeInvariants(reports.flatMap(({ violations }) => violations)),
-    ...reports.flatMap(describeViolations),
   ];
 }
 
@@ -82,10 +81,10 @@ function describeInvariants(violations: readonly Violation[]): string[] {
   return Object.entries(invariants).map(([id, text]) => `| ${id} | ${text} | ${violations.filter(({ invariant }) => invariant === id).length} |`);
 }
 
-function describeViolations({ seed, violations, folder }: FaultReport): string[] {
+/** What is wrong after one run, as lines of text. */
+export function describeViolations({ seed, violations, folder }: FaultReport): string[] {
   if (violations.length === 0) return [];
   return [
-    '',
     ...violations.slice(0, maxShown).map(({ invariant, text }) => `seed ${seed}, ${invariant}: ${text}`),
     ...(violations.length > maxShown ? [`and ${violations.length - maxShown} more`] : []),
     `The logs, and the data of Postgres and NATS: ${folder}`,
