@@ -3,6 +3,7 @@ import { CamelCasePlugin, Kysely, type Transaction } from 'kysely';
 import { type Client, type ClientBase, Pool, types } from 'pg';
 import { readClock } from './call-deadline.ts';
 import { useFunctionCaller } from './call-function.ts';
+import { createCarefulClient } from './careful-client.ts';
 import { closeWhenSilent } from './close-when-silent.ts';
 import { createFunctionCaller } from './function-caller.ts';
 import type { MigrationSet } from './migration-set.ts';
@@ -116,6 +117,7 @@ function openPool({ url, applicationName, maxConnections: max = maxConnections, 
     await readClock(client);
   };
   const config = {
+    Client: createCarefulClient(max),
     connectionString: url,
     application_name: applicationName,
     max,

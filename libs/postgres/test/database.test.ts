@@ -3,6 +3,8 @@ import { createTestDatabase, eventually, testLogger } from '@scheduling/testing'
 import { openLink } from '@scheduling/testing/link';
 import { type Kysely, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, isUniqueViolation, migrateDatabase, translatePostgresError } from '../src/index.ts';
 
@@ -136,6 +138,27 @@ describe('a database', () => {
     const unanswered = (await ask()).map((result) => result.status === 'rejected' && translatePostgresError(result.reason));
     expect(unanswered).toEqual([1, 2].map(() => expect.objectContaining({ code: 'database.unavailable' })));
     expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+  });
+
+  it('asks a server that does not answer for one connection at a time, and for more again when it does', async () => {
+    const { port, hostname } = new URL(url);
+    let asked = 0;
+    let answers = false;
+    await using server = createServer((socket) => {
+      asked += 1;
+      socket.on('error', () => undefined);
+      if (answers) socket.pipe(connect(Number(port), hostname)).pipe(socket);
+      else socket.resume();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = Object.assign(new URL(url), { port: String((server.address() as AddressInfo).port) });
+    await using database = createDatabase({ url: address.href, applicationName: 'test', maxConnections: 5, logger });
+    const ask = () => Promise.allSettled(Array.from({ length: 5 }, () => sql`SELECT pg_sleep(0.1)`.execute(database.kysely)));
+    const outcomes = async () => new Set((await ask()).map(({ status }) => status));
+    expect([await outcomes(), asked]).toEqual([new Set(['rejected']), 5]);
+    expect([await outcomes(), asked]).toEqual([new Set(['rejected']), 6]);
+    answers = true;
+    expect([await outcomes(), asked]).toEqual([new Set(['fulfilled']), 11]);
   });
 
   it('notices within half a minute that the machine of a session is gone', async () => {
