@@ -35,7 +35,7 @@ export function createWebhookService(config: Config, logger: Logger, overrides: 
     settings: config,
     migrations: migrationSets,
     logger,
-    compose: ({ database, metrics, connect, use }) => {
+    compose: ({ database, broker, metrics, connect, use }) => {
       const dependencies = {
         database,
         identity: connect(IdentityServiceService, 'identity', config.identityAddress),
@@ -50,7 +50,7 @@ export function createWebhookService(config: Config, logger: Logger, overrides: 
       const { webhookConnections: connections } = config;
       registerEventMetrics(metrics, database);
       const onResult = registerWebhookMetrics(metrics, database);
-      use(startSequencer({ database, logger }));
+      use(startSequencer({ database, broker, logger }));
       use(startEventCleanUp({ database, logger }));
       use(startKeySweeper({ database, logger }));
       use(startResealing({ database, sealer: dependencies.sealer, logger }));

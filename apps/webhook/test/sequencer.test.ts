@@ -1,17 +1,19 @@
+import { connectBroker } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
-import { sequenceEvents } from '../src/feed/start-sequencer.ts';
+import { sequenceEvents, startSequencer } from '../src/feed/start-sequencer.ts';
 
+const logger = testLogger('webhook');
 let database: Database<WebhookSchema>;
 
 beforeAll(async () => {
   const url = await createMigratedDatabase('webhook', migrateWebhookDatabase);
-  database = createDatabase({ url, applicationName: 'test', logger: testLogger('webhook') });
+  database = createDatabase({ url, applicationName: 'test', logger });
 });
 
 afterAll(() => database[Symbol.asyncDispose]());
@@ -37,8 +39,10 @@ function arrival(crmId: string, subjectId: string, version: number, named: Pick<
   return { crmId, id: newId(), subjectId, version, ...named };
 }
 
+const factOf = (each: Arrival) => ({ appointmentId: null, customerId: null, ...each, type: 'participation.changed', actor: 'service' });
+
 async function arrive(...arrivals: Arrival[]): Promise<void> {
-  const facts = arrivals.map((each) => ({ appointmentId: null, customerId: null, ...each, type: 'participation.changed', actor: 'service' }));
+  const facts = arrivals.map(factOf);
   if (facts.length > 0) await database.kysely.insertInto('incomingEvent').values(facts).execute();
 }
 
@@ -131,6 +135,42 @@ describe('an event whose predecessor is missing', () => {
     await arrive(arrival(crmId, subject, 3));
     await sequence();
     expect(await versionsIn(crmId)).toEqual([2, 1, 3]);
+  });
+
+  describe('in a process', () => {
+    const waitSeconds = 1;
+    const databaseWithWaiting = async (): Promise<Database<WebhookSchema>> => {
+      const own = createDatabase<WebhookSchema>({ url: await createMigratedDatabase('webhook', migrateWebhookDatabase), applicationName: 'test', logger });
+      await own.kysely.insertInto('incomingEvent').values({ ...factOf(arrival('crm', randomUUID(), 2)), arrivedAt: new Date(Date.now() - 60_000) } as never).execute();
+      return own;
+    };
+    const versions = async ({ kysely }: Database<WebhookSchema>) => (await kysely.selectFrom('event').select('version').execute()).map(({ version }) => version);
+
+    it('comes without it once nothing has been disturbed for that time', async () => {
+      await using nats = await startTestNats();
+      await using own = await databaseWithWaiting();
+      await using broker = connectBroker({ url: nats.url('webhook'), name: 'webhook', logger });
+      const startedMs = performance.now();
+      await using _sequencer = startSequencer({ database: own, broker, logger, waitSeconds });
+      await eventually(async () => expect(await versions(own)).toEqual([2]));
+      expect(performance.now() - startedMs).toBeGreaterThan(waitSeconds * 1_000);
+    });
+
+    it('does not come without it while NATS is away, but soon after that', async () => {
+      await using nats = await startTestNats();
+      await nats.stop();
+      await using own = await databaseWithWaiting();
+      await using broker = connectBroker({ url: nats.url('webhook'), name: 'webhook', logger });
+      const startedMs = performance.now();
+      await using _sequencer = startSequencer({ database: own, broker, logger, waitSeconds });
+      // Rounds go on meanwhile.
+      for (let other = 1; performance.now() - startedMs < 3 * waitSeconds * 1_000; other += 1) {
+        await own.kysely.insertInto('incomingEvent').values(factOf(arrival('crm', randomUUID(), 1))).execute();
+        await eventually(async () => expect(await versions(own)).toEqual(Array.from({ length: other }, () => 1)));
+      }
+      await nats.start();
+      await eventually(async () => expect(await versions(own)).toContain(2));
+    });
   });
 
   it('does not keep back more than fit into one round', async () => {
