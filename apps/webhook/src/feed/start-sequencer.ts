@@ -1,4 +1,4 @@
-import type { Broker } from '@scheduling/events';
+import { type Broker, retentionMs } from '@scheduling/events';
 import type { Database } from '@scheduling/postgres';
 import { type Logger, startLoop } from '@scheduling/runtime';
 import { sql } from 'kysely';
@@ -13,8 +13,8 @@ export interface SequencerOptions {
 }
 
 const defaultWaitSeconds = 60;
-/** As long as services keep published events: what is missing after that does not come any more. */
-const longestWaitSeconds = 7 * 24 * 60 * 60;
+/** What is missing after that does not come any more. */
+const longestWaitSeconds = retentionMs / 1_000;
 
 const everyMs = 1_000;
 const gatherMs = 20;
