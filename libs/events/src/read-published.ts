@@ -13,6 +13,8 @@ export interface PublishedEvents<Data> {
 }
 
 const connectMs = 1_500;
+/** How many are fetched at once, and how long at least one of them may take. */
+const batchSize = 500;
 const fetchExpiresMs = 1_500;
 /** A consumer that its process could not delete expires. */
 const inactiveMs = 10_000;
@@ -49,8 +51,12 @@ async function readMessages({ client, manager }: JetStream, name: string, subjec
     if (count === 0) return [];
     const consumer = await client.consumers.get(streamName, name);
     const bodies: Uint8Array[] = [];
-    for await (const message of await consumer.fetch({ max_messages: count, expires: fetchExpiresMs })) bodies.push(message.data);
-    if (bodies.length < count) throw new Error(`${bodies.length} of ${count} events came`);
+    while (bodies.length < count) {
+      const before = bodies.length;
+      const fetched = await consumer.fetch({ max_messages: Math.min(batchSize, count - before), expires: fetchExpiresMs });
+      for await (const message of fetched) bodies.push(message.data);
+      if (bodies.length === before) throw new Error(`only ${before} of ${count} events came`);
+    }
     return bodies;
   } finally {
     await manager.consumers.delete(streamName, name);

@@ -109,7 +109,8 @@ it('has no effect if the database comes to it when its caller has given up', asy
   const late = await database.transaction(async (tx) => {
     await sql`SELECT FROM counter WHERE name = 'c-6' FOR UPDATE`.execute(tx);
     const waiting = Promise.allSettled([runWithContext({ requestId: 'r', deadlineMs }, () => countUp('c-6'))]);
-    await eventually(() => expect(Date.now()).toBeGreaterThan(deadlineMs));
+    // The clock of the database may be known that badly.
+    await eventually(() => expect(Date.now()).toBeGreaterThan(deadlineMs + 500));
     return { waiting };
   });
   const [settled] = await late.waiting;
