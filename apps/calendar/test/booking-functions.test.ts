@@ -1,5 +1,5 @@
 import { callFunction, createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -63,7 +63,7 @@ describe('the signature of every function', () => {
   beforeAll(async () => {
     const logger = testLogger('booking-functions-test');
     const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
-    database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
+    database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   });
   afterAll(() => database?.[Symbol.asyncDispose]());
 

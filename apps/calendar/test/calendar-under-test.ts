@@ -91,7 +91,7 @@ export async function startCalendarBeside(addresses: { identity: string; custome
   const calendar = starting.use(await startReplica());
   const identity = starting.use(createClient(IdentityServiceService, 'identity', addresses.identity, longTimeout));
   const customers = starting.use(createClient(CustomerServiceService, 'customer', addresses.customer, longTimeout));
-  const database = starting.use(createDatabase<CalendarSchema>({ url, applicationName: 'test', logger }));
+  const database = starting.use(createDatabase<CalendarSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
   const startReplicaAt = (offset: string, overrides: Record<string, string> = {}): Promise<Calendar> => {
     const later = new URL(url);
     // A space would end the value.

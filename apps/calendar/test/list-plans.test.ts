@@ -1,5 +1,5 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, longTimeout, testLogger } from '@scheduling/testing';
 import { type Compilable, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selectTargets } from '../src/appointment/delete-appointments.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   const url = new URL(await createMigratedDatabase('calendar', migrateCalendarDatabase));
   // What fills the tables takes longer than a statement of a service.
   url.searchParams.set('query_timeout', '600000');
-  database = createDatabase<CalendarSchema>({ url: url.href, applicationName: 'test', logger });
+  database = createDatabase<CalendarSchema>({ url: url.href, applicationName: 'test', logger, ...longTimeout });
   await fill();
 }, 600_000);
 afterAll(() => database?.[Symbol.asyncDispose]());

@@ -1,6 +1,6 @@
 import { Provider } from '@scheduling/contracts/identity/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, longTimeout, testLogger } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
@@ -11,7 +11,7 @@ let database: Database<CalendarSchema>;
 beforeAll(async () => {
   const logger = testLogger('provider-copies-test');
   const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
-  database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger });
+  database = createDatabase<CalendarSchema>({ url, applicationName: 'test', logger, ...longTimeout });
 });
 afterAll(() => database?.[Symbol.asyncDispose]());
 

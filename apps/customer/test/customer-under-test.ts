@@ -38,7 +38,7 @@ export async function startCustomer(): Promise<CustomerUnderTest> {
   const service = starting.use(await createCustomerService(config, logger));
   const customers = starting.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${service.grpcPort}`, longTimeout));
   const identity = starting.use(createClient(IdentityServiceService, 'identity', services.identity.address, longTimeout));
-  const database = starting.use(createDatabase<CustomerSchema>({ url: databaseUrl, applicationName: 'test', logger }));
+  const database = starting.use(createDatabase<CustomerSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
   const started = starting.move();
   const stopIdentity = async () => services.identity[Symbol.asyncDispose]();
   return { customers, identity, stopIdentity, database, [Symbol.asyncDispose]: () => started.disposeAsync() };

@@ -1,5 +1,5 @@
 import { createDatabase } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import type { CustomerDependencies } from '../src/customer/customer.ts';
@@ -11,7 +11,7 @@ const logger = testLogger('erasure-driver-test');
 
 it('commits nothing while no erasure is due, and republishes one that is', async () => {
   const url = await createMigratedDatabase('customer', migrateCustomerDatabase);
-  await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });
+  await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   let connections = 0;
   let commits = 0;
   database.pool.on('acquire', () => (connections += 1));
@@ -29,7 +29,7 @@ it('commits nothing while no erasure is due, and republishes one that is', async
 it('republishes an erasure about 5 seconds after it was last published', async () => {
   const url = await createMigratedDatabase('customer', migrateCustomerDatabase);
   await using driven = createDatabase<CustomerSchema>({ url, applicationName: 'driver', logger });
-  await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });
+  await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   let looked = 0;
   driven.pool.on('release', () => (looked += 1));
   await using _driver = startErasureDriver({ database: driven } as CustomerDependencies, logger);

@@ -1,6 +1,6 @@
 import { createDatabase } from '@scheduling/postgres';
 import { createMetrics } from '@scheduling/runtime';
-import { createMigratedDatabase, sumSamples, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, longTimeout, sumSamples, testLogger } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
@@ -11,7 +11,7 @@ const logger = testLogger('customer');
 
 it('reports how many erasures are open and the age of the oldest', async () => {
   const url = await createMigratedDatabase('customer', migrateCustomerDatabase);
-  await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger });
+  await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   const metrics = createMetrics('customer');
   createErasureMetrics(metrics, database);
   const read = async () => {

@@ -31,7 +31,7 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   const config = readConfig({ LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: '0', DATABASE_URL: url, NATS_URL: nats.url('identity') });
   const first = starting.use(await createIdentityService(config, logger));
   const second = starting.use(await createIdentityService(config, logger));
-  const database = starting.use(createDatabase<IdentitySchema>({ url, applicationName: 'test', logger }));
+  const database = starting.use(createDatabase<IdentitySchema>({ url, applicationName: 'test', logger, ...longTimeout }));
   const identity = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${first.grpcPort}`, longTimeout));
   const otherReplica = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`, longTimeout));
   const admin = starting.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${first.adminPort}`, longTimeout));

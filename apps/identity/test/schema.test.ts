@@ -1,6 +1,6 @@
 import { freePort } from '@scheduling/embedded';
 import { createDatabase } from '@scheduling/postgres';
-import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -42,7 +42,7 @@ it('exits when it finds the breaking migration later, and so does migrate', asyn
 });
 
 async function recordBreakingMigration(url: string): Promise<void> {
-  await using database = createDatabase<IdentitySchema>({ url, applicationName: 'test', logger });
+  await using database = createDatabase<IdentitySchema>({ url, applicationName: 'test', logger, ...longTimeout });
   await sql`CREATE TABLE breaking_migration (set_name text NOT NULL, name text NOT NULL)`.execute(database.kysely);
   await sql`INSERT INTO breaking_migration VALUES ('identity', '2999-12-31-gone')`.execute(database.kysely);
 }

@@ -1,5 +1,5 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createCertificateAuthority, createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { createCertificateAuthority, createMigratedDatabase, eventually, longTimeout, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -20,7 +20,7 @@ let database: Database<NotificationSchema>;
 beforeAll(async () => {
   smtp = stack.use(await startTestSmtp());
   const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
-  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
+  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
 });
 beforeEach(async () => {
   await database.kysely.deleteFrom('mail').execute();

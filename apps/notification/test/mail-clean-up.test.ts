@@ -1,5 +1,5 @@
 import { createDatabase } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -10,7 +10,7 @@ const logger = testLogger('notification-test');
 
 it('deletes the remains of mails finished a month ago as soon as the process starts', async () => {
   const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
-  await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger });
+  await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   const insertFinished = (count: number, ago: string) =>
     sql`
       INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, state, finished_at)

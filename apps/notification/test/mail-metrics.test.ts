@@ -1,6 +1,6 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createMetrics } from '@scheduling/runtime';
-import { createMigratedDatabase, sumSamples, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, longTimeout, sumSamples, testLogger } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -16,7 +16,7 @@ let count: ReturnType<typeof registerMailMetrics>;
 
 beforeAll(async () => {
   const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
-  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
+  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
   count = registerMailMetrics(metrics, database);
 });
 afterAll(() => stack.disposeAsync());

@@ -1,5 +1,5 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, longTimeout, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ let outcomes: Outcome[];
 beforeAll(async () => {
   smtp = stack.use(await startTestSmtp());
   const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
-  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger }));
+  database = stack.use(createDatabase<NotificationSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
 });
 beforeEach(async () => {
   await database.kysely.deleteFrom('mail').execute();

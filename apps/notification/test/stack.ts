@@ -56,7 +56,7 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
   const stack = {
     smtp,
     natsUrl: nats.url,
-    database: starting.use(createDatabase<NotificationSchema>({ url: databaseUrl, applicationName: 'test', logger })),
+    database: starting.use(createDatabase<NotificationSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout })),
     admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress, longTimeout)),
     identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address, longTimeout)),
     customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address, longTimeout)),

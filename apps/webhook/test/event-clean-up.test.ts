@@ -1,5 +1,5 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ let database: Database<WebhookSchema>;
 
 beforeAll(async () => {
   const url = await createMigratedDatabase('webhook', migrateWebhookDatabase);
-  database = createDatabase({ url, applicationName: 'test', logger });
+  database = createDatabase({ url, applicationName: 'test', logger, ...longTimeout });
 });
 
 afterAll(() => database[Symbol.asyncDispose]());

@@ -1,5 +1,5 @@
 import { createDatabase } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
@@ -15,7 +15,7 @@ it('secrets are sealed again with a new key, so that the previous one can be rem
   const [old, current] = [key('old'), key('new')];
   const before = createSealer(parseSealingKeys(old)!);
   const url = await createMigratedDatabase('webhook', migrateWebhookDatabase);
-  await using database = createDatabase<WebhookSchema>({ url, applicationName: 'test', logger });
+  await using database = createDatabase<WebhookSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   const webhooks = Array.from({ length: 150 }, (_, index) => ({ crmId: 'crm', id: randomUUID(), hasTwo: index % 2 === 0 }));
   const lost = createSealer(parseSealingKeys(key('lost'))!);
   const inAnHour = new Date(Date.now() + 3_600_000);

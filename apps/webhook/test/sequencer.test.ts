@@ -1,6 +1,6 @@
 import { connectBroker } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, startTestNats, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, eventually, longTimeout, startTestNats, testLogger } from '@scheduling/testing';
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ let database: Database<WebhookSchema>;
 
 beforeAll(async () => {
   const url = await createMigratedDatabase('webhook', migrateWebhookDatabase);
-  database = createDatabase({ url, applicationName: 'test', logger });
+  database = createDatabase({ url, applicationName: 'test', logger, ...longTimeout });
 });
 
 afterAll(() => database[Symbol.asyncDispose]());
@@ -140,7 +140,7 @@ describe('an event whose predecessor is missing', () => {
   describe('in a process', () => {
     const waitSeconds = 1;
     const databaseWithWaiting = async (): Promise<Database<WebhookSchema>> => {
-      const own = createDatabase<WebhookSchema>({ url: await createMigratedDatabase('webhook', migrateWebhookDatabase), applicationName: 'test', logger });
+      const own = createDatabase<WebhookSchema>({ url: await createMigratedDatabase('webhook', migrateWebhookDatabase), applicationName: 'test', logger, ...longTimeout });
       await own.kysely.insertInto('incomingEvent').values({ ...factOf(arrival('crm', randomUUID(), 2)), arrivedAt: new Date(Date.now() - 60_000) } as never).execute();
       return own;
     };

@@ -51,7 +51,7 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     webhooks: createClient(WebhookServiceService, 'webhook', `127.0.0.1:${port}`, longTimeout),
   });
   const stack = {
-    database: starting.use(createDatabase<WebhookSchema>({ url: databaseUrl, applicationName: 'test', logger })),
+    database: starting.use(createDatabase<WebhookSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout })),
     customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address, longTimeout)),
     identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address, longTimeout)),
     admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress, longTimeout)),

@@ -18,6 +18,8 @@ export interface DatabaseOptions {
   applicationName: string;
   logger: Logger;
   maxConnections?: number;
+  /** How long a caller waits for a connection, in milliseconds; 1,500 by default. */
+  timeoutMs?: number;
   /** The migrations that the code needs: no connection is used before they have run, and a newer one that breaks this code ends the process. */
   migrations?: readonly MigrationSet[];
   /** Where the connections, and the time spent waiting for them, are measured. */
@@ -108,7 +110,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
   };
 }
 
-function openPool({ url, applicationName, maxConnections: max = maxConnections, migrations, logger }: DatabaseOptions): Pool {
+function openPool({ url, applicationName, maxConnections: max = maxConnections, timeoutMs = 1_500, migrations, logger }: DatabaseOptions): Pool {
   const gate = migrations && createSchemaGate(migrations, logger);
   const admit = async (client: ClientBase): Promise<void> => {
     client.on('error', () => undefined);
@@ -121,7 +123,7 @@ function openPool({ url, applicationName, maxConnections: max = maxConnections, 
     connectionString: url,
     application_name: applicationName,
     max,
-    connectionTimeoutMillis: 1_500,
+    connectionTimeoutMillis: timeoutMs,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,

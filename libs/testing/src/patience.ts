@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Far longer than anything takes here: load on a shared machine must not make a test fail. A required time limit is tested with a limit of its own. */
 export const patienceMs = 30_000;
 
-/** The options of a client whose calls have that long. Those of the services have the 2 s of a request. */
+/** The options of a client whose calls have that long, and of a database that is waited for that long. In the services they have 2 and 1.5 s. */
 export const longTimeout = { timeoutMs: patienceMs };
 
 const tooSlow = new Set(['service.unavailable', 'database.unavailable']);
