@@ -1,10 +1,10 @@
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
+import { freePort } from '@scheduling/embedded';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { nowhere, longTimeout, type ServiceName, type ServiceProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import { longTimeout, nowhere, type ServiceName, type ServiceProcess, startAppProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
 import type { Problem } from '../src/problem.ts';
 import { readConfig } from '../src/config.ts';
 import { createGatewayService } from '../src/service.ts';
-
 
 export interface GatewayUnderTest extends AsyncDisposable {
   port: number;
@@ -12,20 +12,20 @@ export interface GatewayUnderTest extends AsyncDisposable {
   url: string;
 }
 
-/** The gateway as it runs in production, on free ports. Services that are not given are unreachable. */
+/** Services that are not given are unreachable. */
+const defaults = {
+  LISTEN_HOST: '127.0.0.1',
+  NATS_URL: `nats://${nowhere}`,
+  IDENTITY_ADDRESS: nowhere,
+  CALENDAR_ADDRESS: nowhere,
+  CUSTOMER_ADDRESS: nowhere,
+  WEBHOOK_ADDRESS: nowhere,
+  PUBLIC_URL: 'https://scheduling.test',
+};
+
+/** The gateway on free ports, in this process. */
 export async function startGateway(settings: Record<string, string> = {}): Promise<GatewayUnderTest> {
-  const config = readConfig({
-    LISTEN_HOST: '127.0.0.1',
-    HTTP_PORT: '0',
-    METRICS_PORT: '0',
-    NATS_URL: `nats://${nowhere}`,
-    IDENTITY_ADDRESS: nowhere,
-    CALENDAR_ADDRESS: nowhere,
-    CUSTOMER_ADDRESS: nowhere,
-    WEBHOOK_ADDRESS: nowhere,
-    PUBLIC_URL: 'https://scheduling.test',
-    ...settings,
-  });
+  const config = readConfig({ ...defaults, HTTP_PORT: '0', METRICS_PORT: '0', ...settings });
   const service = await createGatewayService(config, { logger: testLogger('gateway') });
   return {
     port: service.port,
@@ -44,7 +44,10 @@ export interface GatewayWithKeys<Name extends ServiceName = 'identity'> extends 
   send(method: string, path: string, body?: unknown): Promise<{ status: number; problem: Problem }>;
 }
 
-/** A gateway in front of a real identity service and the given others, with the CRMs `one` and `two`. */
+/**
+ * A gateway in front of a real identity service and the given others, with the CRMs `one` and `two`.
+ * It has a process of its own, so that it reads requests also while the test is busy.
+ */
 export async function startGatewayWithKeys<Name extends ServiceName = 'identity'>(...others: Name[]): Promise<GatewayWithKeys<Name | 'identity'>> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
@@ -54,15 +57,20 @@ export async function startGatewayWithKeys<Name extends ServiceName = 'identity'
   await admin.createCrm({ crmId: 'one', requestsPerMinute: 0 });
   await admin.createCrm({ crmId: 'two', requestsPerMinute: 0 });
   const { key } = await admin.createKey({ crmId: 'one' });
-  const gateway = starting.use(await startGateway({ NATS_URL: nats.url('gateway'), ...services.addresses }));
+  const port = await freePort();
+  const settings = { ...defaults, HTTP_PORT: String(port), NATS_URL: nats.url('gateway'), ...services.addresses };
+  const { metricsPort } = starting.use(await startAppProcess('gateway', settings));
+  const url = `http://127.0.0.1:${port}`;
   const running = starting.move();
   return {
-    ...gateway,
+    port,
+    metricsPort,
+    url,
     admin,
     services,
     key,
     send: async (method, path, body) => {
-      const response = await fetch(gateway.url + path, {
+      const response = await fetch(url + path, {
         method,
         headers: { 'x-service-client-id': key, ...(body !== undefined && { 'content-type': 'application/json' }) },
         ...(body !== undefined && { body: JSON.stringify(body) }),

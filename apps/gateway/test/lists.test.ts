@@ -94,7 +94,7 @@ interface ListedTimeslot extends Listed {
   appointments: Listed[];
 }
 
-/** vitest takes seconds to compare so much, in which the gateway, in the same process, does not read its requests. */
+/** vitest takes seconds to describe how so much differs. */
 function expectSame(one: Listed[], other: Listed[]): void {
   expect(JSON.stringify(one) === JSON.stringify(other)).toBe(true);
 }

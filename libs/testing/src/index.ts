@@ -12,7 +12,7 @@ export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts'
 export { startTestNats } from './nats.ts';
 export type { TestNats } from './test-nats.ts';
 export { repeatable, type RepeatableOperation, testRepeatableOperations, withKey } from './repeatable-operations.ts';
-export { nowhere, type ServiceName, type ServiceProcess, startServiceProcesses } from './service-process.ts';
+export { nowhere, type ServiceName, type ServiceProcess, startAppProcess, startServiceProcesses } from './service-process.ts';
 export { type ReceivedLogin, type ReceivedMail, type SmtpTrouble, startTestSmtp, type TestSmtp } from './smtp.ts';
 export { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
 export { whilePaused } from './while-paused.ts';

@@ -66,26 +66,46 @@ export async function startServiceProcesses<Name extends ServiceName>(
   return { ...(services as Record<Name, ServiceProcess>), addresses, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-async function startServiceProcess(name: string, given: Record<string, string>, postgresUrl?: string): Promise<Pick<ServiceProcess, 'pid'> & AsyncDisposable> {
-  const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
+async function startServiceProcess(name: string, given: Record<string, string>, postgresUrl?: string): Promise<AppProcess> {
+  const migrate = (url: string) => promisify(execFile)(process.execPath, [mainOf(name), 'migrate'], { env: { ...withDefaults(given), DATABASE_URL: url } });
+  return startAppProcess(name, { ...given, DATABASE_URL: await createMigratedDatabase(name, migrate, postgresUrl) });
+}
+
+interface AppProcess extends AsyncDisposable {
+  pid: number;
+  metricsPort: number;
+}
+
+/**
+ * Starts one of the applications in a process of its own and waits until it is ready.
+ *
+ * @param name its folder under `apps`
+ */
+export async function startAppProcess(name: string, environment: Record<string, string>): Promise<AppProcess> {
   const metricsPort = await freePort();
-  const environment = { ...process.env, LISTEN_HOST: '127.0.0.1', LOG_LEVEL: 'warn', METRICS_PORT: String(metricsPort), ...given };
-  const migrate = (url: string) => promisify(execFile)(process.execPath, [main, 'migrate'], { env: { ...environment, DATABASE_URL: url } });
-  const databaseUrl = await createMigratedDatabase(name, migrate, postgresUrl);
   const logDir = await mkdtemp(join(tmpdir(), `scheduling-test-${name}-`));
   const child = await spawnChild({
     command: process.execPath,
-    args: [main],
+    args: [mainOf(name)],
     cwd: logDir,
-    environment: { ...environment, DATABASE_URL: databaseUrl },
+    environment: withDefaults({ ...environment, METRICS_PORT: String(metricsPort) }),
     logFile: join(logDir, `${name}.log`),
   });
   await waitUntilReady(child, async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok, readyTimeoutMs);
   return {
     pid: child.pid,
+    metricsPort,
     [Symbol.asyncDispose]: async () => {
       await child.stop('SIGTERM', stopTimeoutMs);
       await rm(logDir, { recursive: true, force: true });
     },
   };
+}
+
+function mainOf(name: string): string {
+  return fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
+}
+
+function withDefaults(environment: Record<string, string>): NodeJS.ProcessEnv {
+  return { ...process.env, LISTEN_HOST: '127.0.0.1', LOG_LEVEL: 'warn', ...environment };
 }
