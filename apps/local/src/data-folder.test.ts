@@ -120,7 +120,7 @@ it('stops its processes if the disk is full, and lets no new process run unrecor
   let unrecorded = 0;
   const record = (pid: number): Promise<void> => folder.record('customer', (unrecorded = pid));
   await expect(startSleeper(record)).rejects.toThrow(/EISDIR/);
-  await waitUntil(async () => !(await processIsAlive(unrecorded)), { what: 'the end of the unrecorded process', timeoutMs: 5_000 });
+  await waitUntil(async () => !(await processIsAlive(unrecorded)), { what: 'the end of the unrecorded process', timeoutMs: 30_000 });
   expect(await folder.isLost()).toBe(false);
   await folder.stop();
   expect(await processIsAlive(sleeper.pid)).toBe(false);

@@ -27,7 +27,7 @@ it('restarts a killed process, and reports it', async () => {
   const first = await start();
   const watch = watchOver(first, start);
   process.kill(first.pid, 'SIGKILL');
-  await waitUntil(() => messages.length === 2, { what: 'the restart', timeoutMs: 5_000 });
+  await waitUntil(() => messages.length === 2, { what: 'the restart', timeoutMs: 30_000 });
   expect(messages).toEqual([`sleeper (process ${first.pid}) ended with SIGKILL; restarting it`, `sleeper is running again (process ${children[1]!.pid})`]);
   supervision.abort();
   await watch;
@@ -42,7 +42,7 @@ it('retries if the restart fails', async () => {
     return start();
   });
   process.kill(first.pid, 'SIGTERM');
-  await waitUntil(() => children.length === 2 && messages.length === 3, { what: 'the second attempt', timeoutMs: 5_000 });
+  await waitUntil(() => children.length === 2 && messages.length === 3, { what: 'the second attempt', timeoutMs: 30_000 });
   expect(messages[1]).toBe('sleeper failed to start: not yet');
   supervision.abort();
   await watch;

@@ -106,7 +106,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     onTestFinished(() => void parent.kill('SIGKILL'));
     const [pid] = await once(parent.stdout, 'data');
     parent.kill('SIGSTOP');
-    await waitUntil(() => processHasStopped(parent.pid!), { what: 'the parent to stop', timeoutMs: 10_000 });
+    await waitUntil(() => processHasStopped(parent.pid!), { what: 'the parent to stop', timeoutMs: 30_000 });
     process.kill(Number(pid), 'SIGKILL');
     const said: string[] = [];
     const starting = startPostgres({ dataDir, durable: false, log: (message) => said.push(message) });
@@ -124,7 +124,7 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     const lock = await readFile(lockFile, 'utf8');
     await first.stop();
     await writeFile(lockFile, lock.replace(/^\d+/, String(process.pid)));
-    await waitUntil(async () => !(await processIsAlive(first.pid)), { what: 'the end of the first server', timeoutMs: 5_000 });
+    await waitUntil(async () => !(await processIsAlive(first.pid)), { what: 'the end of the first server', timeoutMs: 30_000 });
     const second = await start();
     expect(await query(second.url('postgres'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });

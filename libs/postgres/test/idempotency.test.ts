@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { newRequestId, runWithContext } from '@scheduling/runtime';
-import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { type Kysely, sql } from 'kysely';
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -44,7 +44,7 @@ let database: Database<Schema>;
 beforeAll(async () => {
   const url = await createTestDatabase();
   await migrateDatabase({ url, sets: [idempotencyMigrations, things], logger });
-  database = createDatabase<Schema>({ url, applicationName: 'test', logger });
+  database = createDatabase<Schema>({ url, applicationName: 'test', logger, ...longTimeout });
 });
 afterAll(() => database[Symbol.asyncDispose]());
 
@@ -213,7 +213,7 @@ describe('the call of a function', () => {
   });
 
   it('leaves no key if it did nothing, and notifies of its commit only if it did', async () => {
-    await using counted = createDatabase<Schema>({ url: database.pool.options.connectionString!, applicationName: 'counted', logger });
+    await using counted = createDatabase<Schema>({ url: database.pool.options.connectionString!, applicationName: 'counted', logger, ...longTimeout });
     let commits = 0;
     counted.onCommit(() => (commits += 1));
     const key = randomUUID();
@@ -226,7 +226,7 @@ describe('the call of a function', () => {
 
 describe('work without a key', () => {
   it('stores no key, notifies of its commit, and opens a transaction only if necessary', async () => {
-    await using counted = createDatabase<Schema>({ url: database.pool.options.connectionString!, applicationName: 'counted', logger });
+    await using counted = createDatabase<Schema>({ url: database.pool.options.connectionString!, applicationName: 'counted', logger, ...longTimeout });
     let commits = 0;
     counted.onCommit(() => (commits += 1));
     const before = await keys();

@@ -1,11 +1,11 @@
-import { createTestDatabase, testLogger } from '@scheduling/testing';
+import { createTestDatabase, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { callFunction, createDatabase } from '../src/index.ts';
 
 it('calls that wait at the same moment share a transaction, up to a number of characters', async () => {
   const url = await createTestDatabase();
-  await using database = createDatabase<object>({ url, applicationName: 'test', logger: testLogger('large-calls-test') });
+  await using database = createDatabase<object>({ url, applicationName: 'test', logger: testLogger('large-calls-test'), ...longTimeout });
   await sql`
     CREATE FUNCTION transaction_of(request jsonb) RETURNS jsonb LANGUAGE sql VOLATILE AS $$ SELECT to_jsonb(pg_current_xact_id()::text) $$`.execute(database.kysely);
   const transactionOf = (characters: number) => {

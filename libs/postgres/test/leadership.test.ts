@@ -1,4 +1,4 @@
-import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createDatabase, createLeadership, type Database } from '../src/index.ts';
 
@@ -6,7 +6,7 @@ const lock = 42;
 let database: Database<unknown>;
 
 beforeEach(async () => {
-  database = createDatabase({ url: await createTestDatabase(), applicationName: 'test', logger: testLogger('leadership-test') });
+  database = createDatabase({ url: await createTestDatabase(), applicationName: 'test', logger: testLogger('leadership-test'), ...longTimeout });
 });
 afterEach(() => database[Symbol.asyncDispose]());
 

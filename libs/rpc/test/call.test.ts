@@ -2,7 +2,7 @@ import { type Customer, CustomerServiceService } from '@scheduling/contracts/cus
 import { AppointmentServiceService } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { currentActor, currentContext, FairQueue, QueueFull, runWithContext } from '@scheduling/runtime';
-import { eventually, testLogger } from '@scheduling/testing';
+import { eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { once } from 'node:events';
 import { constants, createServer } from 'node:http2';
 import { type AddressInfo, connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
@@ -40,7 +40,7 @@ describe('a call', () => {
     const server = stack.use(
       await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] }),
     );
-    return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
+    return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, longTimeout));
   }
 
   it('carries the request id', async () => {
@@ -112,8 +112,8 @@ describe('a call', () => {
     const startedMs = Date.now();
     const failing = runWithContext({ requestId: 'r', deadlineMs: startedMs + 100 }, () => client.getCustomer(request));
     await expect(failing).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
-    // Without the request's deadline it would be the 2 s of a call.
-    expect(Date.now() - startedMs).toBeLessThan(1_900);
+    // Without the request's deadline it would be the 30 s of this client.
+    expect(Date.now() - startedMs).toBeLessThan(longTimeout.timeoutMs);
   });
 
   it('passes the remaining time on to the next service', async () => {
@@ -125,8 +125,8 @@ describe('a call', () => {
     await client.getCustomer(request);
     const startedMs = Date.now();
     await runWithContext({ requestId: 'r', deadlineMs: startedMs + 1_000 }, () => client.getCustomer(request));
-    // Without the request's deadline it would be the 2 s of a call, from when it arrives.
-    expect(deadlines[1]).toBeLessThan(startedMs + 2_000);
+    // Without the request's deadline it would be the 30 s of this client, from when the call arrives.
+    expect(deadlines[1]).toBeLessThan(startedMs + longTimeout.timeoutMs);
   });
 
   it('is unavailable if its connection ends with an error, as when its server has seen too many cancelled calls', async () => {
@@ -143,7 +143,7 @@ describe('a call', () => {
     const handlers = someHandlers(CustomerServiceService, { createCustomer: async () => ({ customer: customer('1'), created: true }) });
     const services = [hostService(CustomerServiceService, callers, handlers)];
     const first = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services });
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${first.port}`));
+    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${first.port}`, longTimeout));
     await client.createCustomer(newCustomer);
     await first[Symbol.asyncDispose]();
     const answer = client.createCustomer(newCustomer);
@@ -168,7 +168,7 @@ describe('a call', () => {
     const handlers = someHandlers(CustomerServiceService, { createCustomer: async () => ({ customer: customer('1'), created: true }) });
     const services = [hostService(CustomerServiceService, callers, handlers)];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, maxConnectionAgeMs: 100 }));
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
+    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, longTimeout));
     const endMs = Date.now() + 1_500;
     const call = async (): Promise<void> => {
       while (Date.now() < endMs) await client.createCustomer(newCustomer);
@@ -216,7 +216,7 @@ describe('a call', () => {
     // From now on, nothing arrives on what is established, and nobody is told.
     for (const socket of established) socket.unpipe().pause();
     await expect(within(600, client)).rejects.toMatchObject({ code: 'service.unavailable' });
-    for (let count = 0; count < 8; count += 1) await within(2_000, client);
+    for (let count = 0; count < 8; count += 1) await within(longTimeout.timeoutMs, client);
   });
 
   it('uses new connections after a few seconds in which nobody has completed the present ones', async () => {
@@ -256,7 +256,7 @@ describe('a call', () => {
       },
     });
     const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`));
+    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, longTimeout));
     const answer = client.getCustomer(request);
     await entered.promise;
     const stopped = server[Symbol.asyncDispose]();
@@ -274,7 +274,7 @@ describe('a stream', () => {
     const server = stack.use(
       await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), handlers)], ...(turns && { turns }) }),
     );
-    return stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`));
+    return stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`, longTimeout));
   }
 
   const list = { crmId: 'crm', providerReference: 'p', includeArchived: false };

@@ -75,7 +75,7 @@ describe('webhooks (interface 6.4)', () => {
     await arrival(4);
     expect(receiver.forgeries).toBe(0);
     expect(receiver.events).toEqual(await readFeed(crm));
-    await waitUntil(async () => (await crm.get<{ webhook: Webhook }>(at(body.webhook.reference))).body.webhook.after === receiver.events.at(-1)!.id, { what: 'the position', timeoutMs: 10_000 });
+    await waitUntil(async () => (await crm.get<{ webhook: Webhook }>(at(body.webhook.reference))).body.webhook.after === receiver.events.at(-1)!.id, { what: 'the position', timeoutMs: 30_000 });
     const pages = await readPages<Attempt>(crm, at(body.webhook.reference, '/attempts'), { limit: '3' });
     expect(pages.map((page) => page.length)).toEqual([3, 1]);
     expect(pages.flat().toReversed()).toMatchObject(receiver.events.map(({ id: eventId, type: eventType }) => ({ eventId, eventType, status: 204, error: null })));
@@ -87,7 +87,7 @@ describe('webhooks (interface 6.4)', () => {
     const practice = await createPractice(crm);
     await createParticipation(practice, await createAppointment(practice));
     await waitUntil(async () => (await readFeed(crm)).length === 3, { what: 'the feed', timeoutMs: 30_000 });
-    await waitUntil(async () => (await crm.get<{ webhook: Webhook }>(at(body.webhook.reference))).body.webhook.after !== null, { what: 'the position', timeoutMs: 10_000 });
+    await waitUntil(async () => (await crm.get<{ webhook: Webhook }>(at(body.webhook.reference))).body.webhook.after !== null, { what: 'the position', timeoutMs: 30_000 });
     expect(receiver.events).toEqual([]);
   });
 
@@ -100,7 +100,7 @@ describe('webhooks (interface 6.4)', () => {
         const { body: found } = await crm.get<Attempt[]>(at(body.webhook.reference, '/attempts'));
         return found.length > 0 && found;
       },
-      { what: 'the attempt', timeoutMs: 15_000 },
+      { what: 'the attempt', timeoutMs: 30_000 },
     );
     expect(attempts).toMatchObject([{ eventId: test.body.test.eventId, eventType: 'webhook.test', status: null, error: 'connect' }]);
   });

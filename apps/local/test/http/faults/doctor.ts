@@ -29,6 +29,16 @@ async function whileHanging<Result>(unit: Unit, action: () => Promise<Result>): 
   return whilePaused([(await stack.currentInfo()).pids[unit]!], action);
 }
 
+/** Examines again until it finds that: on a busy machine a service may not answer the doctor in time. */
+function examineUntil(expected: RegExp): ReturnType<typeof examine> {
+  const examination = async () => {
+    const report = await examine();
+    expect(report.output).toMatch(expected);
+    return report;
+  };
+  return vi.waitFor(examination, { timeout: 180_000 });
+}
+
 function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line: RegExp, remedy: RegExp): void {
   expect(output).toMatch(new RegExp(`^${line.source}.*\\n +→ .*${remedy.source}`, 'm'));
   expect(code).toBe(1);
@@ -36,13 +46,8 @@ function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line
 
 describe('the doctor', { timeout: 240_000 }, () => {
   it('finds nothing on a healthy system, and checks everything', async () => {
-    // The consumers are created after the start. An examination is a process of its own, which a busy machine starts slowly.
-    const healthy = async () => {
-      const report = await examine();
-      expect(report.output).toMatch(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
-      return report;
-    };
-    const { code, output } = await vi.waitFor(healthy, { timeout: 180_000 });
+    // The consumers are created after the start.
+    const { code, output } = await examineUntil(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
     for (const check of ['gateway', ...databaseServices, ...databaseServices.map((service) => `schema of ${service}`), 'stream', 'erasures', 'waiting events', 'webhooks', 'mail server']) {
       expect(output).toMatch(new RegExp(`^${check} +ok `, 'm'));
     }
@@ -52,10 +57,9 @@ describe('the doctor', { timeout: 240_000 }, () => {
   });
 
   it('reports a service that does not answer', async () => {
-    const report = await whileHanging('notification', examine);
+    const report = await whileHanging('notification', () => examineUntil(/^calendar +ok /m));
     expectFault(report, /notification +FAULT +does not answer at 127/, /read the end of its log/);
     expect(report.output).toMatch(/^waiting mails +not checked +the notification service does not answer$/m);
-    expect(report.output).toMatch(/^calendar +ok /m);
   });
 
   it('reports that NATS is down', async () => {
@@ -125,7 +129,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
         [],
         stack.info,
       );
-      expectFault(await examine(), /erasures +FAULT +1 open, the oldest for [56] min, waiting for calendar/, /check whether calendar/);
+      expectFault(await examine(), /erasures +FAULT +1 open, the oldest for ([5-9]|1\d) min, waiting for calendar/, /check whether calendar/);
     });
     await waitForErasures(stack.info, 60_000);
   });
@@ -139,15 +143,15 @@ describe('the doctor', { timeout: 240_000 }, () => {
       // What gives events their places waits for this lock.
       await client.query(`SELECT pg_advisory_lock(hashtextextended('sequence_events', 0))`);
       await client.query(`INSERT INTO incoming_event (crm_id, id, type, subject_id, version, actor, arrived_at) VALUES (${ofEvent}, now() - interval '3 minutes')`);
-      expectFault(await examine(), /waiting events +FAULT +1, the oldest for 1[89]\d s/, /CRMs do not learn of changes/);
+      expectFault(await examine(), /waiting events +FAULT +1, the oldest for (1[89]|[2-5]\d)\d s/, /CRMs do not learn of changes/);
       await client.query('DELETE FROM incoming_event WHERE crm_id = $1', [crm]);
       await client.query(`INSERT INTO event (crm_id, id, type, subject_id, version, actor, sequence, recorded_at) VALUES (${ofEvent}, 1, now() - interval '10 minutes')`);
       await client.query(
         `INSERT INTO webhook (crm_id, id, reference, url, types, ignore_actors, secret, position, state) VALUES ($1, uuidv7(), 'w', 'https://crm.example/', '{}', '{}', '', 0, 'idle')`,
         [crm],
       );
-      const { code, output } = await examine();
-      expect(output).toMatch(/^webhooks +warning +1 delivering \(up to 60\d s behind\), 0 retrying, 0 disabled/m);
+      const { code, output } = await examineUntil(/^0 faults, /m);
+      expect(output).toMatch(/^webhooks +warning +1 delivering \(up to [6-9]\d\d s behind\), 0 retrying, 0 disabled/m);
       expect(code, output).toBe(0);
     } finally {
       for (const table of ['incoming_event', 'event', 'webhook']) await client.query(`DELETE FROM ${table} WHERE crm_id = $1`, [crm]);
