@@ -1,5 +1,5 @@
 import { createDatabase, startGrowthAnalysis } from '@scheduling/postgres';
-import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, it } from 'vitest';
@@ -14,7 +14,7 @@ it('a session that booked while the tables were empty reads few rows for a booki
   await migrateCalendarDatabase(url, logger);
   // One connection: it caches the plans made while the tables were empty.
   await using session = createDatabase<CalendarSchema>({ url, applicationName: 'session', logger, maxConnections: 1 });
-  await using importer = createDatabase<CalendarSchema>({ url, applicationName: 'importer', logger });
+  await using importer = createDatabase<CalendarSchema>({ url, applicationName: 'importer', logger, ...longTimeout });
   await importer.transaction((tx) => importAppointments(tx, 1, 1));
   for (let booking = 0; booking < 10; booking += 1) await book(session.kysely);
 

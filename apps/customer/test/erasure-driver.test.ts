@@ -28,7 +28,7 @@ it('commits nothing while no erasure is due, and republishes one that is', async
 
 it('republishes an erasure about 5 seconds after it was last published', async () => {
   const url = await createMigratedDatabase('customer', migrateCustomerDatabase);
-  await using driven = createDatabase<CustomerSchema>({ url, applicationName: 'driver', logger });
+  await using driven = createDatabase<CustomerSchema>({ url, applicationName: 'driver', logger, ...longTimeout });
   await using database = createDatabase<CustomerSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   let looked = 0;
   driven.pool.on('release', () => (looked += 1));

@@ -5,7 +5,7 @@ import { runFaults } from '../src/run-faults.ts';
 import { createCopy, type Patch } from './patched-copy.ts';
 
 interface Mutation extends Patch {
-  /** The faults that bring it to light. */
+  /** The faults that bring it to light; otherwise such as leave the services time to work. */
   kinds: string[];
   /** The invariants of which at least one must be violated. */
   violates: string[];
@@ -19,7 +19,7 @@ const mutations: Record<string, Mutation> = {
     file: 'apps/calendar/src/participation/create-participation.sql',
     replace: 'IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN',
     by: 'IF false THEN',
-    kinds: ['F1'],
+    kinds: ['F19'],
     violates: ['I1'],
   },
   'an event that is published before the commit of its change': {
@@ -47,7 +47,7 @@ const mutations: Record<string, Mutation> = {
     file: 'apps/calendar/src/customer/remove-customer.ts',
     replace: '  await blankCustomer(tx, customer);\n',
     by: '',
-    kinds: ['F1'],
+    kinds: ['F19'],
     violates: ['I5'],
   },
   'timeslots that a booking does not lock': {
@@ -59,8 +59,15 @@ const mutations: Record<string, Mutation> = {
   },
 };
 
-/** The invariants that are violated under these faults. */
-async function violatedBy(patch: Patch | undefined, kinds: string[]): Promise<Set<string>> {
+interface Outcome {
+  /** The invariants that were violated. */
+  violated: Set<string>;
+  /** How many changes the clients made. */
+  changes: number;
+}
+
+/** Breaks a system with these faults. */
+async function breakCopy(patch: Patch | undefined, kinds: string[]): Promise<Outcome> {
   await using copy = await createCopy(patch);
   const report = await runFaults({
     seed,
@@ -71,16 +78,17 @@ async function violatedBy(patch: Patch | undefined, kinds: string[]): Promise<Se
     signal: new AbortController().signal,
   });
   await rm(report.folder, { recursive: true, force: true });
-  return new Set(report.violations.map(({ invariant }) => invariant));
+  return { violated: new Set(report.violations.map(({ invariant }) => invariant)), changes: report.journal.operations.length };
 }
 
 describe('the checks', { timeout: 600_000 }, () => {
   it('find nothing wrong under the faults of all tests', async () => {
-    expect(await violatedBy(undefined, Object.values(mutations).flatMap(({ kinds }) => kinds))).toEqual(new Set());
+    const { violated } = await breakCopy(undefined, Object.values(mutations).flatMap(({ kinds }) => kinds));
+    expect(violated).toEqual(new Set());
   });
 
   it.each(Object.entries(mutations))('notice %s', async (_, { kinds, violates, ...patch }) => {
-    const violated = await violatedBy(patch, kinds);
-    expect(violated.intersection(new Set(violates)), `only ${[...violated].join(', ')}`).not.toEqual(new Set());
+    const { violated, changes } = await breakCopy(patch, kinds);
+    expect(violated.intersection(new Set(violates)), `only ${[...violated].join(', ')} after ${changes} changes`).not.toEqual(new Set());
   });
 });

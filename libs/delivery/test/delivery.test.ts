@@ -1,5 +1,5 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { type Generated, sql } from 'kysely';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -39,7 +39,7 @@ let atOnce: Map<string, number>;
 let answer: (shop: string) => number | Promise<number>;
 
 beforeAll(async () => {
-  database = createDatabase<Schema>({ url: await createTestDatabase(), applicationName: 'test', logger });
+  database = createDatabase<Schema>({ url: await createTestDatabase(), applicationName: 'test', logger, ...longTimeout });
   await sql`
     CREATE TABLE parcel (
       crm_id text NOT NULL, id uuid NOT NULL DEFAULT uuidv7(), shop text NOT NULL, state text NOT NULL DEFAULT 'pending',

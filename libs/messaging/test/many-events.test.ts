@@ -2,7 +2,7 @@ import { AckPolicy, type JetStreamManager } from '@nats-io/jetstream';
 import type { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { connectBroker, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
-import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { type Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startCleanUp, startConsumers, startRelay, subscription } from '../src/index.ts';
@@ -24,7 +24,7 @@ describe('more events than one statement can process', () => {
     nats = stack.use(await startTestNats());
     const url = await createTestDatabase();
     await migrateDatabase({ url, sets: [messagingMigrations], logger });
-    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger }));
+    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
     await refuseLargeStatements(database.kysely);
     stream = (await broker().jetStream(AbortSignal.timeout(5_000))).manager;
   });

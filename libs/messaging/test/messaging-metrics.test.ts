@@ -2,7 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import { type Broker, connectBroker, consumerName, events, streamName } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { createMetrics } from '@scheduling/runtime';
-import { createTestDatabase, eventually, startTestNats, sumSamples, testLogger, type TestNats } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, startTestNats, sumSamples, testLogger, type TestNats } from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
 import { changedCustomer } from './changed-customer.ts';
@@ -23,7 +23,7 @@ describe('the metrics of events', () => {
     const url = await createTestDatabase();
     await migrateDatabase({ url, sets: [messagingMigrations], logger });
     metrics = createMetrics('test');
-    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger }));
+    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
     broker = stack.use(connectBroker({ url: nats.url('calendar'), name: 'calendar', logger, metrics }));
   });
   afterEach(() => stack.disposeAsync());

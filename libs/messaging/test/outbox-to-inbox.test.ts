@@ -3,7 +3,7 @@ import { DomainError } from '@scheduling/errors';
 import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { runWithContext } from '@scheduling/runtime';
-import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
@@ -23,7 +23,7 @@ describe('an event', () => {
     nats = stack.use(await startTestNats());
     databaseUrl = await createTestDatabase();
     await migrateDatabase({ url: databaseUrl, sets: [messagingMigrations], logger });
-    database = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
+    database = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
   });
   afterEach(() => stack.disposeAsync());
 
@@ -311,7 +311,7 @@ describe('an event', () => {
 
   it('is published at once even if another process than the one with the active relay committed it', async () => {
     await activeRelay(anHour);
-    const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
+    const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
     const connection = broker('customer');
     stack.use(startRelay({ service: 'customer', database: other, broker: connection, logger, pollMs: anHour }));
     await connection.jetStream(AbortSignal.timeout(5_000));
@@ -321,7 +321,7 @@ describe('an event', () => {
 
   describe('that no commit announced is published', () => {
     async function appendSilently(): Promise<void> {
-      await using other = createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger });
+      await using other = createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout });
       await other.transaction((tx) => appendEvent(tx, events.customerChanged, changedCustomer(2)));
     }
 
@@ -353,7 +353,7 @@ describe('an event', () => {
     const committed = consume();
     await append(1);
     await eventually(() => expect(committed).toEqual([1]));
-    const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
+    const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
     stack.use(startRelay({ ...options, database: other, broker: broker('customer') }));
     // It has tried to become the active one, in vain.
     await eventually(() => expect(other.pool.idleCount).toBe(1));

@@ -1,7 +1,7 @@
 import type { JetStreamManager } from '@nats-io/jetstream';
 import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
-import { createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import { createTestDatabase, eventually, longTimeout, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startRelay } from '../src/index.ts';
@@ -23,7 +23,7 @@ describe('the relay', () => {
     nats = stack.use(await startTestNats());
     const url = await createTestDatabase();
     await migrateDatabase({ url, sets: [messagingMigrations], logger });
-    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger }));
+    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
     const test = stack.use(connectBroker({ url: nats.url('test'), name: 'test', logger }));
     ({ manager } = await test.jetStream(AbortSignal.timeout(5_000)));
   });

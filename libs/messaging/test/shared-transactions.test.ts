@@ -2,7 +2,7 @@ import type { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { connectBroker, eventHeaders, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { currentContext, runWithContext } from '@scheduling/runtime';
-import { countDeadlocks, createTestDatabase, eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import { countDeadlocks, createTestDatabase, eventually, longTimeout, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { sql, type Transaction } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ beforeEach(async () => {
   stack = new AsyncDisposableStack();
   databaseUrl = await createTestDatabase();
   await migrateDatabase({ url: databaseUrl, sets: [messagingMigrations], logger });
-  database = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger }));
+  database = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
   await sql`CREATE TABLE effect (version integer, request_id text, transaction xid8 DEFAULT pg_current_xact_id())`.execute(database.kysely);
 });
 afterEach(() => stack.disposeAsync());
@@ -167,7 +167,7 @@ describe('events whose effects are ready together', () => {
 });
 
 describe('effects of two processes', () => {
-  const openInbox = () => createInbox(stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger })), 'consumer');
+  const openInbox = () => createInbox(stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout })), 'consumer');
 
   it('that take the same locks in another order do not deadlock', async () => {
     const holding = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;

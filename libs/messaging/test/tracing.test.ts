@@ -1,7 +1,7 @@
 import { connectBroker, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { currentTraceparent, inSpan, startTracing, type TracingSettings } from '@scheduling/runtime';
-import { type CollectedSpan, createTestDatabase, eventually, type SpanCollector, startSpanCollector, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import { type CollectedSpan, createTestDatabase, eventually, longTimeout, type SpanCollector, startSpanCollector, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ describe('the trace of an event', () => {
     nats = stack.use(await startTestNats());
     const url = await createTestDatabase();
     await migrateDatabase({ url, sets: [messagingMigrations], logger });
-    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger }));
+    database = stack.use(createDatabase<MessagingSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
   });
   afterEach(() => stack.disposeAsync());
 

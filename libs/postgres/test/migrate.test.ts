@@ -1,4 +1,4 @@
-import { countDeadlocks, createTestDatabase, eventually, testLogger } from '@scheduling/testing';
+import { countDeadlocks, createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import type { Logger } from '@scheduling/runtime';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
@@ -25,7 +25,7 @@ describe('a migration whose table is locked by a long transaction', () => {
     const { logger, warnings } = recordingLogger();
     const migrating = migrate(url, expanded, logger);
     // With the time limits of a service.
-    await using service = createDatabase<Schema>({ url, applicationName: 'test', logger: silent });
+    await using service = createDatabase<Schema>({ url, applicationName: 'test', logger: silent, ...longTimeout });
     for (const attempts of [1, 2]) {
       await untilWaiting(url, 'migration', 'relation');
       await expect(service.kysely.selectFrom('thing').selectAll().execute()).resolves.toEqual([]);
@@ -48,7 +48,7 @@ describe('a migration whose table is locked by a long transaction', () => {
     const { logger, warnings } = recordingLogger();
     const migrating = migrate(url, { ...before, '3-color': counted, '4-other-color': statement('ALTER TABLE other ADD COLUMN color text') }, logger);
     await untilWaiting(url, 'migration', 'relation');
-    await using service = createDatabase<Schema>({ url, applicationName: 'test', logger: silent });
+    await using service = createDatabase<Schema>({ url, applicationName: 'test', logger: silent, ...longTimeout });
     await service.kysely.insertInto('thing').values({ name: 'ball', color: 'red' }).execute();
     await eventually(() => expect(warnings).not.toEqual([]));
     await holder.query('COMMIT');
@@ -186,7 +186,7 @@ describe('an index that is built concurrently', () => {
     const { logger, warnings } = recordingLogger();
     const migrating = migrate(url, indexed, logger);
     await untilWaiting(url, 'migration', 'virtualxid', '1.5 s');
-    await using service = createDatabase<Schema>({ url, applicationName: 'test', logger: silent });
+    await using service = createDatabase<Schema>({ url, applicationName: 'test', logger: silent, ...longTimeout });
     await service.kysely.insertInto('thing').values({ name: 'meanwhile' }).execute();
     await holder.query('COMMIT');
     await migrating;

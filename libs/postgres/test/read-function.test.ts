@@ -1,4 +1,4 @@
-import { createTestDatabase, testLogger } from '@scheduling/testing';
+import { createTestDatabase, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDatabase, type Database, readFunction } from '../src/index.ts';
@@ -16,7 +16,7 @@ interface Answer {
 let database: Database<Schema>;
 
 beforeAll(async () => {
-  database = createDatabase<Schema>({ url: await createTestDatabase(), applicationName: 'test', logger: testLogger('read-function-test') });
+  database = createDatabase<Schema>({ url: await createTestDatabase(), applicationName: 'test', logger: testLogger('read-function-test'), ...longTimeout });
   await sql.raw(`
     CREATE TABLE note (name text PRIMARY KEY);
     INSERT INTO note VALUES ('b'), ('a'), ('c');

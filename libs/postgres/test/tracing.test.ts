@@ -1,5 +1,5 @@
 import { type ActiveSpan, inSpan, runWithContext, startTracing } from '@scheduling/runtime';
-import { type CollectedSpan, createTestDatabase, eventually, type SpanCollector, startSpanCollector, testLogger } from '@scheduling/testing';
+import { type CollectedSpan, createTestDatabase, eventually, longTimeout, type SpanCollector, startSpanCollector, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ let collector: SpanCollector;
 
 beforeAll(async () => {
   url = await createTestDatabase();
-  database = stack.use(createDatabase<Schema>({ url, applicationName: 'test', logger }));
+  database = stack.use(createDatabase<Schema>({ url, applicationName: 'test', logger, ...longTimeout }));
   await sql.raw(`
     CREATE TABLE person (name text CONSTRAINT person_name_key UNIQUE);
     CREATE FUNCTION greet(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RETURN to_jsonb('hello ' || (request ->> 'name')); END $$;

@@ -1,4 +1,4 @@
-import { createTestDatabase, testLogger } from '@scheduling/testing';
+import { createTestDatabase, longTimeout, testLogger } from '@scheduling/testing';
 import { type Generated, sql } from 'kysely';
 import { beforeAll, expect, it } from 'vitest';
 import { createDatabase, withRows } from '../src/index.ts';
@@ -24,7 +24,7 @@ it.each([
   ['equal rows', [{ ...shared, name: null }, { ...shared, name: null }], [{ ...stored, name: null }, { ...stored, name: null }]],
   ['a single row', [{ ...shared, name: 'a' }], [{ ...stored, name: 'a' }]],
 ])('inserts %s, in their order, with the defaults of the other columns', async (_what, rows, expected) => {
-  await using database = createDatabase<Schema>({ url, applicationName: 'test', logger: testLogger('with-rows-test') });
+  await using database = createDatabase<Schema>({ url, applicationName: 'test', logger: testLogger('with-rows-test'), ...longTimeout });
   await database.transaction(async (tx) => {
     await sql`CREATE TEMP TABLE entry (id int GENERATED ALWAYS AS IDENTITY, owner_id text, name text, at timestamptz, bytes bytea, address jsonb) ON COMMIT DROP`.execute(tx);
     await withRows(tx.insertInto('entry'), rows, { json: ['address'] }).execute();

@@ -3,6 +3,7 @@ import { newRequestId, runWithContext } from '@scheduling/runtime';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
+import { patiently } from './patience.ts';
 
 /** An operation that supports the `Idempotency-Key`, as its service offers it. */
 export interface RepeatableOperation<Request = never> {
@@ -79,7 +80,7 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
       const effect = await effectOf(() => withKey(randomUUID(), () => send(single)));
       const key = randomUUID();
       let answers: PromiseSettledResult<unknown>[] = [];
-      const twenty = async () => (answers = await Promise.allSettled(Array.from({ length: 20 }, () => withKey(key, () => send(request)))));
+      const twenty = async () => (answers = await Promise.allSettled(Array.from({ length: 20 }, () => patiently(() => withKey(key, () => send(request))))));
       expect(await effectOf(twenty)).toEqual(effect);
       const answered = answers.filter((answer) => answer.status === 'fulfilled').map(({ value }) => value);
       expect(answered.length).toBeGreaterThan(0);
