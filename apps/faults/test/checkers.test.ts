@@ -5,7 +5,7 @@ import { runFaults } from '../src/run-faults.ts';
 import { createCopy, type Patch } from './patched-copy.ts';
 
 interface Mutation extends Patch {
-  /** The faults that bring it to light; otherwise such as leave the services time to work. */
+  /** The faults that bring it to light. If none is needed, one that leaves the services time to work. */
   kinds: string[];
   /** The invariants of which at least one must be violated. */
   violates: string[];
@@ -66,8 +66,8 @@ interface Outcome {
   changes: number;
 }
 
-/** Breaks a system with these faults. */
-async function breakCopy(patch: Patch | undefined, kinds: string[]): Promise<Outcome> {
+/** Runs a copy of the code under these faults. */
+async function runCopy(patch: Patch | undefined, kinds: string[]): Promise<Outcome> {
   await using copy = await createCopy(patch);
   const report = await runFaults({
     seed,
@@ -83,12 +83,12 @@ async function breakCopy(patch: Patch | undefined, kinds: string[]): Promise<Out
 
 describe('the checks', { timeout: 600_000 }, () => {
   it('find nothing wrong under the faults of all tests', async () => {
-    const { violated } = await breakCopy(undefined, Object.values(mutations).flatMap(({ kinds }) => kinds));
+    const { violated } = await runCopy(undefined, Object.values(mutations).flatMap(({ kinds }) => kinds));
     expect(violated).toEqual(new Set());
   });
 
   it.each(Object.entries(mutations))('notice %s', async (_, { kinds, violates, ...patch }) => {
-    const { violated, changes } = await breakCopy(patch, kinds);
+    const { violated, changes } = await runCopy(patch, kinds);
     expect(violated.intersection(new Set(violates)), `only ${[...violated].join(', ')} after ${changes} changes`).not.toEqual(new Set());
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
-import { freePort, spawnChild, waitUntil, waitUntilReady } from '@scheduling/embedded';
+import { freePort, waitUntil } from '@scheduling/embedded';
 import { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import { createClient, openCredentials, type RpcCredentials } from '@scheduling/rpc';
 import { databaseServices, type Service, services } from '@scheduling/stack';
@@ -14,6 +14,7 @@ import {
   createCertificateAuthority,
   eventually,
   type SpanCollector,
+  startAppProcess,
   startSpanCollector,
   storeCertificate,
   sumSamples,
@@ -290,20 +291,12 @@ function pathTo(span: CollectedSpan, trace: CollectedSpan[]): string[] {
 
 /** Another replica of the gateway, which is not told about revoked keys: the user of NATS is the doctor's. */
 async function startGateway(settings: Record<string, string>): Promise<{ url: string } & AsyncDisposable> {
-  const [httpPort, metricsPort] = [await freePort(), await freePort()];
+  const httpPort = await freePort();
   const url = `http://127.0.0.1:${httpPort}`;
   const addresses = Object.fromEntries(['identity', 'calendar', 'customer', 'webhook'].map((name) => [`${name.toUpperCase()}_ADDRESS`, stack.info.services[name as Service]]));
   const certificate = Object.fromEntries(Object.entries(certificates).map(([name, file]) => [name, file.replace('{service}', 'gateway')]));
-  const ports = { LISTEN_HOST: '127.0.0.1', HTTP_PORT: String(httpPort), METRICS_PORT: String(metricsPort), PUBLIC_URL: url };
-  const child = await spawnChild({
-    command: process.execPath,
-    args: [join(repositoryRoot, 'apps/gateway/src/main.ts')],
-    cwd: folder,
-    environment: { ...inherited(), ...ports, ...addresses, ...certificate, NATS_URL: stack.info.nats, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, ...settings },
-    logFile: join(folder, 'gateway.log'),
-  });
-  await waitUntilReady(child, async () => (await fetch(`${url}/readyz`)).ok, 30_000);
-  return { url, [Symbol.asyncDispose]: () => child.stop('SIGTERM', 10_000) };
+  const given = { HTTP_PORT: String(httpPort), PUBLIC_URL: url, NATS_URL: stack.info.nats, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+  return { url, ...(await startAppProcess('gateway', { ...given, ...addresses, ...certificate, ...settings })) };
 }
 
 async function play(name: string) {

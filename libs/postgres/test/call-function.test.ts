@@ -18,12 +18,11 @@ interface Answer {
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 let database: Database<Schema>;
 
-/** Whoever waits for a lock that a test holds, waits in vain: it is not to end the wait by itself while a busy machine is slow. */
-const patientMs = 30_000;
-
 beforeAll(async () => {
-  const url = `${await createTestDatabase()}?lock_timeout=${patientMs}&statement_timeout=${patientMs}&query_timeout=${patientMs}&idle_in_transaction_session_timeout=${patientMs}`;
-  database = createDatabase<Schema>({ url, applicationName: 'test', logger: testLogger('call-function-test'), ...longTimeout });
+  const url = new URL(await createTestDatabase());
+  // A call that waits for a lock which a test holds still waits when the test is done, also on a slow machine.
+  for (const limit of ['lock_timeout', 'statement_timeout', 'query_timeout', 'idle_in_transaction_session_timeout']) url.searchParams.set(limit, String(longTimeout.timeoutMs));
+  database = createDatabase<Schema>({ url: url.href, applicationName: 'test', logger: testLogger('call-function-test'), ...longTimeout });
   await sql.raw(`
     CREATE TABLE counter (name text PRIMARY KEY, value integer NOT NULL DEFAULT 0);
     CREATE TABLE taken (reference text CONSTRAINT taken_reference_key UNIQUE);

@@ -24,7 +24,7 @@ describe('a migration whose table is locked by a long transaction', () => {
     await using holder = await lockingSession(url, 'SELECT FROM thing');
     const { logger, warnings } = recordingLogger();
     const migrating = migrate(url, expanded, logger);
-    // With the time limits of a service.
+    // With the lock timeout of a service.
     await using service = createDatabase<Schema>({ url, applicationName: 'test', logger: silent, ...longTimeout });
     for (const attempts of [1, 2]) {
       await untilWaiting(url, 'migration', 'relation');
