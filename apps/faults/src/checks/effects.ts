@@ -33,8 +33,8 @@ function placed({ appointments }: Lists): Lists['appointments'] {
   return appointments.filter(({ resourceReference }) => resourceReference === 'room@load');
 }
 
-function customersExpected({ customers }: Provider): [string, string][] {
-  return customers.filter(({ created, erased }) => isDone(created) && !isDone(erased)).map((customer) => [customer.reference, nameOf(customer)]);
+function customersExpected({ customers }: Provider): Expected[] {
+  return customers.filter(({ created, erased }) => isDone(created) && !isDone(erased)).map((customer) => [customer.reference, [nameOf(customer)]]);
 }
 
 /** The last one that was accepted. */
@@ -42,26 +42,44 @@ function nameOf({ names }: Customer | User): string {
   return names.findLast(({ operation }) => isDone(operation))!.name;
 }
 
-function timeslotsExpected({ timeslots }: Provider): [string, string][] {
-  return timeslots.filter(({ created, deleted }) => isDone(created) && !isDone(deleted)).map(({ reference }) => [reference, '']);
+function timeslotsExpected({ timeslots }: Provider): Expected[] {
+  return timeslots.filter(({ created, deleted }) => isDone(created) && !isDone(deleted)).map(({ reference }) => [reference, ['']]);
 }
 
-function appointmentsExpected({ appointments }: Provider): [string, string][] {
+function appointmentsExpected({ appointments }: Provider): Expected[] {
   return appointments
     .filter(({ created, deleted }) => isDone(created) && !isDone(deleted))
-    .map((appointment) => [appointment.reference, `${isDone(appointment.cancelled) ? 'CANCELLED' : 'ACTIVE'} ${descriptionOf(appointment)}`]);
+    .map((appointment) => {
+      const state = isDone(appointment.cancelled) ? 'CANCELLED' : 'ACTIVE';
+      return [appointment.reference, descriptionsOf(appointment).map((description) => `${state} ${description}`)];
+    });
 }
 
-/** At first it is the name of the product. */
-function descriptionOf({ provider, updates }: Appointment): string {
-  const last = updates.findLast(({ operation }) => isDone(operation));
-  return last === undefined ? `${provider.tenant.mark} product` : descriptionBy(last.operation);
+/** Those that it may have. At first it is the name of the product. */
+function descriptionsOf(appointment: Appointment): string[] {
+  const possible = possibleUpdates(appointment);
+  const last = possible.findLast(({ operation }) => isDone(operation));
+  const uncertain = possible.slice(last === undefined ? 0 : possible.indexOf(last) + 1);
+  return [last === undefined ? `${appointment.provider.tenant.mark} product` : descriptionBy(last.operation), ...uncertain.map(({ operation }) => descriptionBy(operation))];
+}
+
+/** The updates that took effect, and those that may have. */
+export function possibleUpdates(appointment: Appointment): Appointment['updates'] {
+  return appointment.updates.filter(({ operation }) => isDone(operation) || isUncertain(operation, appointment));
+}
+
+/**
+ * An attempt that was not answered may have had its effect before somebody ended the appointment. Then the repetition is rejected because of that, which tells
+ * nothing about the attempt (interface 1).
+ */
+export function isUncertain({ outcome, unknowns }: Operation, { cancelled, deleted }: Pick<Appointment, 'cancelled' | 'deleted'>): boolean {
+  return outcome === 'failed' && unknowns > 0 && (cancelled !== undefined || deleted !== undefined);
 }
 
 function checkUsers({ users }: Evidence): Violation[] {
   const expected = [...users.keys()].filter(({ created, deleted }) => isDone(created) && !isDone(deleted));
   const shown = [...users].flatMap(([{ reference, tenant }, user]) => (user === undefined ? [] : [[`${reference} of ${tenant.crmId}`, user.lastName] as [string, string]]));
-  return compare('users', expected.map((user) => [`${user.reference} of ${user.tenant.crmId}`, nameOf(user)]), shown);
+  return compare('users', expected.map((user) => [`${user.reference} of ${user.tenant.crmId}`, [nameOf(user)]]), shown);
 }
 
 function checkSeries({ series }: Provider, { appointments }: Lists): Violation[] {
@@ -113,6 +131,8 @@ function expectedStates({ appointment, customer, changes }: Participation, nowMs
   const state = lastKnownState({ changes });
   if (!isDone(changes[0]!.operation) || isDone(customer.erased) || isDone(appointment?.deleted)) return [undefined];
   const isCancelled = isDone(appointment?.cancelled);
+  // It may have begun so after the cancellation (interface 4.3).
+  if (isCancelled && state === 'DELETED' && changes[0]!.to === 'DELETED' && changes[0]!.operation.endedMs > appointment!.cancelled!.startedMs) return ['DELETED', 'CANCELED'];
   const expected = isCancelled ? 'CANCELED' : state;
   if (state !== 'RESERVED') return [expected];
   const { startedMs, endedMs } = changes[0]!.operation;
@@ -121,12 +141,17 @@ function expectedStates({ appointment, customer, changes }: Participation, nowMs
   return [expected, undefined];
 }
 
-function compare(what: string, expected: [string, string][], shown: [string, string][]): Violation[] {
+/** Something that is there, and the values that it may have. */
+type Expected = [reference: string, values: string[]];
+
+function compare(what: string, expected: Expected[], shown: [string, string][]): Violation[] {
   const wanted = new Map(expected);
   const there = new Map(shown);
   return [
     ...(there.size === shown.length ? [] : [violation(`some of the ${what} are there twice`)]),
-    ...[...wanted].filter(([reference, value]) => there.get(reference) !== value).map(([reference, value]) => violation(`${what}: ${reference} is ${there.get(reference) ?? 'absent'}, not ${value || 'there'}`)),
+    ...[...wanted]
+      .filter(([reference, values]) => !values.some((value) => there.get(reference) === value))
+      .map(([reference, values]) => violation(`${what}: ${reference} is ${there.get(reference) ?? 'absent'}, not ${values.join(' or ') || 'there'}`)),
     ...[...there.keys()].filter((reference) => !wanted.has(reference)).map((reference) => violation(`${what}: ${reference} is there, but should not be`)),
   ];
 }

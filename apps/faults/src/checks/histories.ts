@@ -1,6 +1,6 @@
 import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import type { Provider, Tenant } from '../load/model.ts';
-import { isDone } from './effects.ts';
+import { possibleUpdates } from './effects.ts';
 import type { Evidence, Feed, Violation } from './evidence.ts';
 
 /** Interface 3.1. What ends as CANCELED may also have been in an appointment that was cancelled. */
@@ -43,7 +43,7 @@ function updatesOf({ providers }: Tenant, events: FeedEvent[]): number {
   const provider = providers.find(({ reference }) => reference === providerReference);
   const appointment = provider?.appointments.find(({ reference }) => reference === data.appointmentReference);
   if (appointment === undefined) return data.appointmentReference === null ? Number.POSITIVE_INFINITY : 0;
-  return appointment.updates.filter(({ operation }) => isDone(operation)).length;
+  return possibleUpdates(appointment).length;
 }
 
 function checkHistory({ crmId }: Tenant, id: string, events: FeedEvent[], updates: number): Violation[] {

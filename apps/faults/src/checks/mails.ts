@@ -2,7 +2,7 @@ import type { ReceivedMail } from '@scheduling/testing/smtp';
 import { descriptionBy } from '../load/appointments.ts';
 import type { Operation } from '../load/journal.ts';
 import { type Appointment, type Change, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
-import { isDone } from './effects.ts';
+import { isDone, isUncertain, possibleUpdates } from './effects.ts';
 import type { Evidence, InjectedFault, Violation } from './evidence.ts';
 
 /** Whether interface 3.1 and 4.2 demand a mail: always, never, or only if something that happened at the same time came later. */
@@ -67,7 +67,9 @@ function wasOvertaken({ changes, appointment, customer }: Participation, index: 
 }
 
 function demandOf({ appointment, customer }: Participation, { to, notify, operation }: Change, before: State | undefined): Demand {
-  if (!notify || !isDone(operation) || !demandsMail(before, to)) return 'forbidden';
+  if (!notify || !demandsMail(before, to)) return 'forbidden';
+  if (appointment !== undefined && isUncertain(operation, appointment)) return 'either';
+  if (!isDone(operation)) return 'forbidden';
   // Nobody is told of what no longer exists, and a cancellation may have come first.
   const isOver = customer.erased !== undefined || appointment?.deleted !== undefined || (appointment?.cancelled !== undefined && before !== undefined);
   return isOver || to === 'moved' ? 'either' : 'due';
@@ -118,14 +120,16 @@ function demandOfCancellation({ changes, customer }: Participation, startedMs: n
 }
 
 /** Everybody who is REQUESTED or BOOKED is told of an update. What the mail says is what the appointment is then, which may be due to a later one. */
-function checkUpdates(provider: Provider, { reference, updates, embedded, cancelled, deleted }: Appointment, mails: readonly ReceivedMail[]): Violation[] {
-  const participations = provider.participations.filter(({ appointment }) => appointment?.reference === reference);
+function checkUpdates(provider: Provider, appointment: Appointment, mails: readonly ReceivedMail[]): Violation[] {
+  const { reference, updates, embedded, cancelled, deleted } = appointment;
+  const participations = provider.participations.filter((each) => each.appointment === appointment);
   const people = new Set([...embedded.map(({ email }) => email), ...participations.map(({ customer }) => customer.email)]);
   const texts = updates.map(({ operation }) => descriptionBy(operation));
   const told = mails
     .map((mail) => ({ recipient: mail.recipients.join(), update: texts.indexOf(updateOf(mail) ?? '') }))
     .filter(({ update }) => update >= 0);
-  const surplus = told.filter(({ recipient, update }) => !people.has(recipient) || !isDone(updates[update]!.operation));
+  const possible = possibleUpdates(appointment);
+  const surplus = told.filter(({ recipient, update }) => !people.has(recipient) || !possible.includes(updates[update]!));
   const due = cancelled !== undefined || deleted !== undefined ? [] : updates.flatMap(({ operation, notify }, update) => (notify && isDone(operation) ? [{ operation, update }] : []));
   const missing = due.flatMap(({ operation, update }) => {
     const recipients = [...embedded.map(({ email }) => email), ...participations.filter((each) => tookPart(each, operation)).map(({ customer }) => customer.email)];

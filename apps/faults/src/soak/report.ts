@@ -24,9 +24,11 @@ export function describeSoak(report: SoakReport): string[] {
 
 /** Everything that should not be. */
 export function findFaults({ requests, handles: { before, after }, faults }: SoakReport): string[] {
-  const grown = [...before].filter(([name, { descriptors, connections }]) => {
+  const grown = [...before].filter(([name, { pid, descriptors, connections }]) => {
     const now = after.get(name);
-    return now === undefined || now.descriptors > descriptors || now.connections > connections;
+    if (now === undefined) return true;
+    // How much a process has open depends on what it has done since its start.
+    return now.pid === pid && (now.descriptors > descriptors || now.connections > connections);
   });
   return [
     ...requests.unserved,
@@ -43,6 +45,6 @@ function describeMemory(samples: readonly Sample[], warm: number, restarts: numb
   return `${first} to ${last} | ${restarts > 0 || later.length < 2 ? '' : slopeOf(later).toFixed(1)}`;
 }
 
-function describeHandles({ before, after }: SoakReport['handles'], name: string, kind: keyof Handles): string {
+function describeHandles({ before, after }: SoakReport['handles'], name: string, kind: Exclude<keyof Handles, 'pid'>): string {
   return `${before.get(name)![kind]} to ${after.get(name)?.[kind] ?? 'nothing'}`;
 }

@@ -5,6 +5,8 @@ import type { System } from '../system/start-system.ts';
 
 /** What a process has open. */
 export interface Handles {
+  /** Another one if the process was replaced. */
+  pid: number;
   descriptors: number;
   connections: number;
 }
@@ -52,13 +54,13 @@ export async function watchHandles(system: System, ms: number): Promise<Map<stri
     for (const [name, pid] of processesOf(system)) {
       const seen = least.get(name);
       const { descriptors, connections } = await readHandles(pid);
-      least.set(name, { descriptors: Math.min(descriptors, seen?.descriptors ?? descriptors), connections: Math.min(connections, seen?.connections ?? connections) });
+      least.set(name, { pid, descriptors: Math.min(descriptors, seen?.descriptors ?? descriptors), connections: Math.min(connections, seen?.connections ?? connections) });
     }
   }
   return least;
 }
 
-async function readHandles(pid: number): Promise<Handles> {
+async function readHandles(pid: number): Promise<Omit<Handles, 'pid'>> {
   const folder = `/proc/${pid}/fd`;
   const targets = await Promise.all((await readdir(folder)).map((descriptor) => readlink(`${folder}/${descriptor}`).catch(() => '')));
   return { descriptors: targets.length, connections: targets.filter((target) => target.startsWith('socket:')).length };

@@ -39,8 +39,8 @@ const seed = 1;
 const workersPerProvider = 4;
 const warmUpMs = 60_000;
 const capacityMs = 20_000;
-/** Idle connections to Postgres are closed after 30 s. */
-const restMs = 45_000;
+/** Idle connections to Postgres are closed after 30 s, idle files of the store of NATS every 2 minutes. */
+const restMs = 150_000;
 
 /** Uses a system evenly, and looks at what it answers and what its processes need. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
