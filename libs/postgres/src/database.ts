@@ -1,6 +1,7 @@
 import type { Logger, Metrics } from '@scheduling/runtime';
 import { CamelCasePlugin, Kysely, type Transaction } from 'kysely';
 import { type Client, type ClientBase, Pool, types } from 'pg';
+import { requireAwaited } from './awaited.ts';
 import { readClock } from './call-deadline.ts';
 import { useFunctionCaller } from './call-function.ts';
 import { createCarefulClient } from './careful-client.ts';
@@ -35,7 +36,10 @@ export interface Database<Schema> extends AsyncDisposable {
   kysely: Kysely<Schema>;
   /** For uses that need a dedicated session, such as an advisory lock. */
   pool: Pool;
-  /** Runs the work in one READ COMMITTED transaction, and notifies the commit listeners. The work must not make network calls. */
+  /**
+   * Runs the work in one READ COMMITTED transaction, and notifies the commit listeners. The work must not make network calls. If the caller of the current
+   * request no longer waits at the end of it, the transaction is rolled back, and this rejects with `database.unavailable`.
+   */
   transaction<Result>(work: (tx: Transaction<Schema>) => Promise<Result>): Promise<Result>;
   /** Notifies the commit listeners of a write outside {@link transaction}. */
   committed(): void;
@@ -86,9 +90,11 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
       const result = await kysely
         .transaction()
         .setIsolationLevel('read committed')
-        .execute((tx) => {
+        .execute(async (tx) => {
           afterCommitCallbacks.set(tx, callbacks);
-          return work(tx);
+          const done = await work(tx);
+          requireAwaited();
+          return done;
         });
       for (const callback of callbacks) callback();
       committed();

@@ -1,8 +1,8 @@
-import { DomainError } from '@scheduling/errors';
 import { type ActiveSpan, currentContext, isRecorded } from '@scheduling/runtime';
 import type { PostgresPool } from 'kysely';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { DatabaseError } from 'pg';
+import { isAwaited, notAwaited } from './awaited.ts';
 import { rejectAfter } from './call-deadline.ts';
 import { runNamed } from './run-named.ts';
 import { functionStatement, inStatementSpan, type Traced } from './statement-span.ts';
@@ -76,7 +76,7 @@ export function createFunctionCaller(pool: PostgresPool, namespace: string): Fun
 
   /** Never rejects. */
   async function makeCalls(calls: Waiting[]): Promise<void> {
-    const awaited = calls.filter(isAwaited);
+    const awaited = calls.filter(isStillAwaited);
     if (awaited.length === 0) return;
     try {
       await callTogether(pool, awaited);
@@ -115,9 +115,9 @@ export function createFunctionCaller(pool: PostgresPool, namespace: string): Fun
   return (call) => (isRecorded() ? inStatementSpan(functionStatement(namespace, call.name), (span) => makeCall(call, span)) : makeCall(call));
 }
 
-function isAwaited({ deadlineMs, signal, reject }: Waiting): boolean {
-  if (Date.now() < deadlineMs && signal?.aborted !== true) return true;
-  reject(new DomainError('database.unavailable', { text: 'the caller no longer waits' }));
+function isStillAwaited(call: Waiting): boolean {
+  if (isAwaited(call)) return true;
+  call.reject(notAwaited(call));
   return false;
 }
 
@@ -145,7 +145,7 @@ async function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<void>
 
 /** Waits for locks as long as any other statement. */
 async function callApart(pool: PostgresPool, call: Waiting): Promise<void> {
-  if (!isAwaited(call)) return;
+  if (!isStillAwaited(call)) return;
   const { name, json, deadlineMs, resolve, reject } = call;
   const text = `SELECT answer, ${rejectAfter('$2')} FROM (SELECT ${name}($1::jsonb) AS answer) AS called`;
   await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json, deadlineMs }, [call]).then(([row]) => resolve(row!.answer), reject);

@@ -1,4 +1,5 @@
 import { DomainError } from '@scheduling/errors';
+import { runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, testLogger } from '@scheduling/testing';
 import { openLink } from '@scheduling/testing/link';
 import { type Kysely, sql } from 'kysely';
@@ -50,6 +51,24 @@ describe('a database', () => {
     await database.transaction((tx) => tx.insertInto('thing').values({ name: 'kept' }).execute());
     expect(commits).toBe(1);
     expect(await database.kysely.selectFrom('thing').selectAll().execute()).toEqual([{ name: 'kept' }]);
+  });
+
+  it('rolls back a transaction if its caller no longer waits at the end of it', async () => {
+    await using database = open(url);
+    const caller = new AbortController();
+    const insert = (name: string) => database.transaction((tx) => tx.insertInto('thing').values({ name }).execute());
+    const insertAndAbort = () =>
+      database.transaction(async (tx) => {
+        await tx.insertInto('thing').values({ name: 'aborted' }).execute();
+        caller.abort();
+      });
+    const aborted = await runWithContext({ requestId: 'r', signal: caller.signal }, insertAndAbort).catch((failure: unknown) => failure);
+    expect(aborted).toMatchObject({ code: 'database.unavailable', cause: caller.signal.reason });
+    const late = runWithContext({ requestId: 'r', deadlineMs: Date.now() - 1 }, () => insert('late'));
+    await expect(late).rejects.toMatchObject({ code: 'database.unavailable' });
+    await runWithContext({ requestId: 'r', deadlineMs: Date.now() + 60_000, signal: new AbortController().signal }, () => insert('in time'));
+    const things = await database.kysely.selectFrom('thing').select('name').where('name', 'in', ['aborted', 'late', 'in time']).execute();
+    expect(things).toEqual([{ name: 'in time' }]);
   });
 
   it('has columns in camelCase, and does not change the keys of a jsonb value', async () => {

@@ -1,7 +1,8 @@
-import { type Client, type ClientDuplexStream, type ServiceError, status as Status } from '@grpc/grpc-js';
+import { type Client, type ClientDuplexStream, type Metadata, type ServiceError, status as Status } from '@grpc/grpc-js';
 import { BatchServiceService, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import type { Channel } from './channel.ts';
 import { toServiceError } from './errors.ts';
+import { clockHeader } from './headers.ts';
 import { sendAlone, type WaitingCall } from './send-alone.ts';
 
 interface Pending {
@@ -13,8 +14,6 @@ interface Pending {
 const { makeCalls } = BatchServiceService;
 /** After this time a stream takes no further calls: another one may be served by a new replica. */
 const maxAgeMs = 10_000;
-/** How long calls are held back for a server that does not say that it has accepted the stream, because it is of a previous version. */
-const maxHeldMs = 100;
 /** A call that is not answered in time is a reason for new connections if nothing has come on its stream for this long. */
 const silentMs = 500;
 
@@ -24,6 +23,9 @@ const silentMs = 500;
  *
  * A call is not sent before the server has accepted the stream. A server that closes a connection, because of its age or because it stops, answers all that
  * it has accepted, but nobody knows what became of a stream that reached it at that moment.
+ *
+ * With its acceptance, and with each message, the server says what time it is. So every call has a deadline by the clock of the server, which rejects a call that
+ * reaches it later, because the network has kept it, or because the server stood still. It may have been repeated since then.
  */
 export class CallStream {
   /** With which it was opened. */
@@ -39,8 +41,9 @@ export class CallStream {
   readonly #sent = new Map<number, Pending>();
   #sentCount = 0;
   #lastMessageMs = 0;
+  /** By how much the clock of the server is ahead of that of `performance`, at least: what it says takes a while to arrive. Undefined if it says nothing. */
+  #serverAheadMs: number | undefined;
   #isOpen = true;
-  readonly #patience: NodeJS.Timeout;
   readonly #retirement: NodeJS.Timeout;
 
   /** @param sendElsewhere what happens to a call that the server cannot have received, because it has not accepted the stream */
@@ -49,9 +52,8 @@ export class CallStream {
     this.#channel = channel;
     this.#sendElsewhere = sendElsewhere;
     this.#stream = this.client.makeBidiStreamRequest(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
-    this.#patience = setTimeout(() => this.#accept(), maxHeldMs).unref();
     this.#retirement = setTimeout(() => this.close(), maxAgeMs).unref();
-    this.#stream.on('metadata', () => this.#accept());
+    this.#stream.on('metadata', (metadata: Metadata) => this.#accept(metadata));
     this.#stream.on('data', (response: MakeCallsResponse) => this.#receive(response));
     this.#stream.on('error', (error: ServiceError) => this.#end(lost(error)));
     this.#stream.on('end', () => this.#end(statusError(Status.UNAVAILABLE)));
@@ -80,7 +82,9 @@ export class CallStream {
     if (this.#held === undefined || this.#held.length === 0) this.#stream.end();
   }
 
-  #accept(): void {
+  #accept(metadata: Metadata): void {
+    const [now] = metadata.get(clockHeader);
+    if (now !== undefined) this.#readClock(Number(now));
     const batches = this.#held ?? [];
     this.#held = undefined;
     for (const batch of batches) this.#write(batch.filter((each) => this.#pending.has(each)));
@@ -91,11 +95,25 @@ export class CallStream {
     if (batch.length === 0) return;
     const nowMs = Date.now();
     for (const each of batch) this.#sent.set(this.#sentCount++, each);
-    this.#stream.write({ calls: batch.map(({ call: { path, request, metadata, deadlineMs } }) => ({ path, request, metadata, timeoutMs: Math.max(0, deadlineMs - nowMs) })) });
+    const calls = batch.map(({ call: { path, request, metadata, deadlineMs } }) => {
+      const timeoutMs = Math.max(0, deadlineMs - nowMs);
+      return { path, request, metadata, timeoutMs, deadlineMs: this.#onServerClock(timeoutMs) };
+    });
+    this.#stream.write({ calls });
   }
 
-  #receive({ answers, isStopping }: MakeCallsResponse): void {
+  /** The quickest message tells the time best. None makes a deadline come too late. */
+  #readClock(nowMs: number): void {
+    this.#serverAheadMs = Math.max(this.#serverAheadMs ?? Number.NEGATIVE_INFINITY, nowMs - performance.now());
+  }
+
+  #onServerClock(remainingMs: number): number | undefined {
+    return this.#serverAheadMs === undefined ? undefined : this.#serverAheadMs + performance.now() + remainingMs;
+  }
+
+  #receive({ answers, isStopping, nowMs }: MakeCallsResponse): void {
     this.#lastMessageMs = performance.now();
+    if (nowMs !== undefined) this.#readClock(nowMs);
     if (isStopping) this.close();
     for (const { index, outcome } of answers) {
       const each = this.#sent.get(index);
@@ -117,7 +135,6 @@ export class CallStream {
 
   #end(error: ServiceError): void {
     this.close();
-    clearTimeout(this.#patience);
     const wasAccepted = this.#held === undefined;
     for (const each of this.#pending) {
       if (wasAccepted || error.code === Status.UNIMPLEMENTED) fail(this.#channel, this.#take(each), error);

@@ -10,6 +10,8 @@ export const operatorHeader = 'x-operator';
 export const idempotencyHeader = 'idempotency-key';
 /** Marks calls that a service makes while it serves another one. */
 export const nestedHeader = 'x-nested';
+/** The time of a server, in the metadata with which it accepts a stream of calls; see `MakeCallsResponse.nowMs`. */
+export const clockHeader = 'now-ms';
 
 export function toMetadata(headers: Record<string, string>): Metadata {
   const metadata = new Metadata();

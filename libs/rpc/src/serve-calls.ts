@@ -1,7 +1,9 @@
-import { type handleBidiStreamingCall, Metadata, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
+import { type handleBidiStreamingCall, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import type { Answer, Call, MakeCallsRequest, MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { toRejection } from './errors.ts';
-import { type Caller, callerOf } from './require-caller.ts';
+import { clockHeader, toMetadata } from './headers.ts';
+import type { IncomingCall } from './incoming-call.ts';
+import { callerOf } from './require-caller.ts';
 import { answerCall, type ServedMethod } from './serve-call.ts';
 
 export interface CallStreams {
@@ -10,7 +12,10 @@ export interface CallStreams {
   stop(): void;
 }
 
-/** Serves the unary calls of streams, all at the same time, each like a call of its own. Those that are done in the same turn of the event loop are answered at once. */
+/**
+ * Serves the unary calls of streams, all at the same time, each like a call of its own. Those that are done in the same turn of the event loop are answered at once.
+ * A call that arrives after its deadline is not begun.
+ */
 export function createCallStreams(methods: ReadonlyMap<string, ServedMethod>): CallStreams {
   const streams = new Set<ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>>();
   return {
@@ -20,14 +25,14 @@ export function createCallStreams(methods: ReadonlyMap<string, ServedMethod>): C
       serveStream(methods, stream);
     },
     stop: () => {
-      for (const stream of streams) stream.write({ answers: [], isStopping: true });
+      for (const stream of streams) stream.write({ answers: [], isStopping: true, nowMs: performance.now() });
     },
   };
 }
 
 function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>): void {
   // The caller waits for this: from now on, the stream is served to its end.
-  stream.sendMetadata(new Metadata());
+  stream.sendMetadata(toMetadata({ [clockHeader]: String(performance.now()) }));
   const caller = callerOf(stream);
   const inProgress = new Set<AbortController>();
   let received = 0;
@@ -37,15 +42,16 @@ function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerD
     if (isEnded && inProgress.size === 0 && answers.length === 0) stream.end();
   };
   const flush = (): void => {
-    stream.write({ answers, isStopping: false });
+    stream.write({ answers, isStopping: false, nowMs: performance.now() });
     answers = [];
     endIfDone();
   };
   const begin = async (call: Call, index: number): Promise<void> => {
     const controller = new AbortController();
     inProgress.add(controller);
-    const timer = setTimeout(() => controller.abort(), call.timeoutMs);
-    const outcome = await answer(methods.get(call.path), call, caller, controller.signal);
+    const remainingMs = remainingOf(call);
+    const timer = setTimeout(() => controller.abort(), remainingMs);
+    const outcome = await answer(methods.get(call.path), call, { caller, signal: controller.signal, remainingMs });
     clearTimeout(timer);
     inProgress.delete(controller);
     answers.push({ index, outcome });
@@ -63,12 +69,22 @@ function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerD
   });
 }
 
+/** For how long its caller still waits, in whole milliseconds. Negative if the call is late. */
+function remainingOf({ timeoutMs, deadlineMs = Number.POSITIVE_INFINITY }: Call): number {
+  return Math.min(timeoutMs, Math.floor(deadlineMs - performance.now()));
+}
+
+interface CallContext extends Pick<IncomingCall, 'caller' | 'signal'> {
+  remainingMs: number;
+}
+
 /** Never rejects. */
-async function answer(served: ServedMethod | undefined, call: Call, caller: Caller, signal: AbortSignal): Promise<Answer['outcome']> {
+async function answer(served: ServedMethod | undefined, call: Call, { remainingMs, ...context }: CallContext): Promise<Answer['outcome']> {
+  if (remainingMs <= 0) return rejection(Status.DEADLINE_EXCEEDED, 'The call came too late.');
   if (served === undefined) return rejection(Status.UNIMPLEMENTED, `This server has no ${call.path}.`);
   const { requestDeserialize, responseSerialize } = served.method;
   try {
-    const incoming = { request: requestDeserialize(call.request), header: (name: string) => call.metadata[name], deadlineMs: Date.now() + call.timeoutMs, caller, signal };
+    const incoming = { ...context, request: requestDeserialize(call.request), header: (name: string) => call.metadata[name], deadlineMs: Date.now() + remainingMs };
     const answered = await answerCall(served, incoming);
     if (!('response' in answered)) return { $case: 'rejection', value: toRejection(answered) };
     return { $case: 'response', value: responseSerialize(answered.response as never) };

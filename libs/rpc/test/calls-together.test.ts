@@ -4,6 +4,8 @@ import { type Answer, BatchServiceService, type Call, type MakeCallsRequest, typ
 import { DomainError } from '@scheduling/errors';
 import { currentContext, FairQueue, runWithContext } from '@scheduling/runtime';
 import { eventually, longTimeout, testLogger } from '@scheduling/testing';
+import { openLink } from '@scheduling/testing/link';
+import { Transform } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createClient, type Handlers, hostService } from '../src/index.ts';
 import { startRpcServer } from '../src/server.ts';
@@ -26,6 +28,19 @@ class CountingQueue extends FairQueue {
     this.entered += 1;
     return super.enter(...args);
   }
+}
+
+/** A way for bytes that can be closed for a while. Nothing is lost meanwhile, and nothing comes in another order. */
+function createGate() {
+  let opened = Promise.resolve();
+  let open = (): void => undefined;
+  return {
+    pass: () => new Transform({ transform: (chunk: Buffer, _, done) => void opened.then(() => done(null, chunk)) }),
+    close: (): void => {
+      ({ promise: opened, resolve: open } = Promise.withResolvers<void>());
+    },
+    open: (): void => open(),
+  };
 }
 
 describe('calls that are made at the same moment', () => {
@@ -209,6 +224,29 @@ describe('calls that are made at the same moment', () => {
     // Without its own deadline it would be the 30 s of this client.
     expect(Date.now() - startedMs).toBeLessThan(longTimeout.timeoutMs);
     await expect(other).resolves.toMatchObject({ customer: { id: 'other' } });
+  });
+
+  it('are not begun if they reach the server after their deadline, while others of the stream are', async () => {
+    const begun: string[] = [];
+    const handlers = someHandlers(CustomerServiceService, {
+      getCustomer: async (call) => {
+        begun.push(idOf(call));
+        return { customer: customer(idOf(call)) };
+      },
+    });
+    const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] }));
+    const way = createGate();
+    const link = stack.use(await openLink(() => [server.port], way.pass));
+    const client = clientOf(link.port);
+    // Each stream is accepted.
+    for (const id of numbers(4)) await client.getCustomer(request(id));
+    way.close();
+    const call = (id: string, remainingMs: number) => runWithContext({ requestId: id, deadlineMs: Date.now() + remainingMs }, () => client.getCustomer(request(id)));
+    const [late, inTime] = [call('late', 200), call('in time', longTimeout.timeoutMs)];
+    await expect(late).rejects.toMatchObject({ code: 'service.unavailable' });
+    way.open();
+    await expect(inTime).resolves.toMatchObject({ customer: { id: 'in time' } });
+    expect(begun).toEqual(['0', '1', '2', '3', 'in time']);
   });
 
   it('are answered on connections that were replaced because another one was not', async () => {

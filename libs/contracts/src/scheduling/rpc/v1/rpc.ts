@@ -25,6 +25,11 @@ export interface Call {
   metadata: { [key: string]: string };
   /** How long the caller waits, in milliseconds. */
   timeoutMs: number;
+  /**
+   * Until when the caller waits, by the clock of the server (`now_ms`). By this the server recognises a call that was on its way for too long, or that it
+   * has not read while it stood still.
+   */
+  deadlineMs?: number | undefined;
 }
 
 export interface Call_MetadataEntry {
@@ -56,6 +61,8 @@ export interface MakeCallsResponse {
   answers: Answer[];
   /** The server is stopping. It still makes calls that arrive; the caller makes further ones on another stream, and ends this one. */
   isStopping: boolean;
+  /** The time of the server in milliseconds, by a clock that nobody sets and that begins at any moment. */
+  nowMs?: number | undefined;
 }
 
 export interface CallAllRequest {
@@ -67,7 +74,7 @@ export interface CallAllResponse {
 }
 
 function createBaseCall(): Call {
-  return { path: "", request: Buffer.alloc(0), metadata: {}, timeoutMs: 0 };
+  return { path: "", request: Buffer.alloc(0), metadata: {}, timeoutMs: 0, deadlineMs: undefined };
 }
 
 export const Call: MessageFns<Call> = {
@@ -83,6 +90,9 @@ export const Call: MessageFns<Call> = {
     });
     if (message.timeoutMs !== 0) {
       writer.uint32(32).uint32(message.timeoutMs);
+    }
+    if (message.deadlineMs !== undefined) {
+      writer.uint32(41).double(message.deadlineMs);
     }
     return writer;
   },
@@ -135,6 +145,14 @@ export const Call: MessageFns<Call> = {
             message.timeoutMs = reader.uint32();
             continue;
           }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.deadlineMs = reader.double();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -164,6 +182,7 @@ export const Call: MessageFns<Call> = {
       {},
     );
     message.timeoutMs = object.timeoutMs ?? 0;
+    message.deadlineMs = object.deadlineMs ?? undefined;
     return message;
   },
 };
@@ -463,7 +482,7 @@ export const MakeCallsRequest: MessageFns<MakeCallsRequest> = {
 };
 
 function createBaseMakeCallsResponse(): MakeCallsResponse {
-  return { answers: [], isStopping: false };
+  return { answers: [], isStopping: false, nowMs: undefined };
 }
 
 export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
@@ -473,6 +492,9 @@ export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
     }
     if (message.isStopping !== false) {
       writer.uint32(16).bool(message.isStopping);
+    }
+    if (message.nowMs !== undefined) {
+      writer.uint32(25).double(message.nowMs);
     }
     return writer;
   },
@@ -506,6 +528,14 @@ export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
             message.isStopping = reader.bool();
             continue;
           }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.nowMs = reader.double();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -525,6 +555,7 @@ export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
     const message = createBaseMakeCallsResponse();
     message.answers = object.answers?.map((e) => Answer.fromPartial(e)) || [];
     message.isStopping = object.isStopping ?? false;
+    message.nowMs = object.nowMs ?? undefined;
     return message;
   },
 };
@@ -645,7 +676,7 @@ export const BatchServiceService = {
   /**
    * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
    * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
-   * are answered.
+   * are answered. The metadata with which it accepts the stream contains `now-ms`, its time as in MakeCallsResponse.
    */
   makeCalls: {
     path: "/scheduling.rpc.v1.BatchService/MakeCalls" as const,
@@ -676,7 +707,7 @@ export interface BatchServiceServer extends UntypedServiceImplementation {
   /**
    * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
    * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
-   * are answered.
+   * are answered. The metadata with which it accepts the stream contains `now-ms`, its time as in MakeCallsResponse.
    */
   makeCalls: handleBidiStreamingCall<MakeCallsRequest, MakeCallsResponse>;
   /**
@@ -691,7 +722,7 @@ export interface BatchServiceClient extends Client {
   /**
    * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
    * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
-   * are answered.
+   * are answered. The metadata with which it accepts the stream contains `now-ms`, its time as in MakeCallsResponse.
    */
   makeCalls(): ClientDuplexStream<MakeCallsRequest, MakeCallsResponse>;
   makeCalls(options: Partial<CallOptions>): ClientDuplexStream<MakeCallsRequest, MakeCallsResponse>;
