@@ -1,6 +1,6 @@
 import { descriptionBy } from '../load/appointments.ts';
 import type { Operation } from '../load/journal.ts';
-import { type Appointment, type Customer, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
+import { type Appointment, type Change, type Customer, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
 import type { Evidence, Lists, ShownParticipation, Violation } from './evidence.ts';
 
 const reservationMs = 180_000;
@@ -129,13 +129,15 @@ function checkParticipation(participation: Participation, expected: (State | und
 /** Undefined stands for a participation that is not there. */
 function expectedStates({ appointment, customer, changes }: Participation, nowMs: number): (State | undefined)[] {
   const state = lastKnownState({ changes });
-  if (!isDone(changes[0]!.operation) || isDone(customer.erased) || isDone(appointment?.deleted)) return [undefined];
+  const [{ to, operation: created }] = changes as [Change];
+  if (isDone(customer.erased) || isDone(appointment?.deleted)) return [undefined];
   const isCancelled = isDone(appointment?.cancelled);
+  if (!isDone(created)) return isCancelled && isUncertain(created, appointment!) ? [undefined, 'CANCELED'] : [undefined];
   // It may have begun so after the cancellation (interface 4.3).
-  if (isCancelled && state === 'DELETED' && changes[0]!.to === 'DELETED' && changes[0]!.operation.endedMs > appointment!.cancelled!.startedMs) return ['DELETED', 'CANCELED'];
+  if (isCancelled && state === 'DELETED' && to === 'DELETED' && created.endedMs > appointment!.cancelled!.startedMs) return ['DELETED', 'CANCELED'];
   const expected = isCancelled ? 'CANCELED' : state;
   if (state !== 'RESERVED') return [expected];
-  const { startedMs, endedMs } = changes[0]!.operation;
+  const { startedMs, endedMs } = created;
   if (nowMs - endedMs < reservationMs - slackMs) return [expected];
   if (nowMs - startedMs > reservationMs + slackMs && !isCancelled) return [undefined];
   return [expected, undefined];
