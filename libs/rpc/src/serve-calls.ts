@@ -69,9 +69,9 @@ function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerD
   });
 }
 
-/** For how long its caller still waits, in whole milliseconds. Negative if the call is late. */
+/** For how long its caller still waits, in whole milliseconds. 0 if the call is late: a timer with a negative time would be reported as a fault. */
 function remainingOf({ timeoutMs, deadlineMs = Number.POSITIVE_INFINITY }: Call): number {
-  return Math.min(timeoutMs, Math.floor(deadlineMs - performance.now()));
+  return Math.max(0, Math.min(timeoutMs, Math.floor(deadlineMs - performance.now())));
 }
 
 interface CallContext extends Pick<IncomingCall, 'caller' | 'signal'> {
@@ -80,7 +80,7 @@ interface CallContext extends Pick<IncomingCall, 'caller' | 'signal'> {
 
 /** Never rejects. */
 async function answer(served: ServedMethod | undefined, call: Call, { remainingMs, ...context }: CallContext): Promise<Answer['outcome']> {
-  if (remainingMs <= 0) return rejection(Status.DEADLINE_EXCEEDED, 'The call came too late.');
+  if (remainingMs === 0) return rejection(Status.DEADLINE_EXCEEDED, 'The call came too late.');
   if (served === undefined) return rejection(Status.UNIMPLEMENTED, `This server has no ${call.path}.`);
   const { requestDeserialize, responseSerialize } = served.method;
   try {

@@ -57,10 +57,9 @@ function appointmentsExpected({ appointments }: Provider): Expected[] {
 
 /** Those that it may have. At first it is the name of the product. */
 function descriptionsOf(appointment: Appointment): string[] {
-  const possible = possibleUpdates(appointment);
-  const last = possible.findLast(({ operation }) => isDone(operation));
-  const uncertain = possible.slice(last === undefined ? 0 : possible.indexOf(last) + 1);
-  return [last === undefined ? `${appointment.provider.tenant.mark} product` : descriptionBy(last.operation), ...uncertain.map(({ operation }) => descriptionBy(operation))];
+  const updates = possibleUpdates(appointment);
+  const descriptions = [`${appointment.provider.tenant.mark} product`, ...updates.map(({ operation }) => descriptionBy(operation))];
+  return descriptions.slice(1 + updates.findLastIndex(({ operation }) => isDone(operation)));
 }
 
 /** The updates that took effect, and those that may have. */

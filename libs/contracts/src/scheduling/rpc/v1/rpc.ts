@@ -61,7 +61,7 @@ export interface MakeCallsResponse {
   answers: Answer[];
   /** The server is stopping. It still makes calls that arrive; the caller makes further ones on another stream, and ends this one. */
   isStopping: boolean;
-  /** The time of the server in milliseconds, by a clock that nobody sets and that begins at any moment. */
+  /** The time of the server in milliseconds, by a monotonic clock with an arbitrary zero. */
   nowMs?: number | undefined;
 }
 
