@@ -193,10 +193,16 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     if (result.afterMs !== undefined) this.#wakeAfter(result.afterMs);
   }
 
-  #attempt(row: Row): Promise<Result> {
+  async #attempt(row: Row): Promise<Result> {
     const remainingMs = row.expiresAt ? row.expiresAt.getTime() - databaseTime(row).getTime() : Number.POSITIVE_INFINITY;
-    const limit = AbortSignal.timeout(Math.max(0, Math.min(this.#timings.attemptMs, remainingMs)));
-    return this.#kind.attempt(row, AbortSignal.any([limit, this.#stopping.signal]), this.#stopping.signal);
+    const limit = new AbortController();
+    // Unlike that of `AbortSignal.timeout`, this timer can be cleared: an attempt takes much less time than it may, and thousands would be kept for minutes.
+    const timer = setTimeout(() => limit.abort(), Math.max(0, Math.min(this.#timings.attemptMs, remainingMs)));
+    try {
+      return await this.#kind.attempt(row, AbortSignal.any([limit.signal, this.#stopping.signal]), this.#stopping.signal);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   #noteServer({ serverAway }: Outcome): void {

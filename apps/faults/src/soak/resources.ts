@@ -1,6 +1,9 @@
+import { waitUntil } from '@scheduling/embedded';
 import { services } from '@scheduling/stack';
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Replica } from '../system/service-group.ts';
 import type { System } from '../system/start-system.ts';
 
 /** What a process has open. */
@@ -11,33 +14,52 @@ export interface Handles {
   connections: number;
 }
 
-/** The memory of a process in MiB, at a time in minutes. */
+/** Memory of a process in MiB, at a time in minutes. */
 export interface Sample {
   minute: number;
   memory: number;
 }
 
-const sampleMs = 10_000;
+const residentMs = 10_000;
+/** Seldom, so that the processes mostly collect when they would without it. */
+const useMs = 5 * 60_000;
+const useTimeoutMs = 30_000;
 const handlesMs = 2_000;
 
 /** By a name that stays the same. Restarted processes have the names of those that they replace. */
-export function processesOf({ groups, nats }: System): Map<string, number> {
-  const replicas = services.flatMap((service) => groups[service].ready.map(({ child, number }) => [`${service} ${number + 1}`, child.pid] as const));
-  return new Map([...replicas, ['nats', nats.pid]]);
+function replicasOf({ groups }: System): [string, Replica][] {
+  return services.flatMap((service) => groups[service].ready.map((replica): [string, Replica] => [`${service} ${replica.number + 1}`, replica]));
 }
 
+function processesOf(system: System): [string, number][] {
+  return [...replicasOf(system).map(([name, { child }]): [string, number] => [name, child.pid]), ['nats', system.nats.pid]];
+}
+
+/** The memory of every process from a time on. */
+export type Memory = Map<string, Sample[]>;
+
 /** The resident memory of every process, every 10 s until the signal aborts. */
-export async function followMemory(system: System, until: AbortSignal): Promise<Map<string, Sample[]>> {
+export async function followResident(system: System, until: AbortSignal): Promise<Memory> {
+  return await follow(residentMs, until, async () => await Promise.all(processesOf(system).map(async ([name, pid]) => [name, await readMemory(pid)] as const)));
+}
+
+/** What the processes of the services still use after they have collected all garbage, every 5 min until the signal aborts. None of them may be replaced meanwhile. */
+export async function followUse(system: System, until: AbortSignal): Promise<Memory> {
+  return await follow(useMs, until, async () => await Promise.all(replicasOf(system).map(async ([name, replica]) => [name, await measureUse(system, replica)] as const)));
+}
+
+/** Measures again and again, at last when the signal has aborted. */
+async function follow(everyMs: number, until: AbortSignal, measure: () => Promise<(readonly [string, number | undefined])[]>): Promise<Memory> {
   const startedMs = performance.now();
-  const samples = new Map<string, Sample[]>();
-  while (!until.aborted) {
-    for (const [name, pid] of processesOf(system)) {
-      const memory = await readMemory(pid);
-      if (memory !== undefined) samples.set(name, [...(samples.get(name) ?? []), { minute: (performance.now() - startedMs) / 60_000, memory }]);
+  const samples: Memory = new Map();
+  for (let isLast = false; ; isLast = until.aborted) {
+    const minute = (performance.now() - startedMs) / 60_000;
+    for (const [name, memory] of await measure()) {
+      if (memory !== undefined) samples.set(name, [...(samples.get(name) ?? []), { minute, memory }]);
     }
-    await delay(sampleMs, undefined, { signal: until }).catch(() => undefined);
+    if (isLast) return samples;
+    await delay(everyMs, undefined, { signal: until }).catch(() => undefined);
   }
-  return samples;
 }
 
 /** Of the process with this id. Undefined if it has ended. */
@@ -45,6 +67,14 @@ async function readMemory(pid: number): Promise<number | undefined> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const [, kibibytes] = /^VmRSS:\s+(\d+)/m.exec(status) ?? [];
   return kibibytes === undefined ? undefined : Number(kibibytes) / 1_024;
+}
+
+async function measureUse(system: System, replica: Replica): Promise<number> {
+  const file = join(system.folder, `memory-${replica.child.pid}`);
+  await rm(file, { force: true });
+  await system.order(replica, { clockOffsetMs: 0, measureInto: file });
+  const bytes = await waitUntil(() => readFile(file, 'utf8').catch(() => undefined), { what: 'the memory of a process', timeoutMs: useTimeoutMs });
+  return Number(bytes) / 2 ** 20;
 }
 
 /** The least that each process has open within a while: what is left from the load is closed soon, and some connections come and go. */

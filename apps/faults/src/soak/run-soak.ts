@@ -1,4 +1,5 @@
 import { services } from '@scheduling/stack';
+import { setTimeout as delay } from 'node:timers/promises';
 import { waitUntilDrained } from '../checks/drained.ts';
 import { followFeed } from '../load/follow-feed.ts';
 import { createJournal, type Journal } from '../load/journal.ts';
@@ -7,7 +8,7 @@ import { type Pause, runLoad } from '../load/run-load.ts';
 import { setUpTenants } from '../load/set-up.ts';
 import { startSystem, type System } from '../system/start-system.ts';
 import { unlessAborted } from '../unless-aborted.ts';
-import { followMemory, type Handles, watchHandles, type Sample } from './resources.ts';
+import { followResident, followUse, type Handles, type Memory, watchHandles } from './resources.ts';
 
 export interface SoakOptions {
   minutes: number;
@@ -29,7 +30,11 @@ export interface SoakReport {
   requests: Journal['requests'];
   /** Processes that were replaced. */
   restarts: number;
-  memory: Map<string, Sample[]>;
+  /** After how many minutes memory should not grow any more, and what it was from then on: resident, and in use. */
+  warmMinutes: number;
+  resident: Memory;
+  /** Empty if processes were replaced: each begins anew. */
+  used: Memory;
   handles: { before: Map<string, Handles>; after: Map<string, Handles> };
   /** What should not be, besides requests that were not served. */
   faults: string[];
@@ -37,7 +42,10 @@ export interface SoakReport {
 
 const seed = 1;
 const workersPerProvider = 4;
+/** Before the capacity is measured. */
 const warmUpMs = 60_000;
+/** Before memory is watched: so many minutes, but at most a third of them all. */
+const longestWarmMinutes = 10;
 const capacityMs = 20_000;
 /** Idle connections to Postgres are closed after 30 s, idle files of the store of NATS every 2 minutes. */
 const restMs = 150_000;
@@ -75,7 +83,10 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   onProgress(`${load} % of ${capacity.toFixed(0)} requests per second for ${minutes} min`);
   const periodMs = (workers * capacityMs * 100) / (actions * load);
   const until = AbortSignal.timeout(minutes * 60_000);
-  const watching = followMemory(system, until);
+  const warmMinutes = Math.min(longestWarmMinutes, minutes / 3);
+  const warmed = delay(warmMinutes * 60_000);
+  const watchingResident = warmed.then(() => followResident(system, until));
+  const watchingUse = restart ? new Map() : warmed.then(() => followUse(system, until));
   const restarting = restart ? restartAll(system, until) : Promise.resolve(0);
   await use(minutes * 60_000, (random, tookMs) => Math.max(0, random.integer(Math.round(periodMs / 2), Math.round((periodMs * 3) / 2)) - tookMs));
   const requests = { sent: journal.requests.sent - earlier.sent, unserved: journal.requests.unserved.slice(earlier.unserved) };
@@ -84,7 +95,8 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   following.abort();
   await Promise.all(followed);
   const badExits = Object.values(system.groups).flatMap((group) => group.badExits.map(({ text }) => text));
-  return { minutes, capacity, requests, restarts, memory: await watching, handles: { before, after }, faults: [...journal.surprises, ...badExits, ...left] };
+  const [resident, used] = await Promise.all([watchingResident, watchingUse]);
+  return { minutes, capacity, requests, restarts, warmMinutes, resident, used, handles: { before, after }, faults: [...journal.surprises, ...badExits, ...left] };
 }
 
 /** Until a new process has compiled its code and the next one is replaced; Kubernetes waits for 35 s (`minReadySeconds`). */
