@@ -31,6 +31,6 @@ export function print(line: string): void {
 
 export function readNumber(text: string): number {
   const number = Number(text);
-  if (!(number > 0)) throw new InvalidArgumentError('a number above 0 is needed');
+  if (!(number > 0)) throw new InvalidArgumentError('must be a number greater than 0');
   return number;
 }

@@ -16,10 +16,10 @@ const {
   seed: seeds = [randomInt(1_000_000)],
   minutes,
   only: kinds = faults,
-} = createCommand('faults', 'Start a system, break it while clients use it, and check from outside that it has kept its promises.')
-  .option('--seed <number>', 'the same faults and clients for the same number; several, such as 1-30, run one after the other; by default a random one', readSeeds)
-  .option('--minutes <number>', 'how long things break', readNumber, 1)
-  .option('--only <ids>', 'only these kinds of faults, such as F1,F5; by default all', readKinds)
+} = createCommand('faults', 'Start a system, inject faults while clients use it, and check its invariants from outside.')
+  .option('--seed <number>', 'determines the faults and what clients do; a range such as 1-30 makes one run per seed (default: random)', readSeeds)
+  .option('--minutes <number>', 'how long faults are injected, per seed', readNumber, 1)
+  .option('--only <ids>', 'only these kinds of faults, such as F1,F5 (default: all)', readKinds)
   .addHelpText('after', `\nKinds of faults:\n${faults.map(({ id, name }) => `  ${id.padEnd(4)} ${name}`).join('\n')}`)
   .parse()
   .opts<Options>();
@@ -42,14 +42,14 @@ process.exitCode = reports.every(({ violations }) => violations.length === 0) ? 
 /** One, or all of a range. */
 function readSeeds(text: string): number[] {
   const [first, last = first, ...more] = text.split('-').map(readNumber) as [number, ...number[]];
-  if (more.length > 0 || last < first) throw new InvalidArgumentError('a number, or a range such as 1-30, is needed');
+  if (more.length > 0 || last < first) throw new InvalidArgumentError('must be a number or a range such as 1-30');
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
 function readKinds(text: string): Fault[] {
   return text.split(',').map((id) => {
     const fault = faults.find((each) => each.id === id.toUpperCase());
-    if (fault === undefined) throw new InvalidArgumentError(`there is no ${id}`);
+    if (fault === undefined) throw new InvalidArgumentError(`unknown fault ${id}`);
     return fault;
   });
 }

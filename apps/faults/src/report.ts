@@ -4,18 +4,18 @@ import type { FaultReport } from './run-faults.ts';
 
 /** What each invariant promises, in the words of docs/reliability.md. */
 export const invariants = {
-  I1: 'no seat too many',
-  I2: 'accepted is there, rejected is not, repeated counts once',
-  I3: 'every mail that is due, and no other',
-  I4: 'one copy of each mail, unless it is not known to have arrived',
-  I5: 'nothing of an erased person',
+  I1: 'no appointment overbooked',
+  I2: 'accepted changes visible, rejected ones absent, repeated ones applied once',
+  I3: 'every required mail, and no other',
+  I4: 'one copy of each mail, unless its arrival was unknown',
+  I5: 'no data of an erased person',
   I6: 'no event, mail, erasure or dead letter left over',
   I7: 'no reservation left over',
   I8: 'only permitted transitions',
-  I9: 'nothing of another CRM',
-  I10: 'no two bookings of the same time',
+  I9: 'no data of another CRM',
+  I10: 'no overlapping bookings on a resource',
   I11: 'listed if and only if bookable',
-  I12: 'the feed complete and in order',
+  I12: 'feed complete and in order',
 } as const;
 
 const maxShown = 20;

@@ -84,7 +84,7 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   const injected = (await Promise.all(lanes.map((lane) => inject(system, lane, { loadStartedMs, runMs, onProgress })))).flat();
   await delay(Math.max(0, loadStartedMs + runMs - performance.now()));
 
-  onProgress('waiting until everything is whole again and nothing more happens');
+  onProgress('waiting for recovery, until all work is done');
   const giveUp = setTimeout(() => ended.abort(), resolveMs);
   const violations = [...(await watching)];
   await load;
@@ -92,7 +92,7 @@ async function breakSystem(system: System, { seed, minutes, kinds, onProgress }:
   const lastFaultMs = loadStartedMs + Math.max(0, ...injected.map(({ endedMs }) => endedMs));
   violations.push(...(await waitUntilDrained(system, lastFaultMs, onProgress)));
 
-  onProgress('comparing what is there with what the clients were told');
+  onProgress('checking the invariants');
   await askAgain(tenants, injected);
   const evidence = await gather({ system, journal, tenants, injected, loadStartedMs });
   drained.abort();

@@ -31,5 +31,5 @@ async function checkStep({ provider, reference, resource, rasterMs }: Timeslot, 
   const body = { reference: newReference('try'), timeslotReference: reference, start, productReference: 'product@load', state: 'RESERVED' };
   const answer = await client.send({ method: 'POST', path: `${provider.at}/bookings`, body });
   if (answer?.status === (isListed ? 201 : 409)) return [];
-  return [{ invariant: 'I11', text: `${start} of ${reference} is ${isListed ? '' : 'not '}listed, and was answered with ${answer?.status} ${answer?.text}` }];
+  return [{ invariant: 'I11', text: `${start} of ${reference} is ${isListed ? '' : 'not '}listed, but booking it got ${answer?.status} ${answer?.text}` }];
 }

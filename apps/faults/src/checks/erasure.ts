@@ -22,7 +22,7 @@ export async function checkErasure({ system, tenants, lists, users }: Evidence):
   ];
   return places.flatMap(([place, text]) => {
     const found = new Set([...text.matchAll(personPattern)].map(([person]) => person.toLowerCase()).filter((person) => erased.has(person)));
-    return found.size === 0 ? [] : [{ invariant: 'I5', text: `${place} still has ${[...found].join(', ')}` }];
+    return found.size === 0 ? [] : [{ invariant: 'I5', text: `${place} still contains ${[...found].join(', ')}` }];
   });
 }
 

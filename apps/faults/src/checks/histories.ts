@@ -22,10 +22,10 @@ export function checkHistories({ feeds, lists }: Evidence): Violation[] {
 function checkFollowed({ crmId }: Tenant, { followed, read }: Feed): Violation[] {
   const ids = read.map(({ id }) => id);
   const violations: Violation[] = [];
-  if (new Set(ids).size < ids.length) violations.push({ invariant: 'I12', text: `the feed of ${crmId} has an event twice` });
+  if (new Set(ids).size < ids.length) violations.push({ invariant: 'I12', text: `the feed of ${crmId} contains an event twice` });
   const difference = ids.findIndex((id, index) => followed[index]?.id !== id);
   if (difference >= 0) {
-    violations.push({ invariant: 'I12', text: `who followed the feed of ${crmId} read ${followed.length} events, now there are ${ids.length}; the first difference is at ${difference}` });
+    violations.push({ invariant: 'I12', text: `a client read ${followed.length} events while following the feed of ${crmId}, which now has ${ids.length}; the first difference is at ${difference}` });
   }
   return violations;
 }
@@ -50,7 +50,7 @@ function checkHistory({ crmId }: Tenant, id: string, events: FeedEvent[], update
   const described = `${events[0]!.type.split('.')[0]} ${id} of ${crmId}: ${events.map(({ type, data }) => `${data.version} ${type} ${data.previousState ?? ''} ${data.state ?? ''}`).join(', ')}`;
   const violations: Violation[] = [];
   // Mails and webhooks have no versions.
-  if (events.some(({ data }, index) => data.version !== null && data.version !== index + 1)) violations.push({ invariant: 'I12', text: `not in order, or incomplete: ${described}` });
+  if (events.some(({ data }, index) => data.version !== null && data.version !== index + 1)) violations.push({ invariant: 'I12', text: `out of order or incomplete: ${described}` });
   if (events[0]!.type.startsWith('participation.') && !isLegal(events, updates)) violations.push({ invariant: 'I8', text: `not permitted: ${described}` });
   return violations;
 }
@@ -74,5 +74,5 @@ function checkComplete({ tenant }: Provider, { read }: Feed, participations: { r
   for (const { type, data } of read) if (type.startsWith('participation.') && data.reference !== null) states.set(data.reference, data.state);
   return participations
     .filter(({ reference, state }) => !reference.startsWith('anonymous-') && states.get(reference) !== state)
-    .map(({ reference, state }): Violation => ({ invariant: 'I12', text: `${reference} of ${tenant.crmId} is ${state}, and the feed says ${states.get(reference) ?? 'nothing'}` }));
+    .map(({ reference, state }): Violation => ({ invariant: 'I12', text: `${reference} of ${tenant.crmId} is ${state}, but the feed says ${states.get(reference) ?? 'nothing'}` }));
 }

@@ -25,7 +25,7 @@ export function checkMails(evidence: Evidence): Violation[] {
     ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkUpdates(provider, appointment, mails))),
     ...providers.flatMap((provider) => checkRemovals(provider, mails)),
     ...evidence.tenants.flatMap(({ users }) => users.flatMap((user) => checkVerification(user, mails))),
-    ...[...byToken.keys()].filter((token) => !known.has(token)).map((token): Violation => ({ invariant: 'I3', text: `a mail about nothing: ${token}` })),
+    ...[...byToken.keys()].filter((token) => !known.has(token)).map((token): Violation => ({ invariant: 'I3', text: `a mail that belongs to no change: ${token}` })),
     ...checkCopies(evidence),
     ...checkMarks(evidence),
   ];
@@ -51,8 +51,8 @@ function checkChanges(participation: Participation, byToken: Map<string, Receive
     const before = lastKnownState({ changes: participation.changes.slice(0, index) });
     const demand = demandOf(participation, change, before);
     const described = `${participation.reference}, ${before ?? 'new'} to ${change.to}, ${change.operation.answer}`;
-    if (demand === 'due' && mails.length === 0 && !wasOvertaken(participation, index, byToken)) return [{ invariant: 'I3', text: `no mail about ${described}` }];
-    if (demand === 'forbidden' && mails.length > 0) return [{ invariant: 'I3', text: `a mail about ${described}` }];
+    if (demand === 'due' && mails.length === 0 && !wasOvertaken(participation, index, byToken)) return [{ invariant: 'I3', text: `missing mail about ${described}` }];
+    if (demand === 'forbidden' && mails.length > 0) return [{ invariant: 'I3', text: `forbidden mail about ${described}` }];
     const others = mails.filter(({ recipients }) => recipients.join() !== participation.customer.email);
     return others.map(({ recipients }): Violation => ({ invariant: 'I3', text: `the mail about ${described} went to ${recipients.join()}` }));
   });
@@ -136,8 +136,8 @@ function checkUpdates(provider: Provider, appointment: Appointment, mails: reado
     return recipients.filter((recipient) => !told.some((each) => each.recipient === recipient && each.update >= update)).map((recipient) => ({ recipient, update }));
   });
   return [
-    ...missing.map(({ recipient, update }): Violation => ({ invariant: 'I3', text: `${recipient} was not told of "${texts[update]}", ${reference}` })),
-    ...surplus.map(({ recipient, update }): Violation => ({ invariant: 'I3', text: `${recipient} was told of "${texts[update]}", ${reference}` })),
+    ...missing.map(({ recipient, update }): Violation => ({ invariant: 'I3', text: `${recipient} got no mail "${texts[update]}", ${reference}` })),
+    ...surplus.map(({ recipient, update }): Violation => ({ invariant: 'I3', text: `${recipient} got an unexpected mail "${texts[update]}", ${reference}` })),
   ];
 }
 
@@ -158,7 +158,7 @@ function checkVerification({ email, verification, deleted }: User, mails: readon
   const count = new Set(mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed.messageId)).size;
   const most = isDone(verification) ? 1 : 0;
   const least = deleted === undefined ? most : 0;
-  return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${email} got ${count} verification mails, not ${least} to ${most}` }];
+  return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${email} got ${count} verification mails instead of ${least} to ${most}` }];
 }
 
 /** Whoever was erased is told once if this ended a booking or a request. Among the mails to customers, only these are neither about an operation with a message nor about an update. */
@@ -169,7 +169,7 @@ function checkRemovals({ customers, participations }: Provider, mails: readonly 
     const own = participations.filter((participation) => participation.customer === customer);
     const least = isDone(customer.erased) && own.some((participation) => wasActive(participation, customer.erased!.startedMs)) ? 1 : 0;
     const most = isDone(customer.erased) ? 1 : 0;
-    return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${customer.email} got ${count} mails about the erasure, not ${least} to ${most}` }];
+    return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${customer.email} got ${count} mails about the erasure instead of ${least} to ${most}` }];
   });
 }
 
@@ -186,7 +186,7 @@ function checkCopies({ system: { mail }, injected, loadStartedMs }: Evidence): V
   const byId = Map.groupBy(mail.mails, ({ parsed }) => parsed.messageId ?? '');
   return [...byId].flatMap(([id, copies]) => {
     const unexplained = copies.slice(0, -1).filter(({ arrivedMs }) => !wasDisturbed(arrivedMs - loadStartedMs, disturbances));
-    return unexplained.map((): Violation => ({ invariant: 'I4', text: `${id} came ${copies.length} times without a reason: ${copies[0]!.parsed.subject}` }));
+    return unexplained.map((): Violation => ({ invariant: 'I4', text: `${id} arrived ${copies.length} times for no known reason: ${copies[0]!.parsed.subject}` }));
   });
 }
 
@@ -198,5 +198,5 @@ function wasDisturbed(atMs: number, disturbances: readonly InjectedFault[]): boo
 function checkMarks({ system: { mail }, tenants }: Evidence): Violation[] {
   return mail.mails
     .filter(({ raw, parsed }) => tenants.filter(({ mark }) => `${raw} ${parsed.text}`.toLowerCase().includes(mark.toLowerCase())).length !== 1)
-    .map(({ parsed }): Violation => ({ invariant: 'I9', text: `a mail has texts of both CRMs, or of none: ${parsed.subject}` }));
+    .map(({ parsed }): Violation => ({ invariant: 'I9', text: `a mail contains texts of both CRMs, or of neither: ${parsed.subject}` }));
 }

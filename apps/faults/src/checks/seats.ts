@@ -3,7 +3,7 @@ import { resources } from '../load/slots.ts';
 import type { ShownAppointment, Violation } from './evidence.ts';
 
 /**
- * I1: nobody has a seat too many, except for those who were added deliberately. I10: of the appointments that bookings have made, no two take the same time of a
+ * I1: nobody has a seat too many, except for those who were added deliberately. I10: of the appointments that bookings have made, no two overlap on a
  * resource. True at every moment, so this is also asked while things break.
  */
 export function checkSeats(provider: Provider, appointments: readonly ShownAppointment[]): Violation[] {
@@ -18,7 +18,7 @@ function checkCapacities(provider: Provider, appointments: readonly ShownAppoint
   return appointments.flatMap(({ reference, capacity, participations }) => {
     const seated = participations.filter((each) => (each.state === 'BOOKED' || each.state === 'RESERVED') && !deliberate.has(each.reference));
     if (seated.length <= capacity) return [];
-    return [{ invariant: 'I1', text: `${reference} of ${provider.tenant.crmId} has ${capacity} seats, and on them ${seated.map((each) => each.reference).join(', ')}` }];
+    return [{ invariant: 'I1', text: `${reference} of ${provider.tenant.crmId} has ${capacity} seats, but they are taken by ${seated.map((each) => each.reference).join(', ')}` }];
   });
 }
 
@@ -29,6 +29,6 @@ function checkOverlaps(appointments: readonly ShownAppointment[]): Violation[] {
     sorted
       .slice(index + 1)
       .filter((other) => other.resourceReference === one.resourceReference && other.start < one.end)
-      .map((other): Violation => ({ invariant: 'I10', text: `${one.reference} and ${other.reference} take the same time of ${one.resourceReference}` })),
+      .map((other): Violation => ({ invariant: 'I10', text: `${one.reference} and ${other.reference} overlap on ${one.resourceReference}` })),
   );
 }

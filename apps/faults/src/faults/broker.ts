@@ -32,7 +32,7 @@ export const brokerDown: Fault = {
     const ms = Math.min(longestMs, downMs);
     const isHanging = random.chance(0.5);
     return {
-      what: `${isHanging ? 'hanging' : 'gone'} for ${ms / 1_000} s`,
+      what: `${isHanging ? 'stopped' : 'down'} for ${ms / 1_000} s`,
       parts: ['nats'],
       lastsMs: ms,
       run: ({ nats }) => (isHanging ? nats.whileHanging(() => delay(ms)) : nats.whileDown(() => delay(ms))),
@@ -65,7 +65,7 @@ export const deleteStream: Fault = {
 
 export const repeatedEvents: Fault = {
   id: 'F14',
-  name: 'events in any order, each of them twice',
+  name: 'events in random order, each of them twice',
   prepare: (random, { longestMs }) => {
     const ms = Math.min(longestMs, shuffledMs);
     return {

@@ -21,7 +21,7 @@ export const restartDatabase: Fault = {
 
 export const terminateBackends: Fault = {
   id: 'F5',
-  name: 'every session of Postgres ended',
+  name: 'all Postgres sessions terminated',
   prepare: (random) => {
     const times = random.integer(1, 3);
     return {
@@ -49,7 +49,7 @@ export const hangingDatabase: Fault = {
 
 export const exhaustedPool: Fault = {
   id: 'F7',
-  name: 'every connection of a service waits for a lock',
+  name: 'all connections of a service wait for a lock',
   prepare: (random, { longestMs }) => {
     const service = random.pick(databaseServices);
     const ms = Math.min(longestMs, lockedMs);

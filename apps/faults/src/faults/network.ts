@@ -14,7 +14,7 @@ const badMs = 8_000;
 
 export const halfOpen: Fault = {
   id: 'F18',
-  name: 'a connection that is dead without a word, or cut',
+  name: 'connections closed or half-open',
   prepare: (random, { longestMs }) => {
     const caller = random.pick([...services, 'client'] as const);
     // Which of its links is decided when all of them are known.
@@ -40,7 +40,7 @@ export const halfOpen: Fault = {
 
 export const badMailServer: Fault = {
   id: 'F15',
-  name: 'mail server refuses, is slow, or closes the connection in DATA',
+  name: 'mail server rejects, is slow, or closes the connection in DATA',
   prepare: (random, { longestMs }) => {
     const mood = random.pick(['refusing', 'slow', 'cutting'] as const);
     const ms = Math.min(longestMs, badMs);

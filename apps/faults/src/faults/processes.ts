@@ -29,7 +29,7 @@ const stepsOf: Record<Service, Step[]> = {
 
 export const kill: Fault = {
   id: 'F1',
-  name: 'kill -9 of a service at any moment',
+  name: 'kill -9 of a service at a random moment',
   prepare: (random) => {
     const chosen = chooseReplicas(random);
     return {
@@ -74,7 +74,7 @@ export const rollingRestart: Fault = {
 
 export const hang: Fault = {
   id: 'F16',
-  name: 'SIGSTOP of a service, beyond its leases',
+  name: 'SIGSTOP of a service for longer than its leases',
   prepare: (random, { longestMs }) => {
     const chosen = chooseReplicas(random);
     const ms = Math.min(longestMs, beyondLeaseMs);

@@ -8,10 +8,10 @@ interface Options {
   restart: boolean;
 }
 
-const options = createCommand('soak', 'Start a system, use it evenly for a long time, and look at what it answers and what its processes need.')
-  .option('--minutes <number>', 'how long', readNumber, 30)
-  .option('--load <percent>', 'how much of what it can do, which is measured first', readNumber, 40)
-  .option('--restart', 'replace the processes of all services meanwhile, one after the other, again and again', false)
+const options = createCommand('soak', 'Start a system, send it a constant load for a long time, and report failed requests and the resources of each process.')
+  .option('--minutes <number>', 'duration', readNumber, 30)
+  .option('--load <percent>', 'load in percent of the capacity, which is measured first', readNumber, 40)
+  .option('--restart', 'meanwhile, replace all service processes, one at a time, again and again', false)
   .parse()
   .opts<Options>();
 

@@ -8,7 +8,7 @@ export function describeSoak(report: SoakReport): string[] {
   const { minutes, capacity, requests, restarts, warmMinutes, resident, used, handles } = report;
   const names = [...handles.before.keys()];
   return [
-    `${requests.sent} requests in ${minutes} min, ${(requests.sent / minutes / 60).toFixed(0)} of ${capacity.toFixed(0)} per second; ${requests.unserved.length} not served; ${restarts} processes replaced`,
+    `${requests.sent} requests in ${minutes} min, ${(requests.sent / minutes / 60).toFixed(0)} of ${capacity.toFixed(0)} per second; ${requests.unserved.length} failed; ${restarts} processes replaced`,
     '',
     `From minute ${warmMinutes.toFixed(0)} on, in MiB and MiB per hour; descriptors and connections at rest, before and after:`,
     '',
@@ -23,7 +23,7 @@ export function describeSoak(report: SoakReport): string[] {
   ];
 }
 
-/** Everything that should not be. */
+/** Everything that is wrong. */
 export function findFaults({ requests, handles: { before, after }, faults }: SoakReport): string[] {
   const grown = [...before].filter(([name, { pid, descriptors, connections }]) => {
     const now = after.get(name);
@@ -33,7 +33,7 @@ export function findFaults({ requests, handles: { before, after }, faults }: Soa
   });
   return [
     ...requests.unserved,
-    ...grown.map(([name]) => `${name} has more open than before`),
+    ...grown.map(([name]) => `${name} has more descriptors or connections open than before`),
     ...faults,
   ];
 }

@@ -21,8 +21,8 @@ export interface Sample {
 }
 
 const residentMs = 10_000;
-/** Seldom, so that the processes mostly collect when they would without it. */
-const useMs = 5 * 60_000;
+/** Seldom, so that the processes mostly collect garbage when they would without it. */
+const useMs = 4 * 60_000;
 const useTimeoutMs = 30_000;
 const handlesMs = 2_000;
 
@@ -43,23 +43,23 @@ export async function followResident(system: System, until: AbortSignal): Promis
   return await follow(residentMs, until, async () => await Promise.all(processesOf(system).map(async ([name, pid]) => [name, await readMemory(pid)] as const)));
 }
 
-/** What the processes of the services still use after they have collected all garbage, every 5 min until the signal aborts. None of them may be replaced meanwhile. */
+/** What the processes of the services still use after they have collected all garbage, every 4 min until the signal aborts. None of them may be replaced meanwhile. */
 export async function followUse(system: System, until: AbortSignal): Promise<Memory> {
   return await follow(useMs, until, async () => await Promise.all(replicasOf(system).map(async ([name, replica]) => [name, await measureUse(system, replica)] as const)));
 }
 
-/** Measures again and again, at last when the signal has aborted. */
+/** Measures at once, and again and again until the signal aborts. */
 async function follow(everyMs: number, until: AbortSignal, measure: () => Promise<(readonly [string, number | undefined])[]>): Promise<Memory> {
   const startedMs = performance.now();
   const samples: Memory = new Map();
-  for (let isLast = false; ; isLast = until.aborted) {
+  while (!until.aborted) {
     const minute = (performance.now() - startedMs) / 60_000;
     for (const [name, memory] of await measure()) {
       if (memory !== undefined) samples.set(name, [...(samples.get(name) ?? []), { minute, memory }]);
     }
-    if (isLast) return samples;
     await delay(everyMs, undefined, { signal: until }).catch(() => undefined);
   }
+  return samples;
 }
 
 /** Of the process with this id. Undefined if it has ended. */

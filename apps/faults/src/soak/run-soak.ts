@@ -12,7 +12,7 @@ import { followResident, followUse, type Handles, type Memory, watchHandles } fr
 
 export interface SoakOptions {
   minutes: number;
-  /** In percent of the most that the system can do. */
+  /** In percent of the capacity. */
   load: number;
   /** Replace all processes meanwhile. */
   restart: boolean;
@@ -25,7 +25,7 @@ export interface SoakOptions {
 
 export interface SoakReport {
   minutes: number;
-  /** Of the same mixture, per second. */
+  /** Requests of the same mixture per second. */
   capacity: number;
   requests: Journal['requests'];
   /** Processes that were replaced. */
@@ -36,7 +36,7 @@ export interface SoakReport {
   /** Empty if processes were replaced: each begins anew. */
   used: Memory;
   handles: { before: Map<string, Handles>; after: Map<string, Handles> };
-  /** What should not be, besides requests that were not served. */
+  /** Faults other than failed requests. */
   faults: string[];
 }
 
@@ -50,7 +50,7 @@ const capacityMs = 20_000;
 /** Idle connections to Postgres are closed after 30 s, idle files of the store of NATS every 2 minutes. */
 const restMs = 150_000;
 
-/** Uses a system evenly, and looks at what it answers and what its processes need. */
+/** Sends a system a constant load, and watches its responses and the resources of its processes. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const { root, onProgress, signal } = options;
   await using system = await startSystem({ root, onProgress, signal });
@@ -67,12 +67,12 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   const followed = tenants.map(({ client }) => followFeed(client, following.signal));
   const use = (ms: number, pause: Pause): Promise<number> => runLoad({ tenants, journal, seed, workersPerProvider, pause, withoutRushes: true }, AbortSignal.timeout(ms));
   const rest = async (): Promise<{ left: string[]; handles: Map<string, Handles> }> => {
-    onProgress('waiting until nothing more happens');
+    onProgress('waiting until all work is done');
     const left = await waitUntilDrained(system, performance.now(), onProgress);
     return { left: left.map(({ text }) => text), handles: await watchHandles(system, restMs) };
   };
 
-  onProgress('measuring what the system can do');
+  onProgress('measuring the capacity');
   await use(warmUpMs, () => 0);
   const sentBefore = journal.requests.sent;
   const actions = await use(capacityMs, () => 0);

@@ -56,7 +56,7 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
       replicas.delete(replica);
       if (replica.isLeaving) return;
       // Whatever is broken around it, a process ends only if it is killed.
-      if (code !== null) group.badExits.push({ text: `${service} ended by itself with ${code}`, atMs: performance.now(), isSlow: false });
+      if (code !== null) group.badExits.push({ text: `${service} exited by itself with code ${code}`, atMs: performance.now(), isSlow: false });
       await start(number);
     });
   };
@@ -77,7 +77,7 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
     replica.isLeaving = true;
     await replica.child.stop('SIGTERM', stopTimeoutMs);
     const { code, signal } = await replica.child.exited;
-    if (code !== 0 && signal !== 'SIGKILL') group.badExits.push({ text: `${service} ended with ${code ?? signal} after SIGTERM`, atMs: performance.now(), isSlow: code === 1 });
+    if (code !== 0 && signal !== 'SIGKILL') group.badExits.push({ text: `${service} exited with ${code ?? signal} after SIGTERM`, atMs: performance.now(), isSlow: code === 1 });
   };
 
   const group: ServiceGroup = {
