@@ -69,12 +69,14 @@ async function readMemory(pid: number): Promise<number | undefined> {
   return kibibytes === undefined ? undefined : Number(kibibytes) / 1_024;
 }
 
-async function measureUse(system: System, replica: Replica): Promise<number> {
+/** In MiB. Undefined if the process has ended, or ends meanwhile. */
+async function measureUse(system: System, replica: Replica): Promise<number | undefined> {
   const file = join(system.folder, `memory-${replica.child.pid}`);
   await rm(file, { force: true });
   await system.order(replica, { clockOffsetMs: 0, measureInto: file });
-  const bytes = await waitUntil(() => readFile(file, 'utf8').catch(() => undefined), { what: 'the memory of a process', timeoutMs: useTimeoutMs });
-  return Number(bytes) / 2 ** 20;
+  const measured = waitUntil(() => readFile(file, 'utf8').catch(() => undefined), { what: `the memory of ${replica.child.pid}`, timeoutMs: useTimeoutMs });
+  const bytes = await Promise.race([measured, replica.child.exited.then(() => undefined)]);
+  return bytes === undefined ? undefined : Number(bytes) / 2 ** 20;
 }
 
 /** The least that each process has open within a while: what is left from the load is closed soon, and some connections come and go. */

@@ -84,9 +84,9 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   const periodMs = (workers * capacityMs * 100) / (actions * load);
   const until = AbortSignal.timeout(minutes * 60_000);
   const warmMinutes = Math.min(longestWarmMinutes, minutes / 3);
-  const warmed = delay(warmMinutes * 60_000);
-  const watchingResident = warmed.then(() => followResident(system, until));
-  const watchingUse = restart ? new Map() : warmed.then(() => followUse(system, until));
+  const watching = delay(warmMinutes * 60_000).then(async () => await Promise.all([followResident(system, until), restart ? new Map() : followUse(system, until)]));
+  // It is awaited later.
+  watching.catch(() => undefined);
   const restarting = restart ? restartAll(system, until) : Promise.resolve(0);
   await use(minutes * 60_000, (random, tookMs) => Math.max(0, random.integer(Math.round(periodMs / 2), Math.round((periodMs * 3) / 2)) - tookMs));
   const requests = { sent: journal.requests.sent - earlier.sent, unserved: journal.requests.unserved.slice(earlier.unserved) };
@@ -95,7 +95,7 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   following.abort();
   await Promise.all(followed);
   const badExits = Object.values(system.groups).flatMap((group) => group.badExits.map(({ text }) => text));
-  const [resident, used] = await Promise.all([watchingResident, watchingUse]);
+  const [resident, used] = await watching;
   return { minutes, capacity, requests, restarts, warmMinutes, resident, used, handles: { before, after }, faults: [...journal.surprises, ...badExits, ...left] };
 }
 
