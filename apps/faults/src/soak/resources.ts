@@ -1,7 +1,6 @@
-import { waitUntil } from '@scheduling/embedded';
 import { services } from '@scheduling/stack';
-import { readdir, readFile, readlink, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { heldBytes } from '@scheduling/testing/held-memory';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Replica } from '../system/service-group.ts';
 import type { System } from '../system/start-system.ts';
@@ -23,7 +22,6 @@ export interface Sample {
 const residentMs = 10_000;
 /** Seldom, so that the processes mostly collect garbage when they would without it. */
 const useMs = 4 * 60_000;
-const useTimeoutMs = 30_000;
 const handlesMs = 2_000;
 
 /** By a name that stays the same. Restarted processes have the names of those that they replace. */
@@ -45,7 +43,7 @@ export async function followResident(system: System, until: AbortSignal): Promis
 
 /** What the processes of the services still use after they have collected all garbage, every 4 min until the signal aborts. None of them may be replaced meanwhile. */
 export async function followUse(system: System, until: AbortSignal): Promise<Memory> {
-  return await follow(useMs, until, async () => await Promise.all(replicasOf(system).map(async ([name, replica]) => [name, await measureUse(system, replica)] as const)));
+  return await follow(useMs, until, async () => await Promise.all(replicasOf(system).map(async ([name, replica]) => [name, await measureUse(replica)] as const)));
 }
 
 /** Measures at once, and again and again until the signal aborts. */
@@ -69,14 +67,10 @@ async function readMemory(pid: number): Promise<number | undefined> {
   return kibibytes === undefined ? undefined : Number(kibibytes) / 1_024;
 }
 
-/** In MiB. Undefined if the process has ended, or ends meanwhile. */
-async function measureUse(system: System, replica: Replica): Promise<number | undefined> {
-  const file = join(system.folder, `memory-${replica.child.pid}`);
-  await rm(file, { force: true });
-  await system.order(replica, { clockOffsetMs: 0, measureInto: file });
-  const measured = waitUntil(() => readFile(file, 'utf8').catch(() => undefined), { what: `the memory of ${replica.child.pid}`, timeoutMs: useTimeoutMs });
-  const bytes = await Promise.race([measured, replica.child.exited.then(() => undefined)]);
-  return bytes === undefined ? undefined : Number(bytes) / 2 ** 20;
+/** In MiB. Undefined if the process ends meanwhile. */
+async function measureUse({ child }: Replica): Promise<number | undefined> {
+  const bytes = await Promise.race([heldBytes(child), child.exited.then(() => undefined)]);
+  return bytes === undefined ? undefined : bytes / 2 ** 20;
 }
 
 /** The least that each process has open within a while: what is left from the load is closed soon, and some connections come and go. */

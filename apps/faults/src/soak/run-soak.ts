@@ -1,4 +1,5 @@
 import { services } from '@scheduling/stack';
+import { reportMemory } from '@scheduling/testing/held-memory';
 import { setTimeout as delay } from 'node:timers/promises';
 import { waitUntilDrained } from '../checks/drained.ts';
 import { followFeed } from '../load/follow-feed.ts';
@@ -53,7 +54,7 @@ const restMs = 150_000;
 /** Sends a system a constant load, and watches its responses and the resources of its processes. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const { root, onProgress, signal } = options;
-  await using system = await startSystem({ root, onProgress, signal });
+  await using system = await startSystem({ root, nodeOptions: reportMemory, onProgress, signal });
   return await unlessAborted(useSystem(system, options), signal);
 }
 

@@ -1,17 +1,15 @@
 /**
  * Loaded into a service's process in front of its own code, by NODE_OPTIONS: `--import file:///…/crash-points.ts?folder=…`. No service knows it.
  *
- * On SIGUSR2 the process reads its orders ({@link Orders}) from `<folder>/<pid>.json`: to kill itself where it next gets to a certain point, to be wrong
- * about the time, or to say how much memory it needs. The points are calls of the libraries that the services use, told apart by what is sent.
+ * On SIGUSR2 the process reads its orders ({@link Orders}) from `<folder>/<pid>.json`: to kill itself where it next gets to a certain point, or to be wrong
+ * about the time. The points are calls of the libraries that the services use, told apart by what is sent.
  */
 import { NatsConnectionImpl } from '@nats-io/nats-core/internal';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import http2, { type ServerHttp2Stream } from 'node:http2';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import type { Orders, Point } from './orders.ts';
 
@@ -25,7 +23,6 @@ function load(): void {
     const orders = JSON.parse(readFileSync(join(folder, `${process.pid}.json`), 'utf8')) as Orders;
     crash = orders.crash;
     clockOffsetMs = orders.clockOffsetMs;
-    if (orders.measureInto !== undefined) measureMemory(orders.measureInto);
   });
   hookClock();
   hookPostgres();
@@ -33,16 +30,6 @@ function load(): void {
   hookNats();
   hookSmtp();
   hookRequests();
-}
-
-/** Without garbage, which includes what the collector only frees when it has to, such as compiled code that was not used for a while. */
-function measureMemory(file: string): void {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as (options: { type: 'major'; flavor: 'last-resort' }) => void;
-  collect({ type: 'major', flavor: 'last-resort' });
-  const { heapUsed, external } = process.memoryUsage();
-  writeFileSync(`${file}.new`, String(heapUsed + external));
-  renameSync(`${file}.new`, file);
 }
 
 /** Kills the process if it was ordered to end here, and has been here often enough. */

@@ -9,6 +9,4 @@ export interface Orders {
   crash?: { point: Point; after: number };
   /** How far its clock is ahead of the real one. */
   clockOffsetMs: number;
-  /** Collects all garbage, and writes how many bytes are still in use to this file. */
-  measureInto?: string;
 }

@@ -34,6 +34,8 @@ export interface System extends AsyncDisposable {
 interface SystemOptions {
   /** The checkout whose services run. */
   root: string;
+  /** NODE_OPTIONS of the services, instead of those that load the crash points, for `order`. */
+  nodeOptions?: string;
   onProgress: (text: string) => void;
   signal: AbortSignal;
 }
@@ -52,7 +54,7 @@ const calls: Record<Service, Service[]> = {
 };
 
 /** Rejects when the signal aborts, and leaves nothing behind. */
-export async function startSystem({ root, onProgress, signal }: SystemOptions): Promise<System> {
+export async function startSystem({ root, nodeOptions, onProgress, signal }: SystemOptions): Promise<System> {
   await using starting = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'scheduling-faults-'));
   let isKept = false;
@@ -75,7 +77,7 @@ export async function startSystem({ root, onProgress, signal }: SystemOptions): 
   const around = await connectAll(link, groups, { postgres, nats, mail, natsUrlOf: (service) => users.urlFor(service, nats.url) });
   const orders = join(folder, 'orders');
   await mkdir(orders);
-  const inherited = environmentOf(root, orders);
+  const inherited = environmentOf(nodeOptions ?? crashPointsOf(root, orders));
   const optionsOf = (service: Service): ServiceOptions => ({ service, around, root, logFile: join(folder, 'logs', `${service}.log`), inherited });
   for (const service of services) {
     groups[service] = createServiceGroup(optionsOf(service), replicaCount);
@@ -149,10 +151,15 @@ async function connectAll(
   };
 }
 
-/** Beside a service's own variables: the module that lets it crash on order, and no limit to the mails, because the load has more than a CRM may send in an hour. */
-function environmentOf(root: string, orders: string): NodeJS.ProcessEnv {
-  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+/** Loads the module that lets a service crash on order. */
+function crashPointsOf(root: string, orders: string): string {
   const crashPoints = pathToFileURL(join(root, 'apps/faults/src/system/crash-points.ts'));
   crashPoints.searchParams.set('folder', orders);
-  return { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS: `--import=${crashPoints.href}`, MAILS_PER_HOUR_AND_CRM: '0', MAILS_PER_HOUR_AND_RECIPIENT: '0' };
+  return `--import=${crashPoints.href}`;
+}
+
+/** Beside a service's own variables: there is no limit to the mails, because the load has more than a CRM may send in an hour. */
+function environmentOf(nodeOptions: string): NodeJS.ProcessEnv {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS: nodeOptions, MAILS_PER_HOUR_AND_CRM: '0', MAILS_PER_HOUR_AND_RECIPIENT: '0' };
 }

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { waitUntil } from '@scheduling/embedded';
+import { heldBytes } from '@scheduling/testing/held-memory';
 import { expect } from 'vitest';
 import { query } from '../databases.ts';
 import type { TestStack } from '../start-test-stack.ts';
@@ -11,7 +11,7 @@ export type Memory = Record<(typeof services)[number], number>;
 
 /** The objects in a process and the buffers outside of its heap, without garbage. */
 export async function heldMemory(stack: TestStack): Promise<Memory> {
-  return { gateway: await heldBytes(stack, 'gateway'), calendar: await heldBytes(stack, 'calendar') };
+  return { gateway: await heldBy(stack, 'gateway'), calendar: await heldBy(stack, 'calendar') };
 }
 
 const maxGrowthBytes = 24 * 1_048_576;
@@ -22,12 +22,9 @@ export function expectLittleGrowth(before: Memory, during: Memory): void {
   }
 }
 
-async function heldBytes(stack: TestStack, service: keyof Memory): Promise<number> {
-  const reports = async (): Promise<string[]> => (await readFile(join(stack.dataDir, 'logs', `${service}.log`), 'utf8')).match(/(?<="heldBytes":)\d+/g) ?? [];
-  const earlier = (await reports()).length;
-  process.kill((await stack.currentInfo()).pids[service]!, 'SIGUSR2');
-  const report = await waitUntil(async () => (await reports())[earlier], { what: `the memory of ${service}`, timeoutMs: 60_000 });
-  return Number(report);
+async function heldBy(stack: TestStack, service: keyof Memory): Promise<number> {
+  const { pids } = await stack.currentInfo();
+  return heldBytes({ pid: pids[service]!, logFile: join(stack.dataDir, 'logs', `${service}.log`) });
 }
 
 const restMs = 500;

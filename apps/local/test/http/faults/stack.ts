@@ -1,4 +1,4 @@
-import { fileURLToPath } from 'node:url';
+import { reportMemory } from '@scheduling/testing/held-memory';
 import { createCrm, createPractice, type Practice, type TestCrm } from '../crm.ts';
 import { startTestStack, type TestStack } from '../start-test-stack.ts';
 
@@ -6,10 +6,10 @@ let starting: Promise<TestStack> | undefined;
 
 /**
  * A stack that only the tests of this folder use: they stop its processes, measure them, or would be disturbed by data of other tests.
- * Its processes report their memory when they receive SIGUSR2 (`report-memory.cjs`).
+ * Its processes report their memory.
  */
 export function stackForFaults(): Promise<TestStack> {
-  return (starting ??= startTestStack({ NODE_OPTIONS: `--expose-gc --require="${fileURLToPath(import.meta.resolve('./report-memory.cjs'))}"` }));
+  return (starting ??= startTestStack({ NODE_OPTIONS: reportMemory }));
 }
 
 /** A CRM of its own on this stack, with a practice. */
