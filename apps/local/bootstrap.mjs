@@ -28,6 +28,7 @@ const commands = {
   faults: ['apps/faults/src/main.ts'],
   soak: ['apps/faults/src/soak/main.ts'],
   mails: ['apps/local/src/mails.ts'],
+  'pack-client': ['libs/client/pack.ts'],
   'webhook-inbox': ['apps/local/src/webhook-inbox.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run', '--root', root],
 };

@@ -2,9 +2,8 @@ import { waitUntil, type WebhookEvent } from '@scheduling/embedded';
 import { createCommand } from './command-line.ts';
 import { dataDirOf, inboxHostOf, UsageError } from './config.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
-import { type DemoMail, type DemoRequest, playDemo } from './play-demo.ts';
+import { type DemoMail, type DemoStep, playDemo } from './play-demo.ts';
 import { styler } from './reporter.ts';
-import type { GatewayAnswer } from './send-request.ts';
 import { readStackFile, type StackInfo } from './stack-file.ts';
 
 createCommand('npm run demo --', 'Book an appointment step by step on the running stack, and show every request and its response.').parse();
@@ -21,9 +20,9 @@ try {
   const received: WebhookEvent[] = [];
   await using webhookInbox = await openWebhookInbox(stack, inboxHostOf(process.env), (event) => event && received.push(event));
   let number = 0;
-  const mail = await playDemo(stack, Date.now().toString(36), (request, answer) => {
+  const mail = await playDemo(stack, Date.now().toString(36), (step) => {
     number += 1;
-    showStep(number, stack, request, answer);
+    showStep(number, stack, step);
   });
   showEnd(stack, mail);
   await waitUntil(() => received.some(({ type }) => type === 'participation.created'), { what: 'the event', timeoutMs: eventTimeoutMs }).catch(() => {
@@ -36,13 +35,12 @@ try {
   process.exitCode = 1;
 }
 
-function showStep(number: number, { crmId }: StackInfo, request: DemoRequest, answer: GatewayAnswer): void {
-  const good = answer.status >= 200 && answer.status <= 299;
-  print(`  ${style('cyan', String(number))}  ${style('bold', request.title)}`);
-  print(`     ${style('magenta', request.method)} /crms/${crmId}${request.path}`);
-  if (request.body !== undefined) print(style('dim', indent(request.body)));
-  print(`     ${style(good ? 'green' : 'red', `→ ${answer.status} ${answer.statusText}`)}  ${style('dim', `${Math.round(answer.durationMs)} ms`)}`);
-  print(`${indent(answer.body)}\n`);
+function showStep(number: number, { crmId }: StackInfo, { title, method, path, body, status, statusText, durationMs, answer }: DemoStep): void {
+  print(`  ${style('cyan', String(number))}  ${style('bold', title)}`);
+  print(`     ${style('magenta', method)} /crms/${crmId}${path}`);
+  if (body !== undefined) print(style('dim', indent(body)));
+  print(`     ${style('green', `→ ${status} ${statusText}`)}  ${style('dim', `${Math.round(durationMs)} ms`)}`);
+  print(`${indent(answer)}\n`);
 }
 
 function showEnd({ inbox, smtp }: StackInfo, mail: DemoMail | undefined): void {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { type Client, createClient, ProblemError } from '@scheduling/client';
 import { startWebhookReceiver, type WebhookEvent } from '@scheduling/embedded';
 import { UsageError } from './config.ts';
-import { type GatewayRequest, sendRequest } from './send-request.ts';
 import type { StackInfo } from './stack-file.ts';
 
 const prefix = 'webhook-inbox-';
@@ -11,22 +11,17 @@ export interface WebhookInbox extends AsyncDisposable {
   url: string;
 }
 
-interface ListedWebhook {
-  reference: string;
-  failedAttempts: number;
-  state: string;
-}
-
 /**
  * Calls back for each event of the demo CRM from now on, and for each call whose signature is not valid, with undefined.
  *
  * @param host the name or address of this machine for the services
  */
 export async function openWebhookInbox(
-  stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>,
+  { gateway, crmId, apiKey }: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>,
   host: string,
   onEvent: (event: WebhookEvent | undefined) => void,
 ): Promise<WebhookInbox> {
+  const client = createClient({ url: gateway, crmId, key: apiKey });
   await using starting = new AsyncDisposableStack();
   const receiver = starting.use(
     await startWebhookReceiver((event, response) => {
@@ -34,30 +29,27 @@ export async function openWebhookInbox(
       response.writeHead(event === undefined ? 401 : 204).end();
     }, host),
   );
-  await deleteAbandoned(stack);
   const reference = `${prefix}${randomUUID()}@demo`;
-  const { webhook } = (await call(stack, { method: 'POST', path: '/webhooks', body: { reference, url: receiver.url } })) as { webhook: { secret: string } };
-  receiver.secret = webhook.secret;
+  try {
+    await deleteAbandoned(client);
+    const { data } = await client.POST('/webhooks', { body: { reference, url: receiver.url } });
+    receiver.secret = data.webhook.secret!;
+  } catch (error) {
+    throw new UsageError(error instanceof ProblemError ? `The webhook could not be registered: ${error.message}` : `The gateway at ${gateway} is not responding.`);
+  }
   // Deleted first, so that nothing is sent to an endpoint that has closed. The stack may have stopped.
-  starting.defer(() => call(stack, { method: 'DELETE', path: pathOf(reference) }).then(() => undefined, () => undefined));
+  starting.defer(() => deleteWebhook(createClient({ url: gateway, crmId, key: apiKey, retryForMs: 0 }), reference).catch(() => undefined));
   const started = starting.move();
   return { url: receiver.url, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
 /** Those of commands that were killed: nobody listens any more. */
-async function deleteAbandoned(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>): Promise<void> {
-  const webhooks = (await call(stack, { method: 'GET', path: '/webhooks' })) as ListedWebhook[];
+async function deleteAbandoned(client: Client): Promise<void> {
+  const { data: webhooks } = await client.GET('/webhooks');
   const abandoned = webhooks.filter(({ reference, failedAttempts, state }) => reference.startsWith(prefix) && (failedAttempts > 0 || state === 'DISABLED'));
-  for (const { reference } of abandoned) await call(stack, { method: 'DELETE', path: pathOf(reference) });
+  for (const { reference } of abandoned) await deleteWebhook(client, reference);
 }
 
-function pathOf(reference: string): string {
-  return `/webhooks/${encodeURIComponent(reference)}`;
-}
-
-/** Returns the body of the answer. Rejects with a UsageError if it is not 2xx. */
-async function call(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, request: GatewayRequest): Promise<unknown> {
-  const { status, body } = await sendRequest(stack, request);
-  if (status < 200 || status > 299) throw new UsageError(`${request.method} ${request.path} was answered with ${status}: ${JSON.stringify(body)}`);
-  return body;
+async function deleteWebhook(client: Client, webhookRef: string): Promise<void> {
+  await client.DELETE('/webhooks/{webhookRef}', { params: { path: { webhookRef } } });
 }

@@ -1,11 +1,21 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { type Client, createClient, ProblemError } from '@scheduling/client';
 import { waitUntil } from '@scheduling/embedded';
 import { UsageError } from './config.ts';
-import { type GatewayAnswer, type GatewayRequest, sendRequest } from './send-request.ts';
 import type { StackInfo } from './stack-file.ts';
 
-export interface DemoRequest extends GatewayRequest {
+/** A request of the demo and its response. */
+export interface DemoStep {
   title: string;
+  method: string;
+  /** Below the CRM. */
+  path: string;
+  /** Parsed; undefined if the request has none. */
+  body: unknown;
+  status: number;
+  statusText: string;
+  durationMs: number;
+  /** The body of the response, parsed. */
+  answer: unknown;
 }
 
 /** The fields of a mail in the inbox's API that the demo reads. */
@@ -19,33 +29,62 @@ export interface DemoMail {
 
 export type DemoStack = Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey'>;
 
-/** Called with every request and its response. */
-export type DemoListener = (request: DemoRequest, answer: GatewayAnswer) => void;
+/** Called after every successful request. */
+export type DemoListener = (step: DemoStep) => void;
+
+/** The client with which a script sends its requests, each with a title. */
+export interface DemoPlayer {
+  client: Client;
+  play: (title: string, call: Promise<{ response: Response; data?: unknown }>) => Promise<void>;
+}
 
 const requestTimeoutMs = 10_000;
 const mailTimeoutMs = 20_000;
-/** A killed service has restarted by then. */
-const patienceMs = 10_000;
 
 /**
- * Plays setup and booking on a running stack over plain HTTP, as a CRM would: user, account, provider, timeslots, slots, booking, list. Every run
+ * Plays setup and booking on a running stack with the typed client, as a CRM would: user, account, provider, timeslots, slots, booking, list. Every run
  * uses new references. Returns the confirmation mail, or undefined if the stack has no inbox.
- * Rejects with a UsageError if a response is not 2xx, or if no mail arrives.
+ * Rejects with a UsageError if a request fails, or if no mail arrives.
  */
 export async function playDemo(stack: DemoStack, run: string, listener: DemoListener): Promise<DemoMail | undefined> {
-  return playScript(stack, [...setupScript(run), ...bookingScript(run, dayAfterTomorrow())], run, listener);
+  const player = createPlayer(stack, listener);
+  await playSetup(player, run);
+  await playBooking(player, run, dayAfterTomorrow());
+  return waitForConfirmation(stack, run);
 }
 
-/** Sends requests one after the other, and waits for the confirmation mail to the customer of this run. */
-export async function playScript(stack: DemoStack, script: DemoRequest[], run: string, listener: DemoListener): Promise<DemoMail | undefined> {
-  for (const request of script) {
-    const answer = await sendPatiently(stack, request);
-    listener(request, answer);
-    if (answer.status < 200 || answer.status > 299) throw new UsageError(`"${request.title}" failed with status ${answer.status}.`);
-  }
-  if (stack.inbox === null) return undefined;
+export function createPlayer({ gateway, crmId, apiKey }: DemoStack, listener: DemoListener): DemoPlayer {
+  let sent: Omit<DemoStep, 'title' | 'durationMs' | 'answer'>;
+  const client = createClient({
+    url: gateway,
+    crmId,
+    key: apiKey,
+    fetch: async (request) => {
+      const body = await request.clone().text();
+      const response = await fetch(request);
+      const path = request.url.slice(`${gateway}/crms/${crmId}`.length);
+      sent = { method: request.method, path, body: body === '' ? undefined : JSON.parse(body), status: response.status, statusText: response.statusText };
+      return response;
+    },
+  });
+  return {
+    client,
+    play: async (title, call) => {
+      const startedAt = performance.now();
+      const { data } = await call.catch((error: Error) => {
+        if (error instanceof ProblemError) throw new UsageError(`"${title}" failed: ${error.message}`);
+        throw new UsageError(`The gateway at ${gateway} is not responding.`);
+      });
+      listener({ title, ...sent, durationMs: performance.now() - startedAt, answer: data });
+    },
+  };
+}
+
+/** Waits for the confirmation mail to the customer of this run. */
+export async function waitForConfirmation({ inbox }: DemoStack, run: string): Promise<DemoMail | undefined> {
+  if (inbox === null) return undefined;
   const customerEmail = customerEmailOf(run);
-  const mails = `${stack.inbox}/api/email?to.address=${encodeURIComponent(customerEmail)}`;
+  const mails = `${inbox}/api/email?to.address=${encodeURIComponent(customerEmail)}`;
   return waitUntil(async () => (await fetchJson<DemoMail[]>(mails))[0], { what: 'the mail', timeoutMs: mailTimeoutMs, intervalMs: 200 }).catch(() => {
     throw new UsageError(`No mail to ${customerEmail} arrived within ${mailTimeoutMs / 1_000} s.`);
   });
@@ -61,83 +100,47 @@ export function providerOf(run: string): string {
 }
 
 /** User, account and provider. */
-export function setupScript(run: string): DemoRequest[] {
+export async function playSetup({ client, play }: DemoPlayer, run: string): Promise<void> {
   const owner = `ada-${run}@demo`;
   const account = `studio-${run}@demo`;
-  return [
-    {
-      title: 'A user: the owner of everything below',
-      method: 'POST',
-      path: '/user',
-      body: { reference: owner, email: `ada-${run}@example.com`, username: `ada-${run}`, firstName: 'Ada', lastName: 'Lovelace' },
-    },
-    {
-      title: 'An account: the business, with its billing data',
-      method: 'POST',
-      path: '/account',
-      body: { ownerReference: owner, accountReference: account, branch: 'misc', invoiceCompanyName: 'Lovelace Studio' },
-    },
-    {
-      title: 'A provider: the calendar that customers book',
-      method: 'POST',
-      path: '/provider',
-      body: { reference: providerOf(run), ownerReference: owner, accountReference: account, name: 'Salon Lovelace', email: `salon-${run}@example.com` },
-    },
-  ];
+  const user = { reference: owner, email: `ada-${run}@example.com`, username: `ada-${run}`, firstName: 'Ada', lastName: 'Lovelace' };
+  await play('A user: the owner of everything below', client.POST('/user', { body: user }));
+  const business = { ownerReference: owner, accountReference: account, branch: 'misc', invoiceCompanyName: 'Lovelace Studio' } as const;
+  await play('An account: the business, with its billing data', client.POST('/account', { body: business }));
+  const provider = { reference: providerOf(run), ownerReference: owner, accountReference: account, name: 'Salon Lovelace', email: `salon-${run}@example.com` };
+  await play('A provider: the calendar that customers book', client.POST('/provider', { body: provider }));
 }
 
-function bookingScript(run: string, day: string): DemoRequest[] {
-  const timeslot = `morning-${run}@demo`;
-  const ofProvider = `/provider/${encodeURIComponent(providerOf(run))}`;
-  return [
-    {
-      title: 'A timeslot: when the chair is free',
-      method: 'POST',
-      path: `${ofProvider}/timeslots`,
-      body: {
-        timeslots: [
-          {
-            reference: timeslot,
-            resourceReference: `chair-${run}@demo`,
-            start: `${day}T09:00`,
-            end: `${day}T12:00`,
-            raster: 30,
-            defaultCapacity: 1,
-            defaultAcceptBookings: true,
-            address: { street: 'Marienplatz', number: '1', zip: '80331', city: 'München', country: 'DE' },
-            state: 'BOOKABLE',
-          },
-        ],
-      },
-    },
-    { title: 'Slots: what can be booked', method: 'GET', path: `${ofProvider}/slots?limit=3` },
-    {
-      title: 'The booking: makes the appointment and the customer, and sends the confirmation',
-      method: 'POST',
-      path: `${ofProvider}/bookings`,
-      body: {
-        reference: `booking-${run}@demo`,
-        timeslotReference: timeslot,
-        start: `${day}T10:00`,
-        productReference: `cut-${run}@demo`,
-        productName: 'Haircut',
-        customer: { customerReference: `grace-${run}@demo`, userName: 'Grace Hopper', email: customerEmailOf(run), language: 'en' },
-        state: 'BOOKED',
-        message: 'See you soon!',
-      },
-    },
-    { title: 'The calendar now', method: 'GET', path: `${ofProvider}/appointments` },
-  ];
-}
-
-/** Retries a 503 that says when to retry, as any client should. The references make this safe. */
-async function sendPatiently(stack: Pick<StackInfo, 'gateway' | 'crmId' | 'apiKey'>, request: DemoRequest): Promise<GatewayAnswer> {
-  const deadline = performance.now() + patienceMs;
-  for (;;) {
-    const answer = await sendRequest(stack, request);
-    if (answer.retryAfterMs === undefined || performance.now() + answer.retryAfterMs > deadline) return answer;
-    await delay(answer.retryAfterMs);
-  }
+async function playBooking({ client, play }: DemoPlayer, run: string, day: string): Promise<void> {
+  const path = { providerRef: providerOf(run) };
+  const timeslot = {
+    reference: `morning-${run}@demo`,
+    resourceReference: `chair-${run}@demo`,
+    start: `${day}T09:00`,
+    end: `${day}T12:00`,
+    raster: 30,
+    defaultCapacity: 1,
+    defaultAcceptBookings: true,
+    address: { street: 'Marienplatz', number: '1', zip: '80331', city: 'München', country: 'DE' },
+    state: 'BOOKABLE',
+  } as const;
+  await play('A timeslot: when the chair is free', client.POST('/provider/{providerRef}/timeslots', { params: { path }, body: { timeslots: [timeslot] } }));
+  await play('Slots: what can be booked', client.GET('/provider/{providerRef}/slots', { params: { path, query: { limit: 3 } } }));
+  const booking = {
+    reference: `booking-${run}@demo`,
+    timeslotReference: timeslot.reference,
+    start: `${day}T10:00`,
+    productReference: `cut-${run}@demo`,
+    productName: 'Haircut',
+    customer: { customerReference: `grace-${run}@demo`, userName: 'Grace Hopper', email: customerEmailOf(run), language: 'en' },
+    state: 'BOOKED',
+    message: 'See you soon!',
+  } as const;
+  await play(
+    'The booking: makes the appointment and the customer, and sends the confirmation',
+    client.POST('/provider/{providerRef}/bookings', { params: { path }, body: booking }),
+  );
+  await play('The calendar now', client.GET('/provider/{providerRef}/appointments', { params: { path } }));
 }
 
 async function fetchJson<T>(url: string): Promise<T> {

@@ -24,8 +24,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstRequest } from '../src/banner.ts';
 import { readSettings, repositoryRoot } from '../src/config.ts';
 import { createAdminClient } from '../src/demo-crm.ts';
-import { playDemo } from '../src/play-demo.ts';
-import type { GatewayAnswer } from '../src/send-request.ts';
+import { type DemoStep, playDemo } from '../src/play-demo.ts';
 import { createReporter } from '../src/reporter.ts';
 import { type Stack, startStack } from '../src/stack.ts';
 import { inherited, runAdmin } from './command.ts';
@@ -69,9 +68,9 @@ async function renewCertificates(): Promise<typeof certificates> {
 /** With mutual TLS between its services and with tracing, unlike any other test over HTTP. */
 describe('the whole stack', { timeout: 120_000 }, () => {
   it('books an appointment over HTTP and delivers the confirmation', async () => {
-    const { answers, mail } = await play('first');
-    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 200, 201, 200]);
-    expect(answers.at(-1)?.body).toMatchObject([
+    const { steps, mail } = await play('first');
+    expect(steps.map(({ status }) => status)).toEqual([201, 201, 201, 201, 200, 201, 200]);
+    expect(steps.at(-1)?.answer).toMatchObject([
       { state: 'ACTIVE', capacity: 1, description: 'Haircut', participations: [{ reference: 'booking-first@demo', state: 'BOOKED', name: 'Grace Hopper' }] },
     ]);
     expect(mail?.to).toMatchObject([{ address: 'grace-first@example.com' }]);
@@ -300,9 +299,9 @@ async function startGateway(settings: Record<string, string>): Promise<{ url: st
 }
 
 async function play(name: string) {
-  const answers: GatewayAnswer[] = [];
-  const mail = await playDemo(stack.info, name, (_, answer) => answers.push(answer));
-  return { answers, mail };
+  const steps: DemoStep[] = [];
+  const mail = await playDemo(stack.info, name, (step) => steps.push(step));
+  return { steps, mail };
 }
 
 async function admin(...args: string[]): Promise<string> {

@@ -38,9 +38,10 @@ export interface Practice {
   customerEmail: string;
 }
 
-export async function createPractice(crm: TestCrm, settings: { timeZone?: string; language?: string } = {}): Promise<Practice> {
+export async function createPractice(crm: TestCrm, settings: { timeZone?: string; language?: string; provider?: string } = {}): Promise<Practice> {
   const name = unique('practice');
-  const [owner, account, provider, customer] = ['owner', 'account', 'provider', 'customer'].map((kind) => `${kind}-${name}@test`) as [string, string, string, string];
+  const [owner, account, customer] = ['owner', 'account', 'customer'].map((kind) => `${kind}-${name}@test`) as [string, string, string];
+  const provider = settings.provider ?? `provider-${name}@test`;
   const customerEmail = `${name}@customers.example`;
   const at = path`/provider/${provider}`;
   await expectCreated(crm.post('/user', { reference: owner, email: `owner-${name}@test.example`, username: `owner-${name}`, lastName: 'Owner' }));

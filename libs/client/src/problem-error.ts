@@ -1,0 +1,55 @@
+import type { components, operations } from './api.ts';
+
+/** The body of an error response (RFC 9457). */
+export type Problem = components['schemas']['Problem'];
+
+type ProblemOf<Responses> = {
+  [Status in keyof Responses]: Responses[Status] extends { content: { 'application/problem+json': infer Body } } ? Body : never;
+}[keyof Responses];
+
+type AnyProblem = { [Name in keyof operations]: ProblemOf<operations[Name]['responses']> }[keyof operations];
+
+/** Every error code of the API document. */
+export type ProblemCode = NonNullable<AnyProblem['code']>;
+
+/** The service has rejected a request. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError';
+  readonly status: number;
+  /** Undefined if the response is not one of the service, for example that of a proxy. */
+  readonly code: ProblemCode | undefined;
+  /** Further distinguishes the cause, for the codes that say so. */
+  readonly reason: string | undefined;
+  /** Every invalid field; empty if it is not about fields. */
+  readonly errors: NonNullable<Problem['errors']>;
+  /** Name it when you ask the operator of the service; it is in the logs. */
+  readonly requestId: string | undefined;
+  /** Its body has been read. */
+  readonly response: Response;
+
+  constructor(problem: Partial<Problem>, response: Response) {
+    super(describe(problem, response));
+    this.status = response.status;
+    this.code = problem.code as ProblemCode | undefined;
+    this.reason = problem.reason;
+    this.errors = problem.errors ?? [];
+    this.requestId = response.headers.get('X-Request-Id') ?? undefined;
+    this.response = response;
+  }
+}
+
+export async function toProblemError(response: Response): Promise<ProblemError> {
+  const text = await response.text();
+  return new ProblemError(isProblem(response) ? (JSON.parse(text) as Problem) : {}, response);
+}
+
+function isProblem(response: Response): boolean {
+  return response.headers.get('Content-Type')?.startsWith('application/problem+json') ?? false;
+}
+
+/** `409 slot.unavailable (full): All seats of the appointment are taken.` */
+function describe({ code, reason, detail, errors = [] }: Partial<Problem>, { status, statusText }: Response): string {
+  if (code === undefined) return `${status} ${statusText}`.trim();
+  const fields = errors.map(({ pointer, parameter, detail }) => `${pointer ?? parameter ?? ''} ${detail}`.trim());
+  return `${status} ${code}${reason === undefined ? '' : ` (${reason})`}: ${[detail, ...fields].join('; ')}`;
+}
