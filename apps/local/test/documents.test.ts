@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { repositoryRoot } from '../src/config.ts';
@@ -9,7 +9,10 @@ const programs = new Set(
   'npm npx node cd export docker kubectl helm openssl sudo cat echo ls rm for done { } call call() scheduling scheduling()'.split(' '),
 );
 
-it.each(['README.md', 'docs/development.md', 'docs/reliability.md', 'docs/operations.md', 'deploy/README.md', 'deploy/chart/README.md'])('every shell block of %s can be pasted into bash and zsh', (file) => {
+/** Those with commands. */
+const guides = globSync('docs/guides/*.md', { cwd: repositoryRoot }).filter((file) => readFileSync(join(repositoryRoot, file), 'utf8').includes('```sh'));
+
+it.each(['README.md', 'docs/development.md', 'docs/reliability.md', 'docs/operations.md', 'deploy/README.md', 'deploy/chart/README.md', ...guides])('every shell block of %s can be pasted into bash and zsh', (file) => {
   const blocks = readBlocks(readFileSync(join(repositoryRoot, file), 'utf8')).filter(({ language }) => language === 'sh');
   expect(blocks).not.toEqual([]);
   expect(blocks.flatMap(commandsOf).flatMap(findFaults)).toEqual([]);

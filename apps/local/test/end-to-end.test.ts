@@ -99,7 +99,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
         'notification: send mail',
       ]);
       const statements = booking.filter(({ attributes }) => attributes.some(({ key }) => key === 'db.query.summary')).map((span) => pathTo(span, booking).slice(-2));
-      expect(statements).toContainEqual(['calendar: scheduling.calendar.v1.BookingService/BookSlot', 'calendar: SELECT book_slot']);
+      expect(statements).toContainEqual(['calendar: scheduling.calendar.v1.BookingService/BookSlot', 'calendar: SELECT call_once']);
       expect(statements).toContainEqual(['notification: commit effect', 'notification: SELECT store_mail']);
     });
     // Names, addresses, references and texts of the requests.
