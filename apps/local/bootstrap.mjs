@@ -29,6 +29,7 @@ const commands = {
   soak: ['apps/faults/src/soak/main.ts'],
   mails: ['apps/local/src/mails.ts'],
   'pack-client': ['libs/client/pack.ts'],
+  postman: ['apps/local/src/postman.ts'],
   'webhook-inbox': ['apps/local/src/webhook-inbox.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run', '--root', root],
 };

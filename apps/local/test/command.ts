@@ -52,7 +52,7 @@ export interface Ended {
 }
 
 /** Runs a command to completion. */
-export function runCommand(name: 'main' | 'demo' | 'admin' | 'mails' | 'webhook-inbox', environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
+export function runCommand(name: 'main' | 'demo' | 'admin' | 'mails' | 'postman' | 'webhook-inbox', environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...inherited(), NO_COLOR: '1', ...environment };
     const child = execFile(process.execPath, [join(repositoryRoot, `apps/local/src/${name}.ts`), ...args], { env }, (_error, stdout, stderr) => {

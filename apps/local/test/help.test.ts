@@ -18,6 +18,7 @@ describe('--help', () => {
   it.each([
     ['main', /^Usage: npm start -- \[options\]\n[^]*--fresh [^]*SCHEDULING_PORT [^]*SCHEDULING_DATA [^]*NATS_URL/],
     ['demo', /^Usage: npm run demo -- \[options\]\n\nBook an appointment step by step/],
+    ['postman', /^Usage: npm run postman -- \[options\]\n\nWrite the API of the running stack/],
     ['mails', /^Usage: npm run mails -- \[options\]\n\nSend a sample of every mail/],
     ['webhook-inbox', /^Usage: npm run webhook-inbox -- \[options\]\n\nRegister a webhook of the demo CRM/],
   ] as const)('of %s shows the options and does nothing else', async (name, text) => {
@@ -36,7 +37,7 @@ describe('--help', () => {
 });
 
 describe('an unknown argument', () => {
-  it.each(['main', 'demo', 'mails', 'webhook-inbox'] as const)('makes %s exit with code 2 and print its usage', async (name) => {
+  it.each(['main', 'demo', 'mails', 'postman', 'webhook-inbox'] as const)('makes %s exit with code 2 and print its usage', async (name) => {
     expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--frsh')).toEqual({
       code: 2,
       output: expect.stringMatching(/^error: unknown option '--frsh'\n[^]*\nUsage: npm /) as string,
