@@ -9,6 +9,7 @@ import type { Clients } from './clients.ts';
 import { passOnIdempotencyKeys } from './idempotency-key.ts';
 import { addJsonParser, refuseCompressedBodies } from './json-body.ts';
 import type { KeyRing } from './key-ring.ts';
+import { serveGuides } from './guides.ts';
 import { serveDocumentation } from './openapi.ts';
 import { handleConnectionsInTurn } from './pipelining.ts';
 import { sendProblem } from './problem.ts';
@@ -69,6 +70,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const strangers = createStrangers(Date.now);
   const collected = collectRoutes(app);
   await serveDocumentation(app, dependencies.publicUrl);
+  serveGuides(app, dependencies.publicUrl);
   await app.register(cookie);
   await app.register(probeRoutes(dependencies.isDraining));
   await app.register(emailVerificationRoutes(dependencies.clients, strangers));

@@ -12,7 +12,7 @@ export interface PageValues {
 }
 
 /** Renders a template in the layout that all pages share. Escapes every value. */
-export function renderPage(template: 'start' | 'not-found' | 'email-verification', values: PageValues): string {
+export function renderPage(template: 'start' | 'not-found' | 'email-verification' | 'guide', values: PageValues): string {
   return eta.render(`./${template}`, { ...values, style });
 }
 
@@ -31,7 +31,7 @@ const style = `
 :root { color-scheme: light dark; }
 body { margin: 0; font: 1.125rem/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText; overflow-wrap: anywhere; }
 main { max-width: 32rem; margin: 0 auto; padding: 2.5rem 1.25rem; }
-main.wide { max-width: 36rem; }
+main.wide { max-width: 44rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; }
 ul { padding-left: 1.25rem; }
 li { margin: .75rem 0; }
@@ -40,6 +40,19 @@ dl { margin: 1.5rem 0; padding: 1rem 1.25rem; border: 1px solid color-mix(in srg
 dt, .soft { font-size: .9375rem; color: color-mix(in srgb, CanvasText 70%, Canvas); }
 dd { margin: 0 0 .75rem; font-weight: 600; }
 dd:last-child { margin: 0; }
+article { font-size: 1rem; }
+article h2 { margin: 2rem 0 .5rem; font-size: 1.25rem; line-height: 1.25; }
+article h3 { margin: 1.5rem 0 .5rem; font-size: 1.0625rem; }
+article li { margin: .375rem 0; }
+code, pre { font: .875em/1.5 ui-monospace, monospace; background: color-mix(in srgb, CanvasText 7%, Canvas); border-radius: .375rem; }
+code { padding: .1em .3em; }
+pre { padding: .75rem 1rem; white-space: pre-wrap; }
+pre code { padding: 0; background: none; font-size: 1em; }
+.scroll { overflow-x: auto; overflow-wrap: break-word; }
+.scroll code { overflow-wrap: anywhere; }
+table { border-collapse: collapse; font-size: .9375rem; }
+th, td { padding: .375rem .75rem .375rem 0; border-bottom: 1px solid color-mix(in srgb, CanvasText 20%, Canvas); text-align: left; vertical-align: top; }
+nav { display: flex; flex-wrap: wrap; gap: 1rem 1.5rem; margin-top: 2.5rem; }
 button { width: 100%; min-height: 3rem; margin-bottom: .5rem; border: 0; border-radius: .625rem; cursor: pointer; }
 button { background: #2450c8; color: #fff; font: inherit; font-weight: 600; }
 button:focus-visible { outline: 3px solid CanvasText; outline-offset: 3px; }

@@ -43,7 +43,7 @@ describe('a browser', () => {
     expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
     expect(policy).toContain("default-src 'none'");
     expect(body).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
-    expect(linksOf(body)).toEqual(['/booking/docs', '/booking/openapi.json']);
+    expect(linksOf(body)).toEqual(['/booking/guides', '/booking/docs', '/booking/openapi.json']);
     for (const link of linksOf(body)) expect((await ask(link.replace('/booking', ''))).status).toBe(200);
   });
 

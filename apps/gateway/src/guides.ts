@@ -1,0 +1,67 @@
+import type { FastifyInstance } from 'fastify';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Marked, Renderer, type Tokens } from 'marked';
+import { gfmHeadingId } from 'marked-gfm-heading-id';
+import { renderPage, sendPage } from './html-page.ts';
+import { RequestError } from './problem.ts';
+
+/** The repository, or the folder of the image that has the same files. */
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const guideFolder = join(root, 'docs/guides');
+
+/** What the pages contain, by the name of the page. */
+const sources = new Map([
+  ...readdirSync(guideFolder).map((file) => [basename(file, '.md'), join(guideFolder, file)] as const),
+  ['interface', join(root, 'docs/interface.md')],
+  ['client', join(root, 'libs/client/README.md')],
+]);
+const indexPage = 'README';
+
+/** Shows the guides for integrators at `/guides`, made of the same files that the repository has, and the interface and the client beside them. */
+export function serveGuides(app: FastifyInstance, publicUrl: string): void {
+  const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const rendered = new Map<string, string>();
+  app.get<{ Params: { page?: string } }>('/guides/:page?', { schema: { hide: true } }, async ({ params }, reply) => {
+    const page = params.page ?? indexPage;
+    if (!sources.has(page)) throw new RequestError('route.not_found');
+    const html = rendered.get(page) ?? renderGuide(page, basePath);
+    rendered.set(page, html);
+    return sendPage(reply, 200, html);
+  });
+}
+
+function renderGuide(page: string, basePath: string): string {
+  const file = sources.get(page)!;
+  const markdown = readFileSync(file, 'utf8');
+  const [, title] = /^# (.+)$/m.exec(markdown)!;
+  const marked = new Marked(gfmHeadingId(), { renderer: createRenderer(file, basePath) });
+  const content = marked.parse(markdown.replace(/^# .+\n/m, ''));
+  return renderPage('guide', { language: 'en', title: title!, basePath, content, isIndex: page === indexPage });
+}
+
+/** A link leads to another page, or is shown as text. A table that is too wide can be scrolled, with the keyboard, too. */
+function createRenderer(file: string, basePath: string): Partial<Renderer> {
+  return {
+    link({ href, tokens }: Tokens.Link): string {
+      const text = (this as Renderer).parser.parseInline(tokens);
+      const address = addressOf(href, file, basePath);
+      return address === undefined ? text : `<a href="${address}">${text}</a>`;
+    },
+    table(token: Tokens.Table): string {
+      return `<div class="scroll" tabindex="0" role="region" aria-label="Table">${Renderer.prototype.table.call(this as Renderer, token)}</div>`;
+    },
+    checkbox: () => '☐ ',
+  };
+}
+
+/** Undefined if the target is not among the pages. */
+function addressOf(href: string, file: string, basePath: string): string | undefined {
+  if (/^(https?:|#)/.test(href)) return href;
+  const [path = '', anchor] = href.split('#', 2);
+  const target = resolve(file, '..', path);
+  const page = [...sources].find(([, source]) => relative(source, target) === '')?.[0];
+  if (page === undefined) return undefined;
+  return `${basePath}/guides${page === indexPage ? '' : `/${page}`}${anchor === undefined ? '' : `#${anchor}`}`;
+}
