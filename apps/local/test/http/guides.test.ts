@@ -20,7 +20,9 @@ interface Step {
 function readSteps(file: string): Step[] {
   const steps: Step[] = [];
   for (const block of readBlocks(readFileSync(join(folder, file), 'utf8'))) {
-    if (block.language === 'sh') steps.push({ commands: commandsOf(block), shown: '' });
+    // The others need `npm start`.
+    const commands = commandsOf(block).filter((command) => !command.startsWith('npm '));
+    if (block.language === 'sh') steps.push({ commands, shown: '' });
     else if (['json', 'text'].includes(block.language)) steps.at(-1)!.shown += block.text;
   }
   return steps;
