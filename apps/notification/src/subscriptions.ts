@@ -38,6 +38,7 @@ async function mailAboutChange(dependencies: NotificationDependencies, change: P
     participationId,
     version,
     mail,
+    actor: change.actor,
     notice,
     ...(await dependencies.findSenders(crmId, notice.providerId)),
     senderAddress: dependencies.senderAddress,

@@ -1,4 +1,4 @@
-import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { type CreateAppointmentRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { runWithContext } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => stack[Symbol.asyncDispose]());
 
 /** A separate appointment, so that its mails can be identified by the subject. */
-async function createAppointment(participations: { name: string; state: ParticipationState }[] = []): Promise<string> {
+async function createAppointment(participations: { name: string; state: ParticipationState }[] = [], facts: Pick<CreateAppointmentRequest, 'price' | 'address'> = {}): Promise<string> {
   const reference = `class-${(names += 1)}-`;
   await stack.appointments.createAppointment({
     crmId,
@@ -37,6 +37,7 @@ async function createAppointment(participations: { name: string; state: Particip
     resourceReference: 'room',
     productReference: 'yoga',
     description: reference,
+    ...facts,
     participations: participations.map(({ name, state }) => ({ reference: `${reference}${name}`, name, email: `${name}@example.com`, state })),
   });
   return reference;
@@ -272,7 +273,7 @@ describe('a mail', () => {
     await runWithContext({ requestId: 'request-of-anna' }, () => create(about, 'anna', BOOKED, { message: 'Bring a mat <b>\nand water' }));
     await expectMails(about, [`${anna} Ihre Buchung: `]);
     const { parsed } = stack.smtp.mails.find((mail) => mail.parsed.subject?.includes(about))!;
-    expect(parsed.from!.value).toEqual([{ name: 'Studio', address: 'hello@studio.example' }]);
+    expect(parsed.from!.value).toEqual([{ name: 'Yoga & Co via Studio', address: 'hello@studio.example' }]);
     expect(parsed.replyTo!.value).toEqual([{ name: 'Yoga & Co', address: 'desk@yoga.example' }]);
     expect(parsed.to).toMatchObject({ value: [{ name: 'anna', address: anna }] });
     expect(parsed.headers.get('auto-submitted')).toBe('auto-generated');
@@ -283,6 +284,22 @@ describe('a mail', () => {
     expect(parsed.text).toContain('desk@yoga.example\n+49 30 1\nYoga & Co GmbH\nBerlin');
     expect(parsed.html).toContain('Bring a mat &lt;b&gt;<br>and water');
     expect(parsed.html).not.toMatch(/<img|src=|@import|url\(/);
+  });
+
+  it('has the price and the reference of the booking, and when it is cancelled says through which CRM and has no link', async () => {
+    const about = await createAppointment([], { price: { value: 49.9, currency: 'EUR' }, address: { kind: { $case: 'text', value: 'https://meet.example/room' } } });
+    const mail = (subject: string) => stack.smtp.mails.find(({ parsed }) => parsed.subject === `${subject}: ${about}`)!.parsed;
+    await runWithContext({ requestId: 'first', actor: 'crm:0123456789ab' }, async () => {
+      await create(about, 'anna', BOOKED);
+      await update(about, 'anna', CANCELED);
+      await create(about, 'bill', BOOKED, { sendMails: false });
+      await cancel(about);
+    });
+    await expectMails(about, [`${anna} Ihre Buchung: `, `${anna} Storniert: `, `${bill} Called off: `]);
+    expect(mail('Ihre Buchung').text).toContain(`  https://meet.example/room\n  Preis: 49,90\u00A0€\n  Vorgangsnummer: ${about}anna\n`);
+    expect(mail('Storniert').text).toContain('Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.');
+    expect(mail('Called off').text).toContain('This was done through Studio and applies to everyone taking part.');
+    for (const { text, html } of [mail('Storniert'), mail('Called off')]) expect(`${text}${String(html)}`).not.toContain('meet.example');
   });
 
   it('is not kept once sent', async () => {

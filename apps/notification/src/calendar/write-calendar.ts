@@ -23,10 +23,17 @@ export interface CalendarBooking {
   timeZone: string;
   location: string;
   description: string;
-  /** The sender of the mail: clients accept a cancellation only from the sender of the invitation. */
-  organizer: { name: string; address: string };
+  organizer: CalendarOrganizer;
   attendee: { name: string; address: string };
   writtenAt: Date;
+}
+
+/** Who receives the person's answer. */
+export interface CalendarOrganizer {
+  name: string;
+  address: string;
+  /** The sender of the mail, if it is somebody else: clients accept messages about an event only from its organizer or from whoever acts on its behalf. */
+  sentBy?: string | undefined;
 }
 
 /** An iTIP message (RFC 5546) about one booking, as text/calendar. */
@@ -52,7 +59,7 @@ export function writeCalendar(booking: CalendarBooking): string {
     description: booking.description || null,
     status: cancelled ? ICalEventStatus.CANCELLED : ICalEventStatus.CONFIRMED,
     busystatus: cancelled ? ICalEventBusyStatus.FREE : ICalEventBusyStatus.BUSY,
-    organizer: { name: parameterText(booking.organizer.name), email: booking.organizer.address },
+    organizer: { name: parameterText(booking.organizer.name), email: booking.organizer.address, sentBy: booking.organizer.sentBy },
   });
   addAttendee(event, booking.attendee);
   // RFC 5545, 3.1: the last line ends with a line break too. The library omits that one.

@@ -29,7 +29,9 @@ export interface MailTexts {
 export interface Texts {
   greeting: (name: string) => string;
   mails: Record<MailTemplate, MailTexts>;
-  labels: { where: string; message: (provider: string) => string };
+  labels: { where: string; price: string; reference: string; message: (provider: string) => string };
+  /** What was cancelled, and through which CRM if it is known. */
+  cancelled: { booking: (crm: string | undefined) => string; appointment: (crm: string | undefined) => string };
   /** About the attached calendar file. */
   calendar: { invitation: string; cancellation: (appointments: number) => string };
   verification: {

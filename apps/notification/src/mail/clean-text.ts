@@ -24,3 +24,11 @@ export function multiLine(text: string): string {
     .replaceAll(/\n{3,}/g, '\n\n')
     .trim();
 }
+
+/** A single-line text with at most so many characters, as people count them. */
+export function shorten(text: string, maxLength: number): string {
+  const characters = Array.from(segmenter.segment(text), ({ segment }) => segment);
+  return characters.length <= maxLength ? text : `${characters.slice(0, maxLength - 1).join('').trimEnd()}…`;
+}
+
+const segmenter = new Intl.Segmenter();

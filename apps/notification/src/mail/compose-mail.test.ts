@@ -1,4 +1,4 @@
-import { type GetParticipationNoticeResponse, type Location, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { type GetParticipationNoticeResponse, type Location, ParticipationState, type Price } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import ICAL from 'ical.js';
 import { type ParsedMail, simpleParser } from 'mailparser';
@@ -38,14 +38,24 @@ interface Facts {
   address?: Location;
   start?: string;
   end?: string;
+  price?: Price;
+  language?: string;
+}
+
+interface Change {
+  mail?: MailOfChange;
+  version?: number;
+  provider?: Partial<Provider>;
+  crm?: Partial<Crm>;
+  actor?: string;
 }
 
 const confirmed: MailOfChange = { template: 'booking-confirmed', calendar: 'REQUEST' };
 const cancelled: MailOfChange = { template: 'booking-cancelled', calendar: 'CANCEL' };
 
-function compose(facts: Facts, change: { mail?: MailOfChange; version?: number; provider?: Partial<Provider> } = {}): MailContent {
+function compose(facts: Facts, change: Change = {}): MailContent {
   const notice: GetParticipationNoticeResponse = {
-    participation: { reference: 'one', name: facts.name ?? 'Anna', email: 'anna@example.com', state: ParticipationState.BOOKED, messages: [] },
+    participation: { reference: 'R-1', name: facts.name ?? 'Anna', email: 'anna@example.com', state: ParticipationState.BOOKED, messages: [] },
     appointment: {
       reference: 'one',
       acceptBookings: true,
@@ -55,6 +65,7 @@ function compose(facts: Facts, change: { mail?: MailOfChange; version?: number; 
       start: new Date(facts.start ?? '2030-07-01T08:00:00Z'),
       end: new Date(facts.end ?? '2030-07-01T09:00:00Z'),
       address: facts.address,
+      price: facts.price,
       participations: [],
       productReference: 'yoga',
       resourceReference: 'room',
@@ -62,14 +73,16 @@ function compose(facts: Facts, change: { mail?: MailOfChange; version?: number; 
     },
     providerId: provider.id,
     message: facts.message,
+    language: facts.language,
   };
   return composeParticipationMail({
     participationId,
     version: change.version ?? 1,
     mail: change.mail ?? confirmed,
+    actor: change.actor ?? 'crm:key',
     notice,
     provider: { ...provider, ...change.provider },
-    crm,
+    crm: { ...crm, ...change.crm },
     senderAddress: 'no-reply@scheduling.example',
     writtenAt: new Date('2030-06-01T00:00:00Z'),
   })!;
@@ -170,10 +183,130 @@ describe('the contact lines of a mail', () => {
     expect(linksOf(compose({}, { provider: contact }))).toEqual(['mailto:desk%3Fx%26y@yoga.example', 'tel:+49301234567', 'tel:01701234567']);
   });
 
+  it('have an international prefix as RFC 3966 writes it', () => {
+    expect(linksOf(compose({}, { provider: { phone: '0049 30 1234567' } }))).toEqual(['tel:+49301234567']);
+  });
+
+  it('are readable in the text', () => {
+    expect(compose({}, { provider: { email: 'desk@yoga.example', phone: '+49 (0)30 123-45 67' } }).text).toContain('\nYoga & Co\ndesk@yoga.example\n+49 (0)30 123-45 67\n');
+  });
+
   it.each(['+49 30 1 ext. 5', 'ask at the desk', '12', '030 1234567 / 0170 7654321'])('are not linked when they are not a number: %s', (phone) => {
     const mail = compose({}, { provider: { phone } });
     expect(linksOf(mail)).toEqual([]);
     expect(mail.html).toContain(phone);
+  });
+});
+
+describe('the sender of a mail', () => {
+  it.each([
+    ['Yoga & Co', 'Studio', 'Yoga & Co via Studio'],
+    ['STUDIO', 'Studio', 'Studio'],
+    ['👩‍👧'.repeat(80), 'x'.repeat(255), `${'👩‍👧'.repeat(59)}… via ${'x'.repeat(59)}…`],
+    ['One\r\nBcc: victim@example.com', 'Two\nX-Evil: 1', 'One Bcc: victim@example.com via Two X-Evil: 1'],
+    ['"Bank" <pay@bank.example>,', 'a\\b', '"Bank" <pay@bank.example>, via a\\b'],
+  ])('is named after the provider and the CRM: %s', async (name, senderName, from) => {
+    const content = compose({}, { provider: { name }, crm: { senderName } });
+    const { raw, envelope } = await write(content);
+    const parsed = await simpleParser(raw);
+    expect(parsed.from!.value).toEqual([{ name: from, address: 'hello@studio.example' }]);
+    expect(envelope.from).toBe('hello@studio.example');
+    for (const line of raw.split('\r\n\r\n')[0]!.split('\r\n')) expect(line.length).toBeLessThanOrEqual(998);
+    expect([...parsed.headers.keys()]).not.toContain('x-evil');
+    expect(parsed.bcc).toBeUndefined();
+  });
+
+  it('is answered at the provider’s address, if it has one', async () => {
+    expect((await parse(compose({}, { provider: { email: 'desk@yoga.example' } }))).replyTo!.value).toEqual([{ name: 'Yoga & Co', address: 'desk@yoga.example' }]);
+    expect((await parse(compose({}))).replyTo).toBeUndefined();
+  });
+});
+
+describe('the price and the reference', () => {
+  const price = { value: 1049.9, currency: 'CHF' };
+
+  it.each([
+    ['en', 'CHF 1,049.90'],
+    ['de-DE', '1.049,90 CHF'],
+  ])('are in the mail, formatted for %s', (language, formatted) => {
+    const { text, html } = compose({ price, language });
+    const labels = language === 'en' ? ['Price', 'Reference'] : ['Preis', 'Vorgangsnummer'];
+    expect(text.replaceAll('\u00A0', ' ')).toContain(`  ${labels[0]}: ${formatted}\n  ${labels[1]}: R-1\n`);
+    expect(html.replaceAll('\u00A0', ' ')).toContain(`>${formatted}</p>`);
+    expect(html).toContain('>R-1</p>');
+  });
+
+  it.each([undefined, { value: 0, currency: 'EUR' }, { value: -5, currency: 'EUR' }])('is only the reference without a price: %j', (none) => {
+    expect(compose({ price: none }).text).toContain('Reference: R-1');
+    expect(compose({ price: none }).text).not.toContain('Price');
+  });
+
+  it.each(['request-declined', 'booking-cancelled', 'appointment-cancelled'] as const)('is only the reference in %s', (template) => {
+    const { text } = compose({ price }, { mail: { template } });
+    expect(text).toContain('Reference: R-1');
+    expect(text).not.toMatch(/Price|1,049/);
+  });
+});
+
+describe('who cancelled', () => {
+  it.each([
+    ['booking-cancelled', 'crm:key', 'en', 'It was cancelled through Studio. Only this booking is affected.'],
+    ['booking-cancelled', 'service', 'en', '\nOnly this booking is affected.'],
+    ['appointment-cancelled', 'crm:key', 'en', 'This was done through Studio and applies to everyone taking part.'],
+    ['appointment-cancelled', '', 'en', '\nThis applies to everyone taking part.'],
+    ['booking-cancelled', 'crm:key', 'de', 'Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.'],
+    ['booking-cancelled', 'person', 'de', '\nDie Stornierung betrifft nur diese Buchung.'],
+    ['appointment-cancelled', 'crm:key', 'de', 'Die Absage erfolgte über Studio und gilt für alle Teilnehmenden.'],
+    ['appointment-cancelled', 'service', 'de', '\nDie Absage gilt für alle Teilnehmenden.'],
+  ] as const)('is in %s by %s, in %s, as far as it is known', (template, actor, language, sentence) => {
+    const { text, html } = compose({ language }, { mail: { template }, actor });
+    expect(text).toContain(sentence);
+    expect(html).toContain(`<br>${sentence.trim()}</p>`);
+  });
+
+  it('is not in other mails', () => {
+    expect(compose({}).text).not.toContain('through');
+  });
+});
+
+describe('a link to what has ended', () => {
+  const call = 'https://meet.example/room';
+  const facts = { description: `Call ${call}`, address: { kind: { $case: 'text' as const, value: `${call}\nwww.meet.example/phone` } } };
+  const everything = ({ subject, text, html, calendars }: MailContent) => [subject, text, html, ...calendars.map((each) => each.text.replaceAll('\r\n ', ''))].join('\n');
+
+  it.each([{ template: 'request-declined' }, cancelled, { template: 'appointment-cancelled', calendar: 'CANCEL' }] as const)('is nowhere in $template', (mail) => {
+    const content = compose(facts, { mail });
+    expect(everything(content)).not.toMatch(/meet\.example/);
+    expect(content.subject).toMatch(/: Call$/);
+    expect(content.text).toContain('\n  Call\n');
+  });
+
+  it('is in the mails before', () => {
+    const { text, html, calendars } = compose({ ...facts, address: { kind: { $case: 'text', value: call } } });
+    expect(text).toContain(`\n  ${call}\n`);
+    expect(html).toContain(`href="${call}"`);
+    expect(eventOf(calendars[0]!.text).location).toBe(call);
+  });
+
+  it('is nowhere in the mail about the deletion of a customer', () => {
+    const removal = sampleMails('anna@example.com').find(({ template }) => template === 'removed-by-deletion');
+    expect(everything(removal!.content)).toContain('Beratungsgespräch');
+    expect(everything(removal!.content)).not.toContain('meet.example');
+  });
+});
+
+describe('the organizer of the calendar', () => {
+  const organizerOf = (email: string | undefined, mail = confirmed) => {
+    const organizer = eventOf(compose({}, { mail, provider: { email } }).calendars[0]!.text).component.getFirstProperty('organizer')!;
+    return [organizer.getFirstValue(), organizer.getParameter('sent-by'), organizer.getParameter('cn')];
+  };
+
+  it.each([confirmed, cancelled])('is the provider, who receives the answers, in whose name the sender acts: $template', (mail) => {
+    expect(organizerOf('desk@yoga.example', mail)).toEqual(['mailto:desk@yoga.example', 'mailto:hello@studio.example', 'Yoga & Co']);
+  });
+
+  it.each([undefined, 'HELLO@studio.example', 'anna@EXAMPLE.com'])('is the sender if the address of the provider is %s', (email) => {
+    expect(organizerOf(email)).toEqual(['mailto:hello@studio.example', undefined, 'Yoga & Co']);
   });
 });
 
@@ -238,7 +371,17 @@ describe('the calendar of a mail', () => {
 
   it('shows the times in the person’s regional format, across midnight and a DST change', () => {
     const { text } = compose({ start: '2030-10-26T20:00:00Z', end: '2030-10-27T02:30:00Z' });
-    expect(text).toMatch(/Saturday, October 26, 2030 at 10:00\sPM –\n {2}Sunday, October 27, 2030 at 3:30\sAM\n {2}\(Central European Summer Time\)/);
+    expect(text).toContain('  Saturday, 26 October 2030 at 22:00 –\n  Sunday, 27 October 2030 at 03:30\n  (Central European Summer Time)');
+  });
+
+  it.each([
+    ['en', 'Europe/Berlin', '10:00–11:00'],
+    ['en', 'Atlantic/Canary', '09:00–10:00'],
+    ['en-GB', 'America/New_York', '04:00–05:00'],
+    ['en', 'America/New_York', '4:00 – 5:00 AM'],
+    ['en-US', 'Europe/Berlin', '10:00 – 11:00 AM'],
+  ])('has the clock of %s in %s', (language, timeZone, times) => {
+    expect(compose({ language }, { provider: { timeZone } }).text.replaceAll(/\s/g, ' ')).toContain(` ${times} `);
   });
 });
 
@@ -297,7 +440,7 @@ describe('texts of callers', () => {
       const event = new ICAL.Event(events[0]);
       expect(event.uid).toBe(`${participationId}@participation.scheduling`);
       expect(event.attendees.map((attendee) => attendee.getFirstValue())).toEqual(['MAILTO:anna@example.com']);
-      expect(event.organizer).toBe('mailto:hello@studio.example');
+      expect(event.organizer).toBe('mailto:desk@example.com');
       expect(new Set(events[0]!.getAllProperties().map(({ name }) => name)).size).toBe(events[0]!.getAllProperties().length);
     }
   });

@@ -3,17 +3,22 @@ import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { type CalendarMethod, writeCalendar } from '../calendar/write-calendar.ts';
 import type { MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
+import type { Texts } from '../language/texts.ts';
 import { multiLine, singleLine } from './clean-text.ts';
-import { describeAppointment, linesOfLocation, titleOf } from './describe-appointment.ts';
+import { type AppointmentFacts, describeAppointment, type Detail, linesOfLocation, titleOf } from './describe-appointment.ts';
+import { formatPrice } from './format-price.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
-import { contactOf, replyAddressOf, senderOf } from './mail-addresses.ts';
+import { contactOf, organizerOf, replyAddressOf, senderForProvider, senderNameOf, senderOf } from './mail-addresses.ts';
 import type { MailOfChange } from './mail-of-change.ts';
+import { withoutLinks } from './remove-links.ts';
 
 export interface ParticipationMail {
   participationId: string;
   /** Of the participation, at the change that the mail is about. */
   version: number;
   mail: MailOfChange;
+  /** Who caused the change, as events say it. */
+  actor: string;
   notice: GetParticipationNoticeResponse;
   provider: Provider;
   crm: Crm;
@@ -29,7 +34,7 @@ export function composeParticipationMail(request: ParticipationMail): MailConten
   const language = chooseLanguage(notice.language, crm.language);
   const parts = partsOf(request, appointment, language);
   return {
-    from: senderOf(crm, senderAddress),
+    from: senderForProvider(provider, crm, senderAddress),
     replyTo: replyAddressOf(provider),
     to: { name: singleLine(participation.name), address: participation.email },
     language: language.locale,
@@ -40,27 +45,49 @@ export function composeParticipationMail(request: ParticipationMail): MailConten
   };
 }
 
-function partsOf({ mail, notice, provider }: ParticipationMail, appointment: Appointment, language: Language): MailParts {
-  const { texts, locale } = language;
+function partsOf(request: ParticipationMail, appointment: Appointment, { texts, locale }: Language): MailParts {
+  const { mail, notice, provider } = request;
+  const facts = factsOf(mail, appointment);
   const name = singleLine(provider.name);
   const { subject, status, headline, lead } = texts.mails[mail.template];
   const message = multiLine(notice.message ?? '');
   return {
     locale,
     tone: toneOf(mail),
-    subject: subject(titleOf(factsOf(appointment), provider)),
+    subject: subject(titleOf(facts, provider)),
     name,
     status,
     headline,
     greeting: texts.greeting(singleLine(notice.participation!.name)),
     lead,
-    appointments: [describeAppointment(factsOf(appointment), provider, locale)],
+    cause: causeOf(request, texts),
+    appointments: [describeAppointment(facts, provider, locale, detailsOf(request, appointment, { texts, locale }))],
     message: message ? { label: texts.labels.message(name), lines: message.split('\n') } : undefined,
     calendarNote: mail.calendar && (mail.calendar === 'REQUEST' ? texts.calendar.invitation : texts.calendar.cancellation(1)),
     contact: contactOf(provider),
     imprint: multiLine(provider.impressum ?? '').split('\n').filter(Boolean),
     texts,
   };
+}
+
+/** The CRM acts for the provider as well as for the customer, so all that is known of a change is through which CRM it was made. */
+function causeOf({ mail: { template }, actor, crm }: ParticipationMail, { cancelled }: Texts): string | undefined {
+  const through = actor.startsWith('crm:') ? senderNameOf(crm) : undefined;
+  switch (template) {
+    case 'booking-cancelled':
+      return cancelled.booking(through);
+    case 'appointment-cancelled':
+      return cancelled.appointment(through);
+    default:
+      return undefined;
+  }
+}
+
+/** What has ended costs nothing that the service knows of. */
+function detailsOf({ mail, notice }: ParticipationMail, { price }: Appointment, { texts: { labels }, locale }: Language): Detail[] {
+  const reference = { label: labels.reference, value: singleLine(notice.participation!.reference) };
+  const showsPrice = price && price.value > 0 && toneOf(mail) !== 'ended';
+  return showsPrice ? [{ label: labels.price, value: formatPrice(price, locale) }, reference] : [reference];
 }
 
 function toneOf({ template }: MailOfChange): Tone {
@@ -81,9 +108,8 @@ function toneOf({ template }: MailOfChange): Tone {
 }
 
 function calendarOf(request: ParticipationMail, method: CalendarMethod, appointment: Appointment, locale: string): MailCalendar {
-  const { participationId, version, notice, provider, crm, senderAddress, writtenAt } = request;
-  const sender = senderOf(crm, senderAddress);
-  const facts = factsOf(appointment);
+  const { participationId, version, mail, notice, provider, crm, senderAddress, writtenAt } = request;
+  const facts = factsOf(mail, appointment);
   const text = writeCalendar({
     participationId,
     version,
@@ -92,13 +118,16 @@ function calendarOf(request: ParticipationMail, method: CalendarMethod, appointm
     start: facts.start,
     end: facts.end,
     timeZone: provider.timeZone,
-    location: linesOfLocation(appointment.address, locale).join(', '),
+    location: linesOfLocation(facts.address, locale).join(', '),
     description: [multiLine(notice.message ?? ''), [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n')].filter(Boolean).join('\n\n'),
-    organizer: { name: singleLine(provider.name), address: sender.address },
+    organizer: organizerOf(provider, senderOf(crm, senderAddress), notice.participation!.email!),
     attendee: { name: singleLine(notice.participation!.name), address: notice.participation!.email! },
     writtenAt,
   });
   return { method, text };
 }
 
-const factsOf = ({ description, start, end, address }: Appointment) => ({ description, start: start!, end: end!, address });
+function factsOf(mail: MailOfChange, { description, start, end, address }: Appointment): AppointmentFacts {
+  const facts = { description, start: start!, end: end!, address };
+  return toneOf(mail) === 'ended' ? withoutLinks(facts) : facts;
+}

@@ -7,7 +7,8 @@ import { chooseLanguage, type Language } from '../language/language.ts';
 import { multiLine, singleLine } from './clean-text.ts';
 import { describeAppointment, linesOfLocation, titleOf } from './describe-appointment.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
-import { contactOf, replyAddressOf, senderOf } from './mail-addresses.ts';
+import { contactOf, organizerOf, replyAddressOf, senderForProvider, senderOf } from './mail-addresses.ts';
+import { withoutLinks } from './remove-links.ts';
 
 export interface RemovalMail {
   notice: GetErasureNoticeResponse;
@@ -23,7 +24,7 @@ export function composeRemovalMail(request: RemovalMail): MailContent {
   const language = chooseLanguage(notice.language, crm.language);
   const parts = partsOf(request, language);
   return {
-    from: senderOf(crm, senderAddress),
+    from: senderForProvider(provider, crm, senderAddress),
     replyTo: replyAddressOf(provider),
     to: { name: singleLine(notice.name), address: notice.email },
     language: language.locale,
@@ -63,13 +64,13 @@ function calendarOf(request: RemovalMail, removed: RemovedParticipation, locale:
     start: facts.start,
     end: facts.end,
     timeZone: provider.timeZone,
-    location: linesOfLocation(removed.address, locale).join(', '),
+    location: linesOfLocation(facts.address, locale).join(', '),
     description: '',
-    organizer: { name: singleLine(provider.name), address: senderOf(crm, senderAddress).address },
+    organizer: organizerOf(provider, senderOf(crm, senderAddress), notice.email),
     attendee: { name: singleLine(notice.name), address: notice.email },
     writtenAt,
   });
   return { method: 'CANCEL', text };
 }
 
-const factsOf = ({ description, start, end, address }: RemovedParticipation) => ({ description, start: start!, end: end!, address });
+const factsOf = ({ description, start, end, address }: RemovedParticipation) => withoutLinks({ description, start: start!, end: end!, address });

@@ -10,6 +10,12 @@ export interface AppointmentView {
   where: string[];
   /** Set when the place is the URL of a page, such as a video call. */
   link?: string | undefined;
+  details: Detail[];
+}
+
+export interface Detail {
+  label: string;
+  value: string;
 }
 
 export interface AppointmentFacts {
@@ -19,13 +25,14 @@ export interface AppointmentFacts {
   address?: Location | undefined;
 }
 
-export function describeAppointment(appointment: AppointmentFacts, provider: Provider, locale: string): AppointmentView {
+export function describeAppointment(appointment: AppointmentFacts, provider: Provider, locale: string, details: Detail[] = []): AppointmentView {
   const where = linesOfLocation(appointment.address, locale);
   return {
     title: titleOf(appointment, provider),
     period: formatPeriod(appointment.start, appointment.end, provider.timeZone, locale),
     where,
     link: where.length === 1 ? webAddress(where[0]!) : undefined,
+    details,
   };
 }
 

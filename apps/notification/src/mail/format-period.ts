@@ -19,7 +19,8 @@ const formats = new LRUCache<string, ReturnType<typeof createFormats>, Place>({ 
 
 /** When an appointment takes place, in a time zone and formatted for a language. */
 export function formatPeriod(start: Date, end: Date, timeZone: string, locale: string): Period {
-  const { date, moment, time, zone, weekday, day, month } = formats.memo(`${locale} ${timeZone}`, { context: { timeZone, locale } });
+  const place = { timeZone, locale: regionalLocale(locale, timeZone) };
+  const { date, moment, time, zone, weekday, day, month } = formats.memo(`${place.locale} ${timeZone}`, { context: place });
   const sameDay = date.format(start) === date.format(end);
   const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes): string => format.formatToParts(start).find((each) => each.type === type)?.value ?? '';
   return {
@@ -27,6 +28,14 @@ export function formatPeriod(start: Date, end: Date, timeZone: string, locale: s
     zone: part(zone, 'timeZoneName') || timeZone,
     leaf: { weekday: part(weekday, 'weekday'), day: part(day, 'day'), month: part(month, 'month') },
   };
+}
+
+const european = /^(?:Europe|Arctic)\/|^(?:Atlantic\/(?:Azores|Canary|Faroe|Madeira|Reykjavik)|Asia\/(?:Famagusta|Nicosia))$/;
+
+/** English without a region means American English, with AM and PM. In Europe, it is the British one, with 24 hours. */
+function regionalLocale(locale: string, timeZone: string): string {
+  const { language, region } = new Intl.Locale(locale);
+  return language === 'en' && region === undefined && european.test(timeZone) ? 'en-GB' : locale;
 }
 
 function createFormats({ timeZone, locale }: Place) {

@@ -1,7 +1,7 @@
 import { Eta } from 'eta';
 import { fileURLToPath } from 'node:url';
 import type { Texts } from '../language/texts.ts';
-import type { AppointmentView } from './describe-appointment.ts';
+import type { AppointmentView, Detail } from './describe-appointment.ts';
 import type { ContactLine } from './mail-addresses.ts';
 
 /** The tone of a mail: a confirmed booking, a pending one, one that ended, or none at all. */
@@ -18,9 +18,11 @@ export interface MailParts {
   headline: string;
   greeting: string;
   lead: string;
+  /** Who caused what the mail is about, as far as it is known. */
+  cause?: string | undefined;
   appointments: AppointmentView[];
   /** What the mail is about if not an appointment. */
-  facts?: { label: string; value: string }[] | undefined;
+  facts?: Detail[] | undefined;
   message?: { label: string; lines: string[] } | undefined;
   action?: { label: string; url: string; fallback: string; notes: string[] } | undefined;
   /** What the attached file is for. */
@@ -40,11 +42,11 @@ export function renderHtml(parts: MailParts): string {
 export function renderText(parts: MailParts): string {
   const sections = [
     parts.headline,
-    `${parts.greeting}\n${parts.lead}`,
-    ...parts.appointments.map(({ title, period, where }) =>
-      [title, ...period.lines, `(${period.zone})`, ...where].map((line) => `  ${line}`).join('\n'),
+    [parts.greeting, parts.lead, parts.cause].filter(Boolean).join('\n'),
+    ...parts.appointments.map(({ title, period, where, details }) =>
+      [title, ...period.lines, `(${period.zone})`, ...where, ...details.map(detailLine)].map((line) => `  ${line}`).join('\n'),
     ),
-    parts.facts?.map(({ label, value }) => `  ${label}: ${value}`).join('\n'),
+    parts.facts?.map((fact) => `  ${detailLine(fact)}`).join('\n'),
     parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
     parts.action && [`${parts.action.label}:`, parts.action.url, '', ...parts.action.notes].join('\n'),
     parts.calendarNote,
@@ -52,6 +54,8 @@ export function renderText(parts: MailParts): string {
   const footer = [parts.name, ...parts.contact.map(({ text }) => text), ...parts.imprint, '', parts.texts.automatic];
   return `${sections.filter(Boolean).join('\n\n')}\n\n-- \n${footer.join('\n')}\n`;
 }
+
+const detailLine = ({ label, value }: Detail): string => `${label}: ${value}`;
 
 function directionOf(locale: string): 'ltr' | 'rtl' {
   return new Intl.Locale(locale).getTextInfo().direction === 'rtl' ? 'rtl' : 'ltr';

@@ -1,15 +1,47 @@
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
+import type { CalendarOrganizer } from '../calendar/write-calendar.ts';
 import type { MailAddress } from '../db/schema.ts';
-import { singleLine } from './clean-text.ts';
+import { shorten, singleLine } from './clean-text.ts';
+
+/** Clients show the first 30 characters or so of a name. A header line is much longer than two of these names. */
+const maxNameLength = 60;
 
 /** A CRM's own sender, or the service's in the CRM's name. */
 export function senderOf(crm: Crm, senderAddress: string): MailAddress {
-  return { name: singleLine(crm.senderName || crm.name), address: crm.senderAddress || senderAddress };
+  return { name: senderNameOf(crm), address: crm.senderAddress || senderAddress };
+}
+
+/** The name of a CRM in mails to customers. */
+export function senderNameOf(crm: Crm): string {
+  return shorten(singleLine(crm.senderName || crm.name), maxNameLength);
+}
+
+/**
+ * The sender of a mail about a provider's appointments. People know the provider, so its name comes first. The address is that of the CRM, for
+ * whose domain the mail server may send (DMARC).
+ */
+export function senderForProvider(provider: Provider, crm: Crm, senderAddress: string): MailAddress {
+  const sender = senderOf(crm, senderAddress);
+  const name = providerNameOf(provider);
+  return name === '' || name.toLowerCase() === sender.name.toLowerCase() ? sender : { ...sender, name: `${name} via ${sender.name}` };
 }
 
 /** Replies go to the provider, who can act on them. */
 export function replyAddressOf(provider: Provider): MailAddress | undefined {
-  return provider.email === undefined ? undefined : { name: singleLine(provider.name), address: provider.email };
+  return provider.email === undefined ? undefined : { name: providerNameOf(provider), address: provider.email };
+}
+
+const providerNameOf = (provider: Provider): string => shorten(singleLine(provider.name), maxNameLength);
+
+/**
+ * Who receives the answer when a person declines the event in a calendar: the provider, else the sender of the mail. Somebody who books at their own
+ * address cannot be the organizer, too: their calendar would show the event as their own.
+ */
+export function organizerOf(provider: Provider, sender: MailAddress, attendeeAddress: string): CalendarOrganizer {
+  const name = singleLine(provider.name);
+  const others = [sender.address, attendeeAddress].map((address) => address.toLowerCase());
+  if (provider.email === undefined || others.includes(provider.email.toLowerCase())) return { name, address: sender.address };
+  return { name, address: provider.email, sentBy: sender.address };
 }
 
 /** A contact option. */
@@ -33,10 +65,10 @@ function mailLink(address: string): string {
   return `mailto:${encodeURIComponent(address).replace('%40', '@')}`;
 }
 
-/** Any text can be stored as a number. One with words in it, or with more digits than a number has (E.164), is not linked. */
+/** RFC 3966. Any text can be stored as a number. One with words in it, or with more digits than a number has (E.164), is not linked. */
 function callLink(number: string): string | undefined {
+  const dialled = number.replace(/^00/, '+');
   // The (0) is not dialled after a country code.
-  const dialled = /^(?:\+|00)/.test(number) ? number.replace('(0)', '') : number;
-  const digits = dialled.replaceAll(/[\s()/.-]/g, '');
+  const digits = (dialled.startsWith('+') ? dialled.replace('(0)', '') : dialled).replaceAll(/[\s()/.\p{Dash}]/gu, '');
   return /^\+?\d{3,15}$/.test(digits) ? `tel:${digits}` : undefined;
 }

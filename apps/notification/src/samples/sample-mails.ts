@@ -55,7 +55,7 @@ const changes: (MailOfChange & { message?: string; at?: typeof videoCall })[] = 
   { template: 'booking-moved', calendar: 'REQUEST', at: videoCall },
   { template: 'appointment-changed', calendar: 'REQUEST' },
   { template: 'request-changed' },
-  { template: 'booking-cancelled', calendar: 'CANCEL' },
+  { template: 'booking-cancelled', calendar: 'CANCEL', at: videoCall },
   { template: 'appointment-cancelled', calendar: 'CANCEL', message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
 ];
 
@@ -67,14 +67,14 @@ export function sampleMails(recipient: string): SampleMail[] {
       name: 'Studio-Verwaltung',
       language,
       timeZone: 'Europe/Berlin',
-      senderName: 'Studio Sonnengruß',
+      senderName: 'Studio-Verwaltung',
       senderAddress,
       notifyOnCustomerDeletion: true,
     };
     const shared = { provider, crm, senderAddress, writtenAt };
     const aboutChanges = changes.map(({ message, at, ...mail }) => ({
       template: mail.template,
-      content: composeParticipationMail({ ...shared, participationId, version: 1, mail, notice: noticeOf(recipient, language, message, at) })!,
+      content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', notice: noticeOf(recipient, language, message, at) })!,
     }));
     const removal = composeRemovalMail({
       ...shared,
@@ -107,7 +107,7 @@ export function sampleMails(recipient: string): SampleMail[] {
 
 function noticeOf(email: string, language: string, message: string | undefined, at: typeof videoCall | undefined): GetParticipationNoticeResponse {
   return {
-    participation: { reference: 'sample', name: 'Anna Beispiel', email, state: ParticipationState.BOOKED, messages: [] },
+    participation: { reference: 'R-2027-0815', name: 'Anna Beispiel', email, state: ParticipationState.BOOKED, messages: [] },
     appointment: {
       ...(at ?? appointment),
       reference: 'sample',
@@ -115,6 +115,7 @@ function noticeOf(email: string, language: string, message: string | undefined, 
       archived: false,
       capacity: 1,
       participations: [],
+      price: { value: 18.5, currency: 'EUR' },
       productReference: 'sample',
       resourceReference: 'sample',
       state: 'APPOINTMENT_STATE_ACTIVE',

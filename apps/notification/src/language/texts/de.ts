@@ -72,7 +72,13 @@ export const texts: PartialTexts = {
   },
   labels: {
     where: 'Wo',
+    price: 'Preis',
+    reference: 'Vorgangsnummer',
     message: (provider) => `Nachricht von ${provider}`,
+  },
+  cancelled: {
+    booking: (crm) => `Die Stornierung ${crm === undefined ? '' : `erfolgte über ${crm} und `}betrifft nur diese Buchung.`,
+    appointment: (crm) => `Die Absage ${crm === undefined ? '' : `erfolgte über ${crm} und `}gilt für alle Teilnehmenden.`,
   },
   calendar: {
     invitation: 'Die angehängte Datei trägt den Termin in Ihren Kalender ein.',

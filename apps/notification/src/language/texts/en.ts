@@ -72,7 +72,13 @@ export const texts: Texts = {
   },
   labels: {
     where: 'Where',
+    price: 'Price',
+    reference: 'Reference',
     message: (provider) => `Message from ${provider}`,
+  },
+  cancelled: {
+    booking: (crm) => `${crm === undefined ? '' : `It was cancelled through ${crm}. `}Only this booking is affected.`,
+    appointment: (crm) => `This ${crm === undefined ? '' : `was done through ${crm} and `}applies to everyone taking part.`,
   },
   calendar: {
     invitation: 'The attached file adds the appointment to your calendar.',
