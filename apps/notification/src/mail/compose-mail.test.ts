@@ -250,8 +250,8 @@ describe('the price and the reference', () => {
 
 describe('who cancelled', () => {
   it.each([
-    ['booking-cancelled', 'crm:key', 'en', 'It was cancelled through Studio. Only this booking is affected.'],
-    ['booking-cancelled', 'service', 'en', '\nOnly this booking is affected.'],
+    ['booking-cancelled', 'crm:key', 'en', 'The cancellation was made through Studio and affects only this booking.'],
+    ['booking-cancelled', 'service', 'en', '\nThe cancellation affects only this booking.'],
     ['appointment-cancelled', 'crm:key', 'en', 'This was done through Studio and applies to everyone taking part.'],
     ['appointment-cancelled', '', 'en', '\nThis applies to everyone taking part.'],
     ['booking-cancelled', 'crm:key', 'de', 'Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.'],

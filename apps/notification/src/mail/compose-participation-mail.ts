@@ -83,7 +83,7 @@ function causeOf({ mail: { template }, actor, crm }: ParticipationMail, { cancel
   }
 }
 
-/** What has ended costs nothing that the service knows of. */
+/** No price once it has ended: the service does not know whether the provider charges for it. */
 function detailsOf({ mail, notice }: ParticipationMail, { price }: Appointment, { texts: { labels }, locale }: Language): Detail[] {
   const reference = { label: labels.reference, value: singleLine(notice.participation!.reference) };
   const showsPrice = price && price.value > 0 && toneOf(mail) !== 'ended';

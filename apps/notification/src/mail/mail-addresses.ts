@@ -34,8 +34,8 @@ export function replyAddressOf(provider: Provider): MailAddress | undefined {
 const providerNameOf = (provider: Provider): string => shorten(singleLine(provider.name), maxNameLength);
 
 /**
- * Who receives the answer when a person declines the event in a calendar: the provider, else the sender of the mail. Somebody who books at their own
- * address cannot be the organizer, too: their calendar would show the event as their own.
+ * Who receives the answer when a person declines the event in a calendar: the provider, else the sender of the mail. A participant
+ * with the provider's address is not made the organizer: their calendar would show the event as their own.
  */
 export function organizerOf(provider: Provider, sender: MailAddress, attendeeAddress: string): CalendarOrganizer {
   const name = singleLine(provider.name);

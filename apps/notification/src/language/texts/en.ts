@@ -77,7 +77,7 @@ export const texts: Texts = {
     message: (provider) => `Message from ${provider}`,
   },
   cancelled: {
-    booking: (crm) => `${crm === undefined ? '' : `It was cancelled through ${crm}. `}Only this booking is affected.`,
+    booking: (crm) => `The cancellation ${crm === undefined ? '' : `was made through ${crm} and `}affects only this booking.`,
     appointment: (crm) => `This ${crm === undefined ? '' : `was done through ${crm} and `}applies to everyone taking part.`,
   },
   calendar: {
