@@ -13,11 +13,12 @@ export const idempotencyHeaders = Type.Object({
   ),
 });
 
-/** Forwards a request's key with the calls of its handler. The key has already been validated. */
+/** Forwards a request's key with the calls of its handler, and marks a response that only repeats an earlier one. The key has already been validated. */
 export function passOnIdempotencyKeys(scope: FastifyInstance): void {
-  scope.addHook('preHandler', (request, _reply, done) => {
+  scope.addHook('preHandler', (request, reply, done) => {
     const key = request.headers['idempotency-key'];
     if (request.method !== 'POST' || typeof key !== 'string') return done();
-    runWithContext({ ...currentContext()!, idempotencyKey: key }, done);
+    const onReplay = (): void => void reply.header('idempotency-replayed', 'true');
+    runWithContext({ ...currentContext()!, idempotencyKey: key, onReplay }, done);
   });
 }

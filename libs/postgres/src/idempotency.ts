@@ -77,7 +77,7 @@ export async function callOnce<Schema extends IdempotencySchema, Answer extends 
     case 'reused':
       throw new DomainError(`idempotency_key.${known.key}`);
     case 'used':
-      return replay(database.kysely, known);
+      return repeat(idempotency, replay(database.kysely, known));
     case 'new': {
       // What follows belongs in one transaction with the key.
       if (known.answer.outcome === 'exists') return limitOf(database, crmId)(() => transactOnce(database, crmId, { work: workIn, keep, replay }));
@@ -126,10 +126,16 @@ async function doOnce<Schema extends IdempotencySchema, Result>(
   const keyHash = hashOf(idempotency.key);
   await lockKey(tx, crmId, keyHash);
   const kept = await findAnswer(tx, crmId, keyHash, idempotency);
-  if (kept !== undefined) return replay(tx, kept);
+  if (kept !== undefined) return repeat(idempotency, replay(tx, kept));
   const result = await work(tx);
   const answer = keep(result);
   if (answer !== undefined) await keepAnswer(tx, crmId, keyHash, idempotency, answer);
+  return result;
+}
+
+async function repeat<Result>(idempotency: Idempotency, replayed: Promise<Result>): Promise<Result> {
+  const result = await replayed;
+  idempotency.isReplayed = true;
   return result;
 }
 

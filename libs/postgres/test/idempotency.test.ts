@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]());
 
 const withKey = <Result>(key: string, call: () => Promise<Result>, content = 'content') =>
-  runWithContext({ requestId: newRequestId(), idempotency: { key, fingerprint: createHash('sha256').update(content).digest() } }, call);
+  runWithContext({ requestId: newRequestId(), idempotency: { key, fingerprint: createHash('sha256').update(content).digest(), isReplayed: false } }, call);
 
 /** Inserts a thing, and then does something before the commit. */
 const newThing = (meanwhile: () => Promise<void> = () => Promise.resolve()) => ({

@@ -115,11 +115,12 @@ export class CallStream {
     this.#lastMessageMs = performance.now();
     if (nowMs !== undefined) this.#readClock(nowMs);
     if (isStopping) this.close();
-    for (const { index, outcome } of answers) {
+    for (const { index, outcome, isReplay } of answers) {
       const each = this.#sent.get(index);
       this.#sent.delete(index);
       if (each === undefined || !this.#pending.has(each)) continue;
       const call = this.#take(each);
+      if (isReplay) call.onReplay?.();
       if (outcome?.$case === 'response') call.resolve(outcome.value);
       else fail(this.#channel, call, toServiceError(outcome?.value ?? { code: Status.INTERNAL, details: '' }));
     }

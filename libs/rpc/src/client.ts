@@ -127,7 +127,7 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
   const { channel, sender, measure } = connection;
   const idempotent = /^(get|list|authenticate)/.test(name);
   const attempt = async (request: Buffer): Promise<Buffer> => {
-    const call = { path: method.path, request, metadata: requestMetadata(), deadlineMs: callDeadlineMs(connection.timeoutMs) };
+    const call = { path: method.path, request, metadata: requestMetadata(), deadlineMs: callDeadlineMs(connection.timeoutMs), onReplay: currentContext()?.onReplay };
     const finish = measure(method);
     try {
       const response = await sender.send(call);

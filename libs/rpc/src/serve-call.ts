@@ -1,6 +1,6 @@
 import { Metadata, status as Status, type StatusObject } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
-import { type ActiveSpan, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
+import { type ActiveSpan, currentContext, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
 import { createHash } from 'node:crypto';
 import { type MethodDefinition, spanAttributes, spanName } from './definition.ts';
 import { internalStatus, toStatus } from './errors.ts';
@@ -43,11 +43,18 @@ export function servedMethods(hosted: HostedService, { isMutual }: { isMutual: b
   });
 }
 
+export interface CallResponse {
+  response: unknown;
+  /** Whether it repeats the response to an earlier call with the same idempotency key. */
+  isReplay: boolean;
+}
+
 /** The response of a unary method, or the status with which it fails. Never rejects. */
-export function answerCall(served: ServedMethod, call: IncomingCall): Promise<{ response: unknown } | StatusObject> {
+export function answerCall(served: ServedMethod, call: IncomingCall): Promise<CallResponse | StatusObject> {
   return serve(served, call, async () => {
     using _turn = await takeTurn(served.options.turns, call, { weight: weightOf(served, call), signal: call.signal });
-    return { response: await served.handler(call.request as never, call.signal) };
+    const response = await served.handler(call.request as never, call.signal);
+    return { response, isReplay: currentContext()?.idempotency?.isReplayed === true };
   });
 }
 
@@ -118,7 +125,7 @@ function contextOf({ header, deadlineMs, signal, request }: IncomingCall, method
     ...(actor !== undefined && { actor }),
     ...(operator !== undefined && { operator }),
     ...(Number.isFinite(deadlineMs) && { deadlineMs }),
-    ...(key !== undefined && { idempotency: { key, fingerprint: fingerprintOf(request, method) } }),
+    ...(key !== undefined && { idempotency: { key, fingerprint: fingerprintOf(request, method), isReplayed: false } }),
   };
 }
 

@@ -51,10 +51,10 @@ function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerD
     inProgress.add(controller);
     const remainingMs = remainingOf(call);
     const timer = setTimeout(() => controller.abort(), remainingMs);
-    const outcome = await answer(methods.get(call.path), call, { caller, signal: controller.signal, remainingMs });
+    const answered = await answer(methods.get(call.path), call, { caller, signal: controller.signal, remainingMs });
     clearTimeout(timer);
     inProgress.delete(controller);
-    answers.push({ index, outcome });
+    answers.push({ index, ...answered });
     if (answers.length === 1) setImmediate(flush);
   };
   stream.on('data', ({ calls }: MakeCallsRequest) => {
@@ -79,20 +79,20 @@ interface CallContext extends Pick<IncomingCall, 'caller' | 'signal'> {
 }
 
 /** Never rejects. */
-async function answer(served: ServedMethod | undefined, call: Call, { remainingMs, ...context }: CallContext): Promise<Answer['outcome']> {
+async function answer(served: ServedMethod | undefined, call: Call, { remainingMs, ...context }: CallContext): Promise<Omit<Answer, 'index'>> {
   if (remainingMs === 0) return rejection(Status.DEADLINE_EXCEEDED, 'The call came too late.');
   if (served === undefined) return rejection(Status.UNIMPLEMENTED, `This server has no ${call.path}.`);
   const { requestDeserialize, responseSerialize } = served.method;
   try {
     const incoming = { ...context, request: requestDeserialize(call.request), header: (name: string) => call.metadata[name], deadlineMs: Date.now() + remainingMs };
     const answered = await answerCall(served, incoming);
-    if (!('response' in answered)) return { $case: 'rejection', value: toRejection(answered) };
-    return { $case: 'response', value: responseSerialize(answered.response as never) };
+    if (!('response' in answered)) return { outcome: { $case: 'rejection', value: toRejection(answered) }, isReplay: false };
+    return { outcome: { $case: 'response', value: responseSerialize(answered.response as never) }, isReplay: answered.isReplay };
   } catch {
     return rejection(Status.INTERNAL, 'The message is malformed.');
   }
 }
 
-function rejection(code: Status, details: string): Answer['outcome'] {
-  return { $case: 'rejection', value: { code, details } };
+function rejection(code: Status, details: string): Omit<Answer, 'index'> {
+  return { outcome: { $case: 'rejection', value: { code, details } }, isReplay: false };
 }

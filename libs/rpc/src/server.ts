@@ -13,6 +13,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RpcCredentials } from './credentials.ts';
+import { replayHeader, toMetadata } from './headers.ts';
 import type { HostedService } from './hosted-service.ts';
 import { type IncomingCall, incomingCall } from './incoming-call.ts';
 import { answerCall, serve, type ServedMethod, servedMethods, type ServingOptions } from './serve-call.ts';
@@ -81,8 +82,9 @@ function implementation(methods: [string, ServedMethod][]): UntypedServiceImplem
 function unary(served: ServedMethod): handleUnaryCall<unknown, unknown> {
   return (call, callback) => {
     void answerCall(served, incomingCall(call)).then((answer) => {
-      if ('response' in answer) callback(null, answer.response);
-      else callback(answer);
+      if (!('response' in answer)) return callback(answer);
+      if (answer.isReplay) call.sendMetadata(toMetadata({ [replayHeader]: 'true' }));
+      callback(null, answer.response);
     });
   };
 }

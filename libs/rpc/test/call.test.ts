@@ -87,6 +87,26 @@ describe('a call', () => {
     expect(seen.filter(([key]) => key === undefined)).toHaveLength(3);
   });
 
+  it.each([
+    { size: 'small', note: '' },
+    { size: 'large, and so made alone', note: 'x'.repeat(2_000_000) },
+  ])('tells its caller whether its response repeats an earlier one, also if it is $size', async ({ note }) => {
+    const client = await connect(
+      async () => ({}),
+      async ({ userName }) => {
+        if (userName === 'again') currentContext()!.idempotency!.isReplayed = true;
+        return { created: true };
+      },
+    );
+    const replays: string[] = [];
+    const create = (userName: string) => {
+      const context = { requestId: 'r', idempotencyKey: 'key', onReplay: () => void replays.push(userName) };
+      return runWithContext(context, () => client.createCustomer({ ...newCustomer, userName, note }));
+    };
+    await Promise.all([create('first'), create('again')]);
+    expect(replays).toEqual(['again']);
+  });
+
   it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'gone', 'unprocessable', 'limited', 'unavailable'] as const)(
     'returns a domain error of category %s unchanged, even if its code is unknown here',
     async (category) => {

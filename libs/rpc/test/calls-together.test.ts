@@ -79,7 +79,7 @@ describe('calls that are made at the same moment', () => {
       let index = 0;
       stream.on('data', ({ calls }: MakeCallsRequest) => {
         messages.push(calls);
-        stream.write({ answers: calls.map((): Answer => ({ index: index++, outcome: { $case: 'response', value: Buffer.alloc(0) } })), isStopping: false });
+        stream.write({ answers: calls.map((): Answer => ({ index: index++, outcome: { $case: 'response', value: Buffer.alloc(0) }, isReplay: false })), isStopping: false });
       });
       stream.on('end', () => stream.end());
     };

@@ -17,6 +17,8 @@ export interface RequestContext {
   isServed?: boolean;
   /** The client's `Idempotency-Key`, which is sent with the calls to other services; these do not pass it on. */
   idempotencyKey?: string;
+  /** Called if a service answers the request with the response to an earlier one with the same key. */
+  onReplay?: () => void;
   /** In a service: the key of the current call, and the SHA-256 of its request. */
   idempotency?: Idempotency;
 }
@@ -25,6 +27,8 @@ export interface RequestContext {
 export interface Idempotency {
   key: string;
   fingerprint: Buffer;
+  /** Set once the response to an earlier request has been repeated. */
+  isReplayed: boolean;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();

@@ -119,17 +119,23 @@ describe('with an Idempotency-Key (interface 1)', () => {
     const [key, body, status = 201] = [randomUUID(), await operation.body(), operation.status];
     const first = await crm.post(operation.path(), body, withKey(key));
     expect(first.status, first.text).toBe(status);
+    expect(first.headers.get('idempotency-replayed')).toBeNull();
     const again = await crm.post(operation.path(), body, withKey(key));
     expect([again.status, again.body]).toStrictEqual([status, first.body]);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
     const other = await crm.post(operation.path(), { ...body, ...operation.change }, withKey(key));
     expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
+    expect(other.headers.get('idempotency-replayed')).toBeNull();
   });
 
   it('a verification mail, whose request has no body, is sent once, and a different address is rejected', async () => {
     const [user, other] = [newUser(), newUser()];
     for (const each of [user, other]) expect((await crm.post('/user', each)).status).toBe(201);
     const request = (reference: string) => crm.send('POST', path`/user/${reference}/verification`, undefined, withKey(`verification-${user.reference}`));
-    for (let times = 0; times < 3; times += 1) expect(await request(user.reference)).toMatchObject({ status: 204, text: '' });
+    for (const replayed of [null, 'true', 'true']) {
+      const answer = await request(user.reference);
+      expect([answer.status, answer.text, answer.headers.get('idempotency-replayed')]).toEqual([204, '', replayed]);
+    }
     expect(await request(other.reference)).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
     const requests = `SELECT 1 FROM outbox WHERE subject = $1 AND position(convert_to($2, 'UTF8') IN payload) > 0`;
     expect(await query('identity', requests, [events.emailVerificationRequested.subject, crm.crmId])).toHaveLength(1);

@@ -41,7 +41,15 @@ export interface Call_MetadataEntry {
 export interface Answer {
   /** The position of the call among all of the stream, from 0. */
   index: number;
-  outcome?: { $case: "response"; value: Buffer } | { $case: "rejection"; value: Rejection } | undefined;
+  outcome?:
+    | { $case: "response"; value: Buffer }
+    | { $case: "rejection"; value: Rejection }
+    | undefined;
+  /**
+   * The response repeats that of an earlier call with the same idempotency key, and this call has had no effect. A call of its own has the metadata
+   * `idempotency-replayed` instead.
+   */
+  isReplay: boolean;
 }
 
 export interface Rejection {
@@ -255,7 +263,7 @@ export const Call_MetadataEntry: MessageFns<Call_MetadataEntry> = {
 };
 
 function createBaseAnswer(): Answer {
-  return { index: 0, outcome: undefined };
+  return { index: 0, outcome: undefined, isReplay: false };
 }
 
 export const Answer: MessageFns<Answer> = {
@@ -270,6 +278,9 @@ export const Answer: MessageFns<Answer> = {
       case "rejection":
         Rejection.encode(message.outcome.value, writer.uint32(26).fork()).join();
         break;
+    }
+    if (message.isReplay !== false) {
+      writer.uint32(32).bool(message.isReplay);
     }
     return writer;
   },
@@ -311,6 +322,14 @@ export const Answer: MessageFns<Answer> = {
             message.outcome = { $case: "rejection", value: Rejection.decode(reader, reader.uint32()) };
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.isReplay = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -343,6 +362,7 @@ export const Answer: MessageFns<Answer> = {
         break;
       }
     }
+    message.isReplay = object.isReplay ?? false;
     return message;
   },
 };
