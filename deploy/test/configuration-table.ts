@@ -8,6 +8,7 @@ const meanings: Record<string, string> = {
   ANONYMISE_AFTER_DAYS: 'days from the end of the appointment until its participations are anonymised, unless their CRM has a shorter period of its own; 0 = only then',
   ARCHIVE_AFTER_DAYS: 'days from the end of an appointment until it is archived',
   CALENDAR_ADDRESS: 'gRPC address of calendar, `host:port`, or `dns:///host:port` to balance calls across all replicas',
+  CONTACT_EMAIL: 'e-mail address of the operator for integrators, shown in the API document; if not set, that names `PUBLIC_URL`',
   CUSTOMER_ADDRESS: 'the same for customer',
   DATABASE_URL: "the service's own Postgres database; a secret",
   GRPC_PORT: 'gRPC port for the other services; 0 picks a free one',

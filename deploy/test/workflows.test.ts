@@ -29,6 +29,7 @@ describe('a release', () => {
     const tags = globSync('kubernetes/{overlays/production/*,admin}/kustomization.yaml', { cwd: deployFolder }).map((file) => /newTag: (.*)/.exec(read(join('deploy', file)))?.[1]);
     expect(tags).toHaveLength(services.length + 1);
     expect(new Set(tags)).toEqual(new Set([version]));
+    expect((JSON.parse(read('apps/gateway/package.json')) as { version: string }).version).toBe(version);
     expect(/^ARG VERSION=(.*)$/m.exec(read('deploy/Dockerfile'))?.[1]).toBe(version);
   });
 

@@ -1,11 +1,23 @@
 import type { FastifySchema } from 'fastify';
+import { referToExamples } from './problem-examples.ts';
+import { describeWebhooks } from './webhook-description.ts';
 
 type Json = Record<string, unknown>;
 
 interface Operation {
   parameters?: { name: string; in: string }[];
   requestBody?: Json;
-  responses: Record<string, { headers?: Json }>;
+  responses: Record<string, Response>;
+}
+
+interface Response {
+  headers?: Json;
+  content?: { 'application/problem+json'?: ProblemMedia };
+}
+
+interface ProblemMedia {
+  schema: { allOf: [unknown, { properties: { code: { enum: string[] } } }] };
+  examples?: Json;
 }
 
 /** Alternative forms of a body or an answer, which the validator or the serializer distinguishes by a condition, are shown to readers as `anyOf`. */
@@ -23,15 +35,26 @@ function showAlternative(schema: Json): Json {
 /** Adds what the schemas of the routes do not say to the document generated from them. */
 export function completeDocument(document: Json): Json {
   const schemas: Json = {};
+  const examples: Json = {};
   const paths = nameComponents(document['paths'], schemas) as Record<string, Record<string, Operation>>;
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(operations)) {
       operation.parameters = [...(operation.parameters ?? []), prefer].toSorted((a, b) => placeInPath(path, a) - placeInPath(path, b));
       if (method === 'delete' && operation.requestBody !== undefined) operation.requestBody['required'] = false;
-      for (const [status, response] of Object.entries(operation.responses)) response.headers = { ...response.headers, ...commonHeaders(status) };
+      for (const [status, response] of Object.entries(operation.responses)) {
+        response.headers = { ...response.headers, ...commonHeaders(method, status) };
+        addExamples(response, { hasBody: operation.requestBody !== undefined }, examples);
+      }
     }
   }
-  return { ...document, paths, components: { ...(document['components'] as Json), headers, schemas } };
+  const [eventExample] = (schemas['Event'] as { examples: unknown[] }).examples;
+  return { ...document, paths, webhooks: describeWebhooks(eventExample), components: { ...(document['components'] as Json), headers, schemas, examples } };
+}
+
+/** An error response has an example for each of its codes. */
+function addExamples({ content }: Response, request: { hasBody: boolean }, examples: Json): void {
+  const media = content?.['application/problem+json'];
+  if (media !== undefined) media.examples = referToExamples(media.schema.allOf[1].properties.code.enum, request, examples);
 }
 
 /** Moves every schema with a title to the components, once, and replaces it with references. */
@@ -64,8 +87,9 @@ function placeInPath(path: string, { name, in: location }: { name: string; in: s
 }
 
 /** The headers that any operation may send with this status. */
-function commonHeaders(status: string): Json {
+function commonHeaders(method: string, status: string): Json {
   const names = status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'Preference-Applied'];
+  if (method === 'post' && status.startsWith('2')) names.push('Idempotency-Replayed');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
@@ -97,6 +121,11 @@ const headers = {
     description: 'Sent when the request had the header `Prefer: handling=strict`.',
     schema: { type: 'string' },
     example: 'handling=strict',
+  },
+  'Idempotency-Replayed': {
+    description: '`true` if the request repeats an earlier one with the same `Idempotency-Key`, and has had no effect of its own. Absent otherwise.',
+    schema: { type: 'string' },
+    example: 'true',
   },
   'WWW-Authenticate': {
     description: 'The authentication challenge (RFC 9110): the header that must carry the key.',

@@ -44,6 +44,8 @@ export interface AppDependencies {
   logger: Logger;
   recordRequest: RecordRequest;
   publicUrl: string;
+  /** Shown in the API document; empty if there is none. */
+  contactEmail: string;
   /** Addresses and networks, separated by commas, whose `X-Forwarded-For` is believed. */
   trustedProxies: string;
   /** True from the moment the stop begins: no new work should be sent here. */
@@ -69,7 +71,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   addJsonParser(app, admission);
   const strangers = createStrangers(Date.now);
   const collected = collectRoutes(app);
-  await serveDocumentation(app, dependencies.publicUrl);
+  await serveDocumentation(app, dependencies);
   serveGuides(app, dependencies.publicUrl);
   await app.register(cookie);
   await app.register(probeRoutes(dependencies.isDraining));

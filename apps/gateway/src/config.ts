@@ -20,6 +20,8 @@ export interface Config {
   webhookAddress: string;
   /** The public base URL, without a trailing slash: used in the API document and in `Link` headers. */
   publicUrl: string;
+  /** The operator's address for integrators, shown in the API document; empty if there is none. */
+  contactEmail: string;
   /** Addresses and networks of proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client. */
   trustedProxies: string;
 }
@@ -39,6 +41,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     customerAddress: read.text('CUSTOMER_ADDRESS'),
     webhookAddress: read.text('WEBHOOK_ADDRESS'),
     publicUrl: read.url('PUBLIC_URL', ['http:', 'https:']).replace(/\/+$/, ''),
+    contactEmail: read.text('CONTACT_EMAIL', ''),
     trustedProxies: read.text('TRUSTED_PROXIES', ''),
   }));
 }

@@ -13,7 +13,16 @@ export interface PageValues {
 
 /** Renders a template in the layout that all pages share. Escapes every value. */
 export function renderPage(template: 'start' | 'not-found' | 'email-verification' | 'guide', values: PageValues): string {
-  return eta.render(`./${template}`, { ...values, style });
+  return renderTemplate(template, { ...values, style });
+}
+
+export function renderTemplate(name: string, values: Record<string, unknown>): string {
+  return eta.render(`./${name}`, values);
+}
+
+/** Permits an inline script or style in a Content-Security-Policy. */
+export function contentHash(content: string): string {
+  return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
 }
 
 export function sendPage(reply: FastifyReply, status: number, html: string): FastifyReply {
@@ -33,6 +42,7 @@ body { margin: 0; font: 1.125rem/1.5 system-ui, sans-serif; background: Canvas; 
 main { max-width: 32rem; margin: 0 auto; padding: 2.5rem 1.25rem; }
 main.wide { max-width: 44rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; }
+h2 { margin: 2rem 0 .5rem; font-size: 1.25rem; line-height: 1.25; }
 ul { padding-left: 1.25rem; }
 li { margin: .75rem 0; }
 a { color: LinkText; }
@@ -41,7 +51,6 @@ dt, .soft { font-size: .9375rem; color: color-mix(in srgb, CanvasText 70%, Canva
 dd { margin: 0 0 .75rem; font-weight: 600; }
 dd:last-child { margin: 0; }
 article { font-size: 1rem; }
-article h2 { margin: 2rem 0 .5rem; font-size: 1.25rem; line-height: 1.25; }
 article h3 { margin: 1.5rem 0 .5rem; font-size: 1.0625rem; }
 article li { margin: .375rem 0; }
 code, pre { font: .875em/1.5 ui-monospace, monospace; background: color-mix(in srgb, CanvasText 7%, Canvas); border-radius: .375rem; }
@@ -61,7 +70,7 @@ button:focus-visible { outline: 3px solid CanvasText; outline-offset: 3px; }
 /** Allows no resources and no scripts, only this style; a form posts back to its own origin. */
 export const contentSecurityPolicy = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  `style-src ${contentHash(style)}`,
   "form-action 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",

@@ -1,32 +1,34 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, LightMyRequestResponse } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 
 /** A response that is the same for everybody. */
 export interface RenderedFile {
-  status: number;
   headers: Record<string, string>;
-  bytes: Buffer;
+  /** Absent for a file that is always sent compressed. */
+  bytes?: Buffer;
+  gzip: Buffer;
 }
 
-/** The headers of a rendered page that clients get; the others belong to the connection. */
-const keptHeaders = ['content-type', 'content-security-policy', 'location'];
+export function renderedFile(contentType: string, text: string, headers: Record<string, string> = {}): RenderedFile {
+  const bytes = Buffer.from(text);
+  return { headers: { 'content-type': contentType, etag: etagOf(bytes), ...headers }, bytes, gzip: gzipSync(bytes, { level: 9 }) };
+}
 
-/** Requests each address once, so that clients can be sent the responses as bytes. */
-export async function renderFiles(renderer: FastifyInstance, paths: Iterable<string>): Promise<Map<string, RenderedFile>> {
-  const files = new Map<string, RenderedFile>();
-  for (const path of paths) files.set(path, toRenderedFile(await renderer.inject(path)));
-  return files;
+export function etagOf(bytes: Uint8Array): string {
+  // Weak, because it is that of both encodings.
+  return `W/"${createHash('sha256').update(bytes).digest('base64url')}"`;
 }
 
 /** Sends a file, or 304 if the client already has it. */
-export function sendFile(request: FastifyRequest, reply: FastifyReply, { status, headers, bytes }: RenderedFile): FastifyReply {
-  void reply.headers({ ...headers, 'cache-control': 'no-cache' });
+export function sendFile(request: FastifyRequest, reply: FastifyReply, { headers, bytes, gzip }: RenderedFile): FastifyReply {
+  void reply.headers({ ...headers, 'cache-control': 'no-cache', vary: 'accept-encoding' });
   if (request.headers['if-none-match'] === headers['etag']) return reply.code(304).send();
-  return reply.code(status).send(bytes);
+  if (bytes !== undefined && !acceptsGzip(request)) return reply.send(bytes);
+  return reply.header('content-encoding', 'gzip').send(gzip);
 }
 
-function toRenderedFile({ statusCode, headers, rawPayload }: LightMyRequestResponse): RenderedFile {
-  const kept = keptHeaders.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])] as const]));
-  const etag = `"${createHash('sha256').update(rawPayload).digest('base64url')}"`;
-  return { status: statusCode, headers: { ...Object.fromEntries(kept), etag }, bytes: rawPayload };
+function acceptsGzip({ headers }: FastifyRequest): boolean {
+  const accepted = (headers['accept-encoding'] ?? '').toLowerCase().split(',').map((coding) => coding.trim());
+  return accepted.some((coding) => /^gzip(?!.*;\s*q=0(?:\.0+)?$)/.test(coding));
 }

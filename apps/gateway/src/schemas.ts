@@ -1,7 +1,7 @@
 import { enumName, type EnumName } from '@scheduling/rpc';
 import { toTimeJson } from '@scheduling/runtime';
 import { type TArray, type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
-import { type Problem, type ProblemCode, statusOf, textOf, toProblem } from './problem.ts';
+import { type ProblemCode, statusOf } from './problem.ts';
 
 /** Schemas that the answers of several resources share. A schema with a title becomes a component of the API document. */
 
@@ -119,33 +119,26 @@ const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds to 
 export interface ProblemResponse {
   description: string;
   headers?: unknown;
-  content: { 'application/problem+json': { schema: TSchema; example: Problem } };
+  content: { 'application/problem+json': { schema: TSchema } };
 }
 
 /** The error answers of an operation: its own codes, and those that it shares with others. */
 export function problems(own: ProblemCode[] = [], options: { body?: boolean; idempotencyKey?: boolean } = {}): Record<number, ProblemResponse> {
   const codes = [...commonCodes, ...(options.body ? bodyCodes : []), ...own, ...(options.idempotencyKey ? keyCodes : [])];
   const byStatus = Map.groupBy<number, ProblemCode>(codes, statusOf);
-  return Object.fromEntries(byStatus.entries().map(([status, list]) => [status, problemResponse(status, list, options.body === true)]));
+  return Object.fromEntries(byStatus.entries().map(([status, list]) => [status, problemResponse(status, list)]));
 }
 
-function problemResponse(status: number, codes: ProblemCode[], hasBody: boolean): ProblemResponse {
+function problemResponse(status: number, codes: ProblemCode[]): ProblemResponse {
   return {
     description: `${descriptions[status]}: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
     ...(mayBeTriedAgain(status, codes) && { headers: retryAfter }),
     content: {
       'application/problem+json': {
         schema: Type.Unsafe({ allOf: [problem, { type: 'object', properties: { code: { type: 'string', enum: codes } } }] }),
-        example: exampleProblem(status, codes[0]!, hasBody),
       },
     },
   };
-}
-
-function exampleProblem(status: number, code: ProblemCode, hasBody: boolean): Problem {
-  const fault = hasBody ? { pointer: '/reference', detail: 'is required' } : { parameter: 'crmId', detail: 'must not be longer than 255 characters' };
-  const faults = code === 'request.invalid' ? [fault] : [];
-  return toProblem({ status, code, detail: textOf(code), faults }, '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11');
 }
 
 function mayBeTriedAgain(status: number, codes: ProblemCode[]): boolean {

@@ -52,6 +52,7 @@ export async function createGatewayService(config: Config, overrides: { logger?:
     logger,
     recordRequest: createRequestMetrics(metrics),
     publicUrl: config.publicUrl,
+    contactEmail: config.contactEmail,
     trustedProxies: config.trustedProxies,
     isDraining: () => draining,
   });

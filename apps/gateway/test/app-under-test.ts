@@ -33,6 +33,7 @@ export async function createAppUnderTest(): Promise<AppUnderTest> {
     logger: testLogger('gateway'),
     recordRequest: () => undefined,
     publicUrl: 'https://scheduling.test',
+    contactEmail: '',
     trustedProxies: '',
     isDraining: () => false,
   });

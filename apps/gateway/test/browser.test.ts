@@ -1,6 +1,12 @@
-import { request } from 'node:http';
-import { text } from 'node:stream/consumers';
+import axe from 'axe-core';
+import { JSDOM } from 'jsdom';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { get, type IncomingMessage, request } from 'node:http';
+import { buffer, text } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { confirmPage } from '../src/routes/email-verification-page.ts';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 let gateway: GatewayUnderTest;
@@ -33,6 +39,15 @@ function ask(path: string, accept?: string, method = 'GET'): Promise<Answer> {
   return promise;
 }
 
+/** What axe finds in a page, except for what depends on its layout: jsdom has none. */
+async function accessibilityFindings(html: string): Promise<string[]> {
+  const { window } = new JSDOM(html, { runScripts: 'outside-only' });
+  window.eval(axe.source);
+  const { violations } = (await window.eval(`axe.run({ rules: { 'color-contrast': { enabled: false } } })`)) as axe.AxeResults;
+  window.close();
+  return violations.map(({ id }) => id);
+}
+
 function linksOf(html: string): string[] {
   return [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map((match) => match[1]!);
 }
@@ -43,23 +58,39 @@ describe('a browser', () => {
     expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
     expect(policy).toContain("default-src 'none'");
     expect(body).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
-    expect(linksOf(body)).toEqual(['/booking/guides', '/booking/docs', '/booking/openapi.json']);
+    expect(linksOf(body)).toEqual(['/booking/guides', '/booking/docs', '/booking/openapi.json', '/booking/readyz', '/booking/livez']);
     for (const link of linksOf(body)) expect((await ask(link.replace('/booking', ''))).status).toBe(200);
+    expect(body).toContain('curl https://scheduling.test/booking/crms/$CRM/webhooks');
+    expect(body).toMatch(/Version \d+\.\d+\.\d+/);
   });
 
   it('sees a page at an unknown address', async () => {
     const { status, type, policy, body } = await ask('/no/where', browser);
     expect([status, type]).toEqual([404, 'text/html; charset=utf-8']);
     expect(policy).toContain("default-src 'none'");
-    expect(linksOf(body)).toEqual(['/booking/']);
+    expect(linksOf(body)).toEqual(['/booking/', '/booking/docs']);
   });
 
   it('gets every page with the same head except for the title, and with the same policy', async () => {
-    const pages = [await ask('/', browser), await ask('/no/where', browser), await ask('/verify-email?token=unknown', browser)];
+    const pages = [await ask('/', browser), await ask('/no/where', browser), await ask('/verify-email?token=unknown', browser), await ask('/guides', browser)];
     const heads = pages.map(({ body }) => /<head>.*<\/head>/s.exec(body)![0].replace(/<title>.+<\/title>/, ''));
     expect(new Set(heads).size).toBe(1);
     expect(new Set(pages.map(({ policy }) => policy)).size).toBe(1);
   });
+
+  it.each(['/', '/no/where', '/verify-email?token=unknown', '/guides', '/guides/booking', '/guides/production', '/guides/interface'])('sees an accessible page at %s', async (path) => {
+    expect(await accessibilityFindings((await ask(path, browser)).body)).toEqual([]);
+  });
+
+  it('sees an accessible page with the button that verifies an address', async () => {
+    const verification = { crmName: 'Acme', userName: 'Ada Lovelace', email: 'ada@acme.example' };
+    expect(await accessibilityFindings(confirmPage(verification, { token: 'token', language: 'en' }))).toEqual([]);
+  });
+});
+
+it('the check of accessibility finds what is wrong', async () => {
+  const findings = await accessibilityFindings('<html><head></head><body><img src="x.png"></body></html>');
+  expect(findings).toEqual(expect.arrayContaining(['document-title', 'html-has-lang', 'image-alt']));
 });
 
 describe('an API client', () => {
@@ -87,8 +118,7 @@ describe('the documentation', () => {
   it('is readable on a phone and follows the colour scheme of the system', async () => {
     const { body } = await ask('/docs', browser);
     expect(body).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
-    const script = linksOf(body).find((link) => link.endsWith('/color-scheme.js'));
-    expect((await ask(script!)).body).toContain('(prefers-color-scheme: dark)');
+    expect(body).toContain('<meta name="color-scheme" content="light dark">');
   });
 
   it('is found with a slash at the end, too', async () => {
@@ -96,22 +126,61 @@ describe('the documentation', () => {
     expect([status, url]).toEqual([200, `${gateway.url}/docs`]);
   });
 
-  it('leaves the files of the page unchanged', async () => {
-    expect((await ask('/docs/static/oauth2-redirect.html', browser)).body).toContain('oauth2-redirect.js');
-  });
-
-  it('does not keep the API key in the browser', async () => {
-    expect((await ask('/docs/static/swagger-initializer.js')).body).not.toMatch(/"?persistAuthorization"?:\s*true/);
-  });
-
-  it('links to the document, which does not contain such a link itself', async () => {
-    expect(JSON.parse((await ask('/docs/json')).body)).toMatchObject({ externalDocs: { url: '../openapi.json' } });
-    expect(JSON.parse((await ask('/openapi.json')).body)).not.toHaveProperty('externalDocs');
-  });
-
-  it('loads everything from the gateway', async () => {
+  it('permits scripts and requests of this origin only, and no inline script but its own', async () => {
     const { body, policy } = await ask('/docs', browser);
-    expect(policy).toContain("default-src 'self'");
-    for (const link of linksOf(body)) expect(link).toMatch(/^\/docs\/static\//);
+    const inline = /<script>(.*)<\/script>/s.exec(body)![1]!;
+    const hash = createHash('sha256').update(inline).digest('base64');
+    expect(policy!.split('; ')).toEqual(expect.arrayContaining(["default-src 'none'", `script-src 'self' 'sha256-${hash}'`, "connect-src 'self'", "img-src 'self' data:"]));
+    expect(linksOf(body)).toEqual(['data:,', 'docs/viewer.js']);
+  });
+
+  it('configures the viewer to use no other service, to keep no key, and to send requests to where the page is', async () => {
+    const { body } = await ask('/docs', browser);
+    const configured: unknown[] = [];
+    const { window } = new JSDOM('<div id="app"></div>', { url: 'https://proxy.test/booking/docs', runScripts: 'outside-only' });
+    Object.assign(window, { Scalar: { createApiReference: (...values: unknown[]) => configured.push(...values) } });
+    window.eval(/<script>(.*)<\/script>/s.exec(body)![1]!);
+    expect(configured).toMatchObject([
+      '#app',
+      {
+        url: 'https://proxy.test/booking/openapi.json',
+        servers: [{ url: 'https://proxy.test/booking' }],
+        telemetry: false,
+        agent: { disabled: true },
+        mcp: { disabled: true },
+        hideClientButton: true,
+        withDefaultFonts: false,
+        persistAuth: false,
+      },
+    ]);
+    expect(configured[1]).not.toHaveProperty('proxyUrl');
+    window.close();
+  });
+
+  it('has a viewer that defines what the page calls, compressed, and sent once to a client that keeps it', async () => {
+    const first = await fetch(`${gateway.url}/docs/viewer.js`);
+    expect([first.status, first.headers.get('content-type'), first.headers.get('content-encoding')]).toEqual([200, 'text/javascript; charset=utf-8', 'gzip']);
+    expect(Number(first.headers.get('content-length'))).toBeLessThan(1_500_000);
+    expect(await first.text()).toContain('createApiReference');
+    const again = await fetch(`${gateway.url}/docs/viewer.js`, { headers: { 'if-none-match': first.headers.get('etag')! } });
+    expect(again.status).toBe(304);
+  });
+
+  it.each([
+    { accepted: undefined, encoding: undefined },
+    { accepted: 'br, gzip', encoding: 'gzip' },
+    { accepted: 'gzip;q=0', encoding: undefined },
+  ])('has a document that is compressed for clients that accept $accepted', async ({ accepted, encoding }) => {
+    const headers = accepted === undefined ? {} : { 'accept-encoding': accepted };
+    const [response] = (await once(get(`${gateway.url}/openapi.json`, { headers }), 'response')) as [IncomingMessage];
+    const bytes = await buffer(response);
+    expect([response.headers['content-encoding'], response.headers.vary]).toEqual([encoding, 'accept-encoding']);
+    const document = JSON.parse((encoding === undefined ? bytes : gunzipSync(bytes)).toString()) as unknown;
+    expect(document).toMatchObject({ info: { contact: { url: 'https://scheduling.test/booking' } }, externalDocs: { url: 'https://scheduling.test/booking/docs' } });
+  });
+
+  it('names the address that the operator has given for integrators', async () => {
+    await using other = await startGateway({ CONTACT_EMAIL: 'api@operator.example' });
+    expect(await (await fetch(`${other.url}/openapi.json`)).json()).toMatchObject({ info: { contact: { email: 'api@operator.example' } } });
   });
 });

@@ -27,7 +27,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a user */
+        /**
+         * Get a user
+         * @description The user with this reference. `emailVerified` says whether the person has confirmed the e-mail address.
+         */
         get: operations["getUser"];
         /**
          * Update a user
@@ -92,7 +95,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get an account */
+        /**
+         * Get an account
+         * @description The account with this reference, with its invoice data.
+         */
         get: operations["getAccount"];
         /**
          * Update an account
@@ -133,7 +139,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a provider */
+        /**
+         * Get a provider
+         * @description The provider with this reference, with its time zone.
+         */
         get: operations["getProvider"];
         /**
          * Update a provider
@@ -290,7 +299,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get an appointment */
+        /**
+         * Get an appointment
+         * @description An appointment with all its participations.
+         */
         get: operations["getAppointment"];
         /**
          * Update an appointment
@@ -355,10 +367,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a participation */
+        /**
+         * Get a participation
+         * @description A participation with its present state, its customer and its messages.
+         */
         get: operations["getParticipation"];
         put?: never;
-        /** Move a participation to another state */
+        /**
+         * Move a participation to another state
+         * @description Which states can follow which is fixed: the others are answered with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its present state has no effect.
+         */
         post: operations["updateParticipation"];
         delete?: never;
         options?: never;
@@ -481,7 +499,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a customer */
+        /**
+         * Get a customer
+         * @description The contact data of a customer. An unknown customer is answered with 204 and is not an error.
+         */
         get: operations["getCustomer"];
         /**
          * Update a customer
@@ -566,7 +587,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List webhooks */
+        /**
+         * List webhooks
+         * @description All webhooks of the CRM, without their secrets.
+         */
         get: operations["listWebhooks"];
         put?: never;
         /**
@@ -587,7 +611,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a webhook */
+        /**
+         * Get a webhook
+         * @description A webhook without its secret. `state`, `failedAttempts` and `nextAttemptAt` tell how its deliveries are going.
+         */
         get: operations["getWebhook"];
         /**
          * Update a webhook
@@ -595,7 +622,10 @@ export interface paths {
          */
         put: operations["updateWebhook"];
         post?: never;
-        /** Delete a webhook */
+        /**
+         * Delete a webhook
+         * @description No more events are sent. A request that is under way is not recalled.
+         */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;

@@ -134,6 +134,7 @@ const accountParams = Type.Object({ ...crmParams.properties, reference: pathRefe
 const getAccountSchema = {
   operationId: 'getAccount',
   summary: 'Get an account',
+  description: 'The account with this reference, with its invoice data.',
   tags: ['Accounts'],
   params: accountParams,
   response: { 200: wrapped('account', account, 'The account'), ...problems(['account.not_found']) },

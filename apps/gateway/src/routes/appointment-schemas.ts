@@ -136,6 +136,7 @@ const appointmentParams = Type.Object({ ...providerParams.properties, appointmen
 export const getAppointmentSchema = {
   operationId: 'getAppointment',
   summary: 'Get an appointment',
+  description: 'An appointment with all its participations.',
   tags: ['Appointments'],
   params: appointmentParams,
   response: {

@@ -172,6 +172,7 @@ const customerParams = Type.Object({
 const getCustomerSchema = {
   operationId: 'getCustomer',
   summary: 'Get a customer',
+  description: 'The contact data of a customer. An unknown customer is answered with 204 and is not an error.',
   tags: ['Customers'],
   params: customerParams,
   response: {

@@ -122,6 +122,7 @@ const ownParams = Type.Object({ ...crmParams.properties, reference: pathReferenc
 const getProviderSchema = {
   operationId: 'getProvider',
   summary: 'Get a provider',
+  description: 'The provider with this reference, with its time zone.',
   tags: ['Providers'],
   params: ownParams,
   response: { 200: wrapped('provider', provider, 'The provider'), ...problems(['provider.not_found']) },

@@ -124,6 +124,7 @@ const userParams = Type.Object({ ...crmParams.properties, reference: pathReferen
 const getUserSchema = {
   operationId: 'getUser',
   summary: 'Get a user',
+  description: 'The user with this reference. `emailVerified` says whether the person has confirmed the e-mail address.',
   tags: ['Users'],
   params: userParams,
   response: { 200: wrapped('user', user, 'The user'), ...problems(['user.not_found']) },

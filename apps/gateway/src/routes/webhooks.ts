@@ -156,6 +156,7 @@ const createWebhookSchema = {
 const listWebhooksSchema = {
   operationId: 'listWebhooks',
   summary: 'List webhooks',
+  description: 'All webhooks of the CRM, without their secrets.',
   tags: ['Webhooks'],
   params: crmParams,
   response: { 200: list(webhook, { description: 'The webhooks, in the order of their creation' }), ...problems([]) },
@@ -164,6 +165,7 @@ const listWebhooksSchema = {
 const getWebhookSchema = {
   operationId: 'getWebhook',
   summary: 'Get a webhook',
+  description: 'A webhook without its secret. `state`, `failedAttempts` and `nextAttemptAt` tell how its deliveries are going.',
   tags: ['Webhooks'],
   params: webhookParams,
   response: { 200: wrapped('webhook', webhook, 'The webhook'), ...problems(['webhook.not_found']) },
@@ -197,6 +199,7 @@ const updateWebhookSchema = {
 const deleteWebhookSchema = {
   operationId: 'deleteWebhook',
   summary: 'Delete a webhook',
+  description: 'No more events are sent. A request that is under way is not recalled.',
   tags: ['Webhooks'],
   params: webhookParams,
   response: { 204: Type.Null({ description: 'Deleted' }), ...problems(['webhook.not_found']) },

@@ -3,8 +3,10 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 export interface Media {
   schema: unknown;
   example?: unknown;
-  examples?: Record<string, { value: unknown }>;
+  examples?: Record<string, Example>;
 }
+
+type Example = { value: unknown } | { $ref: string };
 
 export interface Operation {
   operationId: string;
@@ -15,7 +17,8 @@ export interface Operation {
 
 export interface Document {
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, unknown> };
+  webhooks: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown>; examples: Record<string, { value: unknown }> };
 }
 
 /** An operation and its place in the document. */
@@ -43,9 +46,10 @@ export interface DocumentedAnswer {
 }
 
 /** All examples of a body. */
-export function examplesOf(media: Media | undefined): unknown[] {
+export function examplesOf(media: Media | undefined, { components }: Document): unknown[] {
   if (media?.example !== undefined) return [media.example];
-  return Object.values(media?.examples ?? {}).map(({ value }) => value);
+  const named = Object.values(media?.examples ?? {});
+  return named.map((example) => ('value' in example ? example : components.examples[example.$ref.split('/').at(-1)!]!).value);
 }
 
 export async function fetchApiDocument(gateway: string): Promise<ApiDocument> {

@@ -4,7 +4,7 @@ import { readAppointment } from './answers.ts';
 import { apiDocument, type Problem } from './client.ts';
 import { createAppointment, createCrm, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
 
-const { places } = await apiDocument();
+const { places, document } = await apiDocument();
 const strict = { headers: { prefer: 'handling=strict' } };
 const withBody = places.flatMap((place) =>
   bodiesFor(place).map((body, index) => ({ place, body, title: `body ${index + 1} of ${place.operation.operationId}` })),
@@ -102,7 +102,7 @@ describe('strict handling', () => {
 
 /** The examples of the document, with new e-mail addresses and usernames, because these are unique across all CRMs. */
 function bodiesFor({ operation }: Place): unknown[] {
-  const examples = examplesOf(operation.requestBody?.content['application/json']);
+  const examples = examplesOf(operation.requestBody?.content['application/json'], document);
   return JSON.parse(JSON.stringify(examples).replaceAll('.beispiel', `.${unique('strict')}`)) as unknown[];
 }
 
