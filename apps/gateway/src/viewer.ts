@@ -1,10 +1,11 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { etagOf, type RenderedFile } from './rendered-files.ts';
 
 /**
- * The script that shows the API document, loaded when it is first asked for. It is 5 MB in a module of 5 MB, of which only the compressed 1.4 MB are kept: a thread
- * of its own loads the module and ends. All browsers accept gzip, so there is no other encoding.
+ * The script that shows the API document, made when it is first asked for. It is a text of 5 MB in a module of 5 MB, of which only the compressed 1.4 MB are kept:
+ * a process of its own loads the module and ends, because memory that a thread has used is not returned. All browsers accept gzip, so there is no other encoding.
  */
 export function loadViewer(): () => Promise<RenderedFile> {
   let loaded: Promise<RenderedFile> | undefined;
@@ -17,9 +18,9 @@ export function loadViewer(): () => Promise<RenderedFile> {
   };
 }
 
+const program = fileURLToPath(new URL('compress-viewer.ts', import.meta.url));
+
 async function compressViewer(): Promise<RenderedFile> {
-  const worker = new Worker(new URL('compress-viewer.ts', import.meta.url));
-  const [message] = (await once(worker, 'message')) as [Uint8Array];
-  const gzip = Buffer.from(message);
+  const { stdout: gzip } = await promisify(execFile)(process.execPath, [program], { encoding: 'buffer', maxBuffer: Number.POSITIVE_INFINITY });
   return { headers: { 'content-type': 'text/javascript; charset=utf-8', etag: etagOf(gzip) }, gzip };
 }
