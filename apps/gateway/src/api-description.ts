@@ -15,7 +15,7 @@ export function describeApi({ publicUrl, contactEmail }: ApiOwner) {
       contact: { name: 'Operator of this service', ...(contactEmail === '' ? { url: publicUrl } : { email: contactEmail }) },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
-    externalDocs: { url: `${publicUrl}/docs`, description: 'The same document as a page, on which every operation can be tried out.' },
+    externalDocs: { url: `${publicUrl}/guides`, description: 'Guides for integrators: from the first request to production.' },
     servers: [{ url: publicUrl }],
     security: [{ clientId: [] }],
     components: {

@@ -43,6 +43,7 @@ function renderGuide(page: string, basePath: string): string {
 
 /** A link leads to another page, or is shown as text. A table that is too wide can be scrolled, with the keyboard, too. */
 function createRenderer(file: string, basePath: string): Partial<Renderer> {
+  let tables = 0;
   return {
     link({ href, tokens }: Tokens.Link): string {
       const text = (this as Renderer).parser.parseInline(tokens);
@@ -50,7 +51,8 @@ function createRenderer(file: string, basePath: string): Partial<Renderer> {
       return address === undefined ? text : `<a href="${address}">${text}</a>`;
     },
     table(token: Tokens.Table): string {
-      return `<div class="scroll" tabindex="0" role="region" aria-label="Table">${Renderer.prototype.table.call(this as Renderer, token)}</div>`;
+      tables += 1;
+      return `<div class="scroll" tabindex="0" role="region" aria-label="Table ${tables}">${Renderer.prototype.table.call(this as Renderer, token)}</div>`;
     },
     checkbox: () => '☐ ',
   };

@@ -176,7 +176,7 @@ describe('the documentation', () => {
     const bytes = await buffer(response);
     expect([response.headers['content-encoding'], response.headers.vary]).toEqual([encoding, 'accept-encoding']);
     const document = JSON.parse((encoding === undefined ? bytes : gunzipSync(bytes)).toString()) as unknown;
-    expect(document).toMatchObject({ info: { contact: { url: 'https://scheduling.test/booking' } }, externalDocs: { url: 'https://scheduling.test/booking/docs' } });
+    expect(document).toMatchObject({ info: { contact: { url: 'https://scheduling.test/booking' } }, externalDocs: { url: 'https://scheduling.test/booking/guides' } });
   });
 
   it('names the address that the operator has given for integrators', async () => {
