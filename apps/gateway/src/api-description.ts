@@ -15,7 +15,7 @@ export function describeApi({ publicUrl, contactEmail }: ApiOwner) {
       contact: { name: 'Operator of this service', ...(contactEmail === '' ? { url: publicUrl } : { email: contactEmail }) },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
-    externalDocs: { url: `${publicUrl}/guides`, description: 'Guides for integrators: from the first request to production.' },
+    externalDocs: { url: `${publicUrl}/guides`, description: 'Guides for integrators' },
     servers: [{ url: publicUrl }],
     security: [{ clientId: [] }],
     components: {
