@@ -62,6 +62,7 @@ pre code { padding: 0; background: none; font-size: 1em; }
 table { border-collapse: collapse; font-size: .9375rem; }
 th, td { padding: .375rem .75rem .375rem 0; border-bottom: 1px solid color-mix(in srgb, CanvasText 20%, Canvas); text-align: left; vertical-align: top; }
 nav { display: flex; flex-wrap: wrap; gap: 1rem 1.5rem; margin-top: 2.5rem; }
+footer { margin-top: 2.5rem; white-space: pre-line; }
 button { width: 100%; min-height: 3rem; margin-bottom: .5rem; border: 0; border-radius: .625rem; cursor: pointer; }
 button { background: #2450c8; color: #fff; font: inherit; font-weight: 600; }
 button:focus-visible { outline: 3px solid CanvasText; outline-offset: 3px; }

@@ -13,6 +13,9 @@ export function toCrmMessage(row: CrmRow): Crm {
     senderAddress: row.senderAddress ?? '',
     requestsPerMinute: row.requestsPerMinute === 0 ? undefined : row.requestsPerMinute,
     anonymiseAfterDays: row.anonymiseAfterDays ?? undefined,
+    logoUrl: row.logoUrl ?? undefined,
+    colour: row.colour ?? undefined,
+    imprint: row.imprint ?? undefined,
   };
 }
 

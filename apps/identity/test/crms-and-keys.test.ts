@@ -64,8 +64,8 @@ describe('a CRM', () => {
   });
 
   it('is rejected with every invalid setting', async () => {
-    const settings = { language: 'x', timeZone: 'Mars/Base', senderAddress: 'nobody', requestsPerMinute: 2 ** 32 - 1, anonymiseAfterDays: 36_501 };
-    const pointers = ['/language', '/timeZone', '/senderAddress', '/requestsPerMinute', '/anonymiseAfterDays'];
+    const settings = { language: 'x', timeZone: 'Mars/Base', senderAddress: 'nobody', requestsPerMinute: 2 ** 32 - 1, anonymiseAfterDays: 36_501, logoUrl: 'http://x', colour: '#ffffff', imprint: '\u0000' };
+    const pointers = ['/language', '/timeZone', '/senderAddress', '/requestsPerMinute', '/anonymiseAfterDays', '/logoUrl', '/colour', '/imprint'];
     const created = await refusal(service.admin.createCrm({ crmId: 'faulty', ...settings }));
     expect(created.errors.map(({ pointer }) => pointer)).toEqual(pointers);
     const updated = await refusal(service.admin.updateCrm({ crmId: 'faulty', ...settings }));
@@ -94,6 +94,15 @@ describe('a CRM', () => {
     const { crm: cleared } = await service.admin.updateCrm({ crmId: 'keeping', anonymiseAfterDays: 0 });
     expect(cleared!.anonymiseAfterDays).toBeUndefined();
     expect(await periodOf('keeping')).toBeUndefined();
+  });
+
+  it('has the logo, colour and imprint that it was given, until they are cleared', async () => {
+    const brand = { logoUrl: 'https://cdn.example/logo.png', colour: '#2450c8', imprint: 'Acme GmbH\nBerlin' };
+    expect((await service.admin.createCrm({ crmId: 'branded', ...brand })).crm).toMatchObject(brand);
+    expect((await service.admin.updateCrm({ crmId: 'branded', colour: '#0B7A4B' })).crm).toMatchObject({ ...brand, colour: '#0b7a4b' });
+    expect((await service.identity.getCrm({ crmId: 'branded' })).crm).toMatchObject({ ...brand, colour: '#0b7a4b' });
+    const { crm: cleared } = await service.admin.updateCrm({ crmId: 'branded', logoUrl: '', colour: '', imprint: '' });
+    expect(cleared).toMatchObject({ logoUrl: undefined, colour: undefined, imprint: undefined });
   });
 
   it('is among those with a retention period, by their ids, if it was created with one', async () => {

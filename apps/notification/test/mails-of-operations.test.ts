@@ -281,7 +281,7 @@ describe('a mail', () => {
     expect(parsed.headers.get('x-request-id')).toBe('request-of-anna');
     expect(parsed.text).toContain('Montag, 1. Juli 2030\n  10:00–11:00 Uhr\n  (Mitteleuropäische Sommerzeit)');
     expect(parsed.text).toContain('Nachricht von Yoga & Co:\n> Bring a mat <b>\n> and water');
-    expect(parsed.text).toContain('desk@yoga.example\n+49 30 1\nYoga & Co GmbH\nBerlin');
+    expect(parsed.text).toContain('desk@yoga.example\n+49 30 1\n\nYoga & Co GmbH\nBerlin');
     expect(parsed.html).toContain('Bring a mat &lt;b&gt;<br>and water');
     expect(parsed.html).not.toMatch(/<img|src=|@import|url\(/);
   });
@@ -300,6 +300,18 @@ describe('a mail', () => {
     expect(mail('Storniert').text).toContain('Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.');
     expect(mail('Called off').text).toContain('This was done through Studio and applies to everyone taking part.');
     for (const { text, html } of [mail('Storniert'), mail('Called off')]) expect(`${text}${String(html)}`).not.toContain('meet.example');
+  });
+
+  it('shows the current logo, colour and imprint of the CRM', async () => {
+    await stack.admin.updateCrm({ crmId, logoUrl: 'https://cdn.example/logo.png', colour: '#0b7a4b', imprint: 'Acme GmbH\nHamburg' });
+    const about = await createAppointment();
+    await create(about, 'anna', BOOKED);
+    await expectMails(about, [`${anna} Ihre Buchung: `]);
+    const { parsed } = stack.smtp.mails.find((mail) => mail.parsed.subject?.includes(about))!;
+    expect(parsed.html).toContain('<img src="https://cdn.example/logo.png" alt="Studio"');
+    expect(parsed.html).toContain('bgcolor="#0b7a4b"');
+    expect(parsed.text).toContain('Yoga & Co GmbH\nBerlin\n\nAcme GmbH\nHamburg\n');
+    await stack.admin.updateCrm({ crmId, logoUrl: '', colour: '', imprint: '' });
   });
 
   it('is not kept once sent', async () => {

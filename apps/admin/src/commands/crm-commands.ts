@@ -1,6 +1,8 @@
+import type { Crm } from '@scheduling/contracts/identity/v1';
 import { type Command, InvalidArgumentError } from 'commander';
 import { formatTable } from '../table.ts';
 import { output, print, style, withAdmin } from '../terminal.ts';
+import { UsageError } from '../usage-error.ts';
 
 interface CrmOptions {
   name?: string;
@@ -11,6 +13,9 @@ interface CrmOptions {
   rateLimit?: number;
   anonymiseAfterDays?: number;
   notifyOnCustomerDeletion?: boolean;
+  logoUrl?: string;
+  colour?: string;
+  imprint?: string;
 }
 
 /** The values that identity gives to a new CRM. */
@@ -22,9 +27,13 @@ const defaults = {
   senderAddress: "the service's own",
   rateLimit: '6000',
   anonymiseAfterDays: '0',
+  logoUrl: 'none',
+  colour: "the service's own",
+  imprint: 'none',
 };
 
 export function addCrmCommands(crm: Command): void {
+  addShowCommand(crm);
   withSettings(crm.command('create <crmId>').description('create a CRM'), (setting) => ` (default: ${defaults[setting]})`).action((crmId: string, options: CrmOptions) =>
     withAdmin(async (admin) => {
       await admin.createCrm(toRequest(crmId, options));
@@ -45,7 +54,7 @@ export function addCrmCommands(crm: Command): void {
   );
   crm
     .command('list')
-    .description('list all CRMs')
+    .description('list all CRMs with their most important settings')
     .action(() =>
       withAdmin(async (admin) => {
         const { crms } = await admin.listCrms({});
@@ -63,6 +72,38 @@ export function addCrmCommands(crm: Command): void {
     );
 }
 
+function addShowCommand(crm: Command): void {
+  crm
+    .command('show <crmId>')
+    .description('show all settings of a CRM')
+    .action((crmId: string) =>
+      withAdmin(async (admin) => {
+        const { crms } = await admin.listCrms({});
+        const found = crms.find((each) => each.crmId === crmId);
+        if (found === undefined) throw new UsageError(`There is no CRM ${crmId}.`);
+        output.write(formatTable(['setting', 'value'], describeSettings(found)));
+      }),
+    );
+}
+
+/** A text of several lines has as many rows. */
+function describeSettings(crm: Crm): string[][] {
+  const rows: [string, string | undefined][] = [
+    ['name', crm.name],
+    ['language', crm.language],
+    ['time zone', crm.timeZone],
+    ['sender name', crm.senderName],
+    ['sender address', crm.senderAddress],
+    ['requests/min', crm.requestsPerMinute === undefined ? 'unlimited' : String(crm.requestsPerMinute)],
+    ['anonymised after', crm.anonymiseAfterDays === undefined ? undefined : `${crm.anonymiseAfterDays} days`],
+    ['mail on deletion', crm.notifyOnCustomerDeletion ? 'yes' : 'no'],
+    ['logo', crm.logoUrl],
+    ['colour', crm.colour],
+    ['imprint', crm.imprint],
+  ];
+  return rows.flatMap(([name, value]) => (value || '-').split('\n').map((line, index) => [index === 0 ? name : '', line]));
+}
+
 /** `describeDefault` comes after the text of an option: only a new CRM has defaults. */
 function withSettings(command: Command, describeDefault: (setting: keyof typeof defaults) => string): Command {
   return command
@@ -77,6 +118,9 @@ function withSettings(command: Command, describeDefault: (setting: keyof typeof 
       `days from the end of an appointment until its bookings are anonymised; 0 = no period of its own${describeDefault('anonymiseAfterDays')}`,
       wholeNumber('no period of its own'),
     )
+    .option('--logo-url <url>', `https URL of the logo in mails, an image of 3:1 that is shown with 180 x 60 pixels${describeDefault('logoUrl')}`)
+    .option('--colour <colour>', `background of white text in mails, as #rrggbb${describeDefault('colour')}`)
+    .option('--imprint <text>', `legal notice at the foot of mails and of the verification page, up to 20 lines${describeDefault('imprint')}`)
     .option('--no-notify-on-customer-deletion', 'send no mail to customers who are deleted while they have future appointments');
 }
 

@@ -36,6 +36,17 @@ describe('the verification page', () => {
     }
   });
 
+  it('ends with the imprint of the CRM in every state of a known link, and with none if the CRM has none', () => {
+    const pagesOf = (facts: typeof verification & { crmImprint?: string }) => [
+      confirmPage(facts, { token: 't', language: 'en' }),
+      ...outcomes.map((outcome) => closedPage(outcome, facts, 'en')),
+    ];
+    for (const page of pagesOf({ ...verification, crmImprint: 'Acme <b>GmbH</b>\nBerlin' })) {
+      expect(page).toMatch(/<footer class="soft" dir="auto">Acme &lt;b&gt;GmbH&lt;\/b&gt;\nBerlin<\/footer>\s*<\/main>/);
+    }
+    for (const page of pagesOf(verification)) expect(page).not.toContain('<footer');
+  });
+
   it.each(spokenLanguages)('has a different text for each state, in %s', (language) => {
     const pages = [...outcomes.map((outcome) => closedPage(outcome, verification, language)), ...failures.map((failure) => failurePage(failure, language))];
     expect(new Set(pages.map((page) => /<h1>(.*?)<\/h1>/.exec(page)![1])).size).toBe(pages.length);

@@ -18,13 +18,14 @@ export function confirmPage(verification: VerificationFacts, { token, language }
     text: text(verification.crmName),
     facts: describeFacts(verification, texts),
     form: { token, button, unexpected },
+    imprint: verification.crmImprint,
   });
 }
 
 /** Shows the result of opening a link. */
 export function closedPage(outcome: LinkOutcome, verification: VerificationFacts, language: SpokenLanguage): string {
   const texts = verificationTexts[language];
-  return render(language, { ...texts[outcome](verification.crmName), facts: describeFacts(verification, texts) });
+  return render(language, { ...texts[outcome](verification.crmName), facts: describeFacts(verification, texts), imprint: verification.crmImprint });
 }
 
 /** Explains why nothing can be said about a link. */
@@ -48,6 +49,8 @@ function describeFacts({ crmName, userName, email }: VerificationFacts, { labels
 interface PageParts extends OutcomeTexts {
   facts: Fact[];
   form?: { token: string; button: string; unexpected: string };
+  /** Of the CRM, with line breaks. */
+  imprint?: string | undefined;
 }
 
 function render(language: SpokenLanguage, parts: PageParts): string {

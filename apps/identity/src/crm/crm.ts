@@ -4,11 +4,12 @@ import { isEmailAddress, parseLanguageTag } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { CrmTable } from '../db/schema.ts';
 import { parseTimeZone } from '../field/time-zone.ts';
+import { brandColumns, brandErrors, type BrandSettings } from './brand.ts';
 
 export type CrmRow = Selectable<CrmTable>;
 
 /** The settings of a CRM in a request: absent keeps the value or takes the default, an empty string clears it. */
-export interface CrmSettings {
+export interface CrmSettings extends BrandSettings {
   name?: string | undefined;
   language?: string | undefined;
   timeZone?: string | undefined;
@@ -48,7 +49,7 @@ export function settingErrors(settings: CrmSettings): FieldError[] {
   if (anonymiseAfterDays !== undefined && anonymiseAfterDays > maxAnonymiseAfterDays) {
     errors.push({ pointer: '/anonymiseAfterDays', detail: `must be at most ${maxAnonymiseAfterDays}` });
   }
-  return errors;
+  return [...errors, ...brandErrors(settings)];
 }
 
 /** The columns of the settings. An undefined one keeps its value, or takes the default in an insert. Only for settings without {@link settingErrors}. */
@@ -61,5 +62,6 @@ export function settingColumns(settings: CrmSettings) {
     notifyOnCustomerDeletion,
     requestsPerMinute,
     anonymiseAfterDays: anonymiseAfterDays === 0 ? null : anonymiseAfterDays,
+    ...brandColumns(settings),
   };
 }

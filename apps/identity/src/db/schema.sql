@@ -80,6 +80,9 @@ CREATE TABLE crm (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
   anonymise_after_days integer,
+  logo_url text,
+  colour text,
+  imprint text,
   CONSTRAINT crm_pkey PRIMARY KEY (crm_id),
   CONSTRAINT crm_anonymise_after_days_check CHECK (((anonymise_after_days >= 1) AND (anonymise_after_days <= 36500)))
 );

@@ -27,6 +27,11 @@ export interface CrmTable {
   requestsPerMinute: Generated<number>;
   /** Null: the CRM has no period of its own. */
   anonymiseAfterDays: number | null;
+  /** Null: mails have no logo. */
+  logoUrl: string | null;
+  /** `#rrggbb`. Null: the colours of the service. */
+  colour: string | null;
+  imprint: string | null;
   createdAt: Generated<Date>;
   updatedAt: Generated<Date>;
 }

@@ -11,6 +11,7 @@ export interface Verification {
   state: 'OPEN' | 'USED' | 'EXPIRED';
   userName: string;
   crmName: string;
+  crmImprint: string | undefined;
 }
 
 /** Reads a link without using it. Rejects with `verification.not_found`. */
@@ -26,7 +27,7 @@ export function selectVerification(db: Kysely<IdentitySchema>, token: string) {
     )
     .innerJoin('crm', 'crm.crmId', 'emailVerification.crmId')
     .select(['emailVerification.crmId', 'emailVerification.userId'])
-    .select(['appUser.email', 'appUser.language', 'appUser.firstName', 'appUser.lastName', 'crm.name as crmName'])
+    .select(['appUser.email', 'appUser.language', 'appUser.firstName', 'appUser.lastName', 'crm.name as crmName', 'crm.imprint as crmImprint'])
     .select(
       sql<Verification['state']>`
         CASE WHEN email_verification.used_at IS NOT NULL THEN 'USED'
@@ -45,5 +46,6 @@ export function toVerification(row: SelectedVerification): Verification {
     state: row.state,
     userName: [row.firstName, row.lastName].filter((name) => name !== null).join(' '),
     crmName: row.crmName ?? row.crmId,
+    crmImprint: row.crmImprint ?? undefined,
   };
 }

@@ -15,6 +15,18 @@ it('operators are served on a separate port only', async () => {
   expect({ code, output }).toEqual({ code: 1, output: expect.stringMatching(/^There is no such RPC at this address\. .* ADMIN_PORT/) as string });
 });
 
+it('operators give a CRM a logo, a colour that can carry white text, and an imprint of several lines', async () => {
+  const environment = { IDENTITY_ADDRESS: inject('stack').admin.identity };
+  const crmId = unique('crm');
+  const brand = (colour: string) => ['--logo-url', 'https://cdn.example/logo.png', '--colour', colour, '--imprint', 'Acme GmbH\nBerlin'];
+  const bright = await runAdmin(environment, 'crm', 'create', crmId, ...brand('#ffcc00'));
+  expect(bright).toEqual({ code: 1, output: expect.stringMatching(/colour.*must be darker: .* contrast of 1\.51, and needs 4\.5/) as string });
+  expect(await runAdmin(environment, 'crm', 'create', crmId, ...brand('#0B7A4B'))).toMatchObject({ code: 0 });
+  const { output } = await runAdmin(environment, 'crm', 'show', crmId);
+  expect(output).toMatch(/^logo +https:\/\/cdn\.example\/logo\.png\ncolour +#0b7a4b\nimprint +Acme GmbH\n +Berlin$/m);
+  expect(await runAdmin(environment, 'crm', 'show', unique('crm'))).toEqual({ code: 1, output: expect.stringMatching(/^There is no CRM /) as string });
+});
+
 it('operators give a CRM a retention period, and take it away', async () => {
   const environment = { IDENTITY_ADDRESS: inject('stack').admin.identity };
   const crmId = unique('crm');

@@ -295,6 +295,47 @@ describe('a link to what has ended', () => {
   });
 });
 
+describe('numbers and addresses in an imprint', () => {
+  it('may be recognised by a phone, but not dates, which the calendar file is for', () => {
+    expect(compose({}).html).toContain('<meta name="format-detection" content="date=no">');
+  });
+});
+
+describe('the brand of a CRM', () => {
+  const brand = { logoUrl: 'https://cdn.example/logo.png?a=1&b=2', colour: '#0b7a4b', senderName: 'Acme "CRM" <x>' };
+  const verification = (settings: Partial<Crm>) =>
+    composeVerificationMail({
+      verification: { token: 't', language: 'en', user: { id: 'u', email: 'anna@example.com', username: 'anna', lastName: 'Anna', emailVerified: false } },
+      crm: { ...crm, ...settings },
+      senderAddress: 'no-reply@scheduling.example',
+      publicUrl: 'https://booking.example',
+    });
+
+  it('is a logo with a text and a fixed size, and a background for white text', () => {
+    for (const { html, text } of [compose({}, { crm: brand }), verification(brand)]) {
+      expect(html.match(/<img [^>]*>/g)).toHaveLength(1);
+      expect(html).toContain('<img src="https://cdn.example/logo.png?a=1&amp;b=2" alt="Acme &quot;CRM&quot; &lt;x&gt;" width="180" height="60"');
+      expect(html).toMatch(/<td [^>]*bgcolor="#0b7a4b" style="[^"]*background-color:#0b7a4b;[^"]*color:#ffffff;[^"]*">(?:Yoga &amp; Co|Studio)<\/td>/);
+      expect(text).not.toMatch(/cdn\.example|#0b7a4b/);
+    }
+    expect(verification(brand).html).toMatch(/bgcolor="#0b7a4b" style="[^"]*"><a href="https:\/\/booking\.example/);
+    expect(verification(brand).html).not.toContain('background-color:#2450c8');
+  });
+
+  it('is not in the mails of a CRM without one, which load nothing', () => {
+    for (const { html } of [compose({}), verification({})]) expect(html).not.toMatch(/<img|src=|@import|url\(/);
+  });
+
+  it('is its imprint at the end of each mail, after that of the provider', () => {
+    const imprint = 'Acme <b>GmbH</b>\nHRB 1';
+    const { html, text } = compose({}, { provider: { impressum: 'Yoga GmbH\nBerlin' }, crm: { imprint } });
+    expect(text).toContain('\n-- \nYoga & Co\n\nYoga GmbH\nBerlin\n\nAcme <b>GmbH</b>\nHRB 1\n\nThis message was sent automatically.\n');
+    expect(html).toMatch(/>Yoga GmbH<br>Berlin<\/p>\s*<p [^>]*>Acme &lt;b&gt;GmbH&lt;\/b&gt;<br>HRB 1<\/p>/);
+    expect(verification({ imprint }).text).toContain('\n-- \nStudio\n\nAcme <b>GmbH</b>\nHRB 1\n\n');
+    expect(verification({ imprint }).html).toContain('>Acme &lt;b&gt;GmbH&lt;/b&gt;<br>HRB 1</p>');
+  });
+});
+
 describe('the organizer of the calendar', () => {
   const organizerOf = (email: string | undefined, mail = confirmed) => {
     const organizer = eventOf(compose({}, { mail, provider: { email } }).calendars[0]!.text).component.getFirstProperty('organizer')!;

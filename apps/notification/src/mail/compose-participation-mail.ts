@@ -4,6 +4,7 @@ import { type CalendarMethod, writeCalendar } from '../calendar/write-calendar.t
 import type { MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
 import type { Texts } from '../language/texts.ts';
+import { brandOf, imprintsOf } from './brand.ts';
 import { multiLine, singleLine } from './clean-text.ts';
 import { type AppointmentFacts, describeAppointment, type Detail, linesOfLocation, titleOf } from './describe-appointment.ts';
 import { formatPrice } from './format-price.ts';
@@ -46,7 +47,7 @@ export function composeParticipationMail(request: ParticipationMail): MailConten
 }
 
 function partsOf(request: ParticipationMail, appointment: Appointment, { texts, locale }: Language): MailParts {
-  const { mail, notice, provider } = request;
+  const { mail, notice, provider, crm } = request;
   const facts = factsOf(mail, appointment);
   const name = singleLine(provider.name);
   const { subject, status, headline, lead } = texts.mails[mail.template];
@@ -54,6 +55,7 @@ function partsOf(request: ParticipationMail, appointment: Appointment, { texts, 
   return {
     locale,
     tone: toneOf(mail),
+    brand: brandOf(crm),
     subject: subject(titleOf(facts, provider)),
     name,
     status,
@@ -65,7 +67,7 @@ function partsOf(request: ParticipationMail, appointment: Appointment, { texts, 
     message: message ? { label: texts.labels.message(name), lines: message.split('\n') } : undefined,
     calendarNote: mail.calendar && (mail.calendar === 'REQUEST' ? texts.calendar.invitation : texts.calendar.cancellation(1)),
     contact: contactOf(provider),
-    imprint: multiLine(provider.impressum ?? '').split('\n').filter(Boolean),
+    imprints: imprintsOf(crm, provider),
     texts,
   };
 }

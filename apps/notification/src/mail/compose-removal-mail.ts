@@ -4,7 +4,8 @@ import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { writeCalendar } from '../calendar/write-calendar.ts';
 import type { MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
-import { multiLine, singleLine } from './clean-text.ts';
+import { brandOf, imprintsOf } from './brand.ts';
+import { singleLine } from './clean-text.ts';
 import { describeAppointment, linesOfLocation, titleOf } from './describe-appointment.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
 import { contactOf, organizerOf, replyAddressOf, senderForProvider, senderOf } from './mail-addresses.ts';
@@ -35,12 +36,13 @@ export function composeRemovalMail(request: RemovalMail): MailContent {
   };
 }
 
-function partsOf({ notice, provider }: RemovalMail, { texts, locale }: Language): MailParts {
+function partsOf({ notice, provider, crm }: RemovalMail, { texts, locale }: Language): MailParts {
   const { subject, ...mail } = texts.mails['removed-by-deletion'];
   const name = singleLine(provider.name);
   return {
     locale,
     tone: 'ended',
+    brand: brandOf(crm),
     subject: subject(name),
     name,
     ...mail,
@@ -48,7 +50,7 @@ function partsOf({ notice, provider }: RemovalMail, { texts, locale }: Language)
     appointments: notice.removed.map((removed) => describeAppointment(factsOf(removed), provider, locale)),
     calendarNote: texts.calendar.cancellation(notice.removed.length),
     contact: contactOf(provider),
-    imprint: multiLine(provider.impressum ?? '').split('\n').filter(Boolean),
+    imprints: imprintsOf(crm, provider),
     texts,
   };
 }

@@ -1,6 +1,7 @@
 import type { Crm, IssueVerificationTokenResponse } from '@scheduling/contracts/identity/v1';
 import type { MailContent } from '../db/schema.ts';
 import { chooseLanguage } from '../language/language.ts';
+import { brandOf, imprintsOf } from './brand.ts';
 import { singleLine } from './clean-text.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
 import { senderOf } from './mail-addresses.ts';
@@ -23,6 +24,7 @@ export function composeVerificationMail({ verification, crm, senderAddress, publ
   const parts: MailParts = {
     locale,
     tone: 'neutral',
+    brand: brandOf(crm),
     subject: subject(crmName),
     name: crmName,
     ...mail,
@@ -35,7 +37,7 @@ export function composeVerificationMail({ verification, crm, senderAddress, publ
     ],
     action: { label: action, url: verificationLink(publicUrl, verification.token), fallback, notes: [expiry, unexpected] },
     contact: [],
-    imprint: [],
+    imprints: imprintsOf(crm),
     texts,
   };
   return {

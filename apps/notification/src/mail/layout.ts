@@ -1,6 +1,7 @@
 import { Eta } from 'eta';
 import { fileURLToPath } from 'node:url';
 import type { Texts } from '../language/texts.ts';
+import type { Brand } from './brand.ts';
 import type { AppointmentView, Detail } from './describe-appointment.ts';
 import type { ContactLine } from './mail-addresses.ts';
 
@@ -11,6 +12,7 @@ export type Tone = 'good' | 'waiting' | 'ended' | 'neutral';
 export interface MailParts {
   locale: string;
   tone: Tone;
+  brand: Brand;
   subject: string;
   /** Whose mail it is. */
   name: string;
@@ -28,7 +30,7 @@ export interface MailParts {
   /** What the attached file is for. */
   calendarNote?: string | undefined;
   contact: ContactLine[];
-  imprint: string[];
+  imprints: string[][];
   texts: Pick<Texts, 'labels' | 'automatic'>;
 }
 
@@ -51,8 +53,9 @@ export function renderText(parts: MailParts): string {
     parts.action && [`${parts.action.label}:`, parts.action.url, '', ...parts.action.notes].join('\n'),
     parts.calendarNote,
   ];
-  const footer = [parts.name, ...parts.contact.map(({ text }) => text), ...parts.imprint, '', parts.texts.automatic];
-  return `${sections.filter(Boolean).join('\n\n')}\n\n-- \n${footer.join('\n')}\n`;
+  const contact = [parts.name, ...parts.contact.map(({ text }) => text)];
+  const footer = [contact, ...parts.imprints, [parts.texts.automatic]].map((lines) => lines.join('\n'));
+  return `${sections.filter(Boolean).join('\n\n')}\n\n-- \n${footer.join('\n\n')}\n`;
 }
 
 const detailLine = ({ label, value }: Detail): string => `${label}: ${value}`;

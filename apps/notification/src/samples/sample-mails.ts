@@ -59,7 +59,7 @@ const changes: (MailOfChange & { message?: string; at?: typeof videoCall })[] = 
   { template: 'appointment-cancelled', calendar: 'CANCEL', message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
 ];
 
-/** Every mail in every language, with made-up data. */
+/** Every mail in every language, with made-up data, of a CRM without a brand and of one with it. */
 export function sampleMails(recipient: string): SampleMail[] {
   return [...languages.keys()].flatMap((language) => {
     const crm: Crm = {
@@ -70,39 +70,46 @@ export function sampleMails(recipient: string): SampleMail[] {
       senderName: 'Studio-Verwaltung',
       senderAddress,
       notifyOnCustomerDeletion: true,
+      imprint: 'Studio-Verwaltung GmbH, Hafenstraße 3, 20457 Hamburg\nAG Hamburg HRB 54321, USt-IdNr. DE987654321',
     };
-    const shared = { provider, crm, senderAddress, writtenAt };
-    const aboutChanges = changes.map(({ message, at, ...mail }) => ({
-      template: mail.template,
-      content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', notice: noticeOf(recipient, language, message, at) })!,
-    }));
-    const removal = composeRemovalMail({
-      ...shared,
-      notice: {
-        providerId: provider.id,
-        name: 'Anna Beispiel',
-        email: recipient,
-        language,
-        removed: [
-          { participationId, version: 2, ...appointment },
-          { participationId: '01990000-0000-7000-8000-000000000003', version: 2, ...videoCall },
-        ],
-      },
-    });
-    const user = { id: provider.id, email: recipient, username: 'anna', lastName: 'Beispiel', firstName: 'Anna', emailVerified: false };
-    const verification = composeVerificationMail({
-      verification: { token: 'c2FtcGxlLXRva2VuLW9mLW5vLXVzZS1hdC1hbGw', user, language },
-      crm,
-      senderAddress,
-      publicUrl: 'https://booking.example',
-    });
-    const samples: Omit<SampleMail, 'language'>[] = [
-      ...aboutChanges,
-      { template: 'removed-by-deletion', content: removal },
-      { template: 'email-verification', content: verification },
-    ];
-    return samples.map((sample) => ({ ...sample, language }));
+    const branded: Crm = { ...crm, logoUrl: 'https://booking.example/logo.png', colour: '#0b5d66' };
+    return [crm, branded].flatMap((each) => samplesOf(each, recipient));
   });
+}
+
+function samplesOf(crm: Crm, recipient: string): SampleMail[] {
+  const { language } = crm;
+  const shared = { provider, crm, senderAddress, writtenAt };
+  const aboutChanges = changes.map(({ message, at, ...mail }) => ({
+    template: mail.template,
+    content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', notice: noticeOf(recipient, language, message, at) })!,
+  }));
+  const removal = composeRemovalMail({
+    ...shared,
+    notice: {
+      providerId: provider.id,
+      name: 'Anna Beispiel',
+      email: recipient,
+      language,
+      removed: [
+        { participationId, version: 2, ...appointment },
+        { participationId: '01990000-0000-7000-8000-000000000003', version: 2, ...videoCall },
+      ],
+    },
+  });
+  const user = { id: provider.id, email: recipient, username: 'anna', lastName: 'Beispiel', firstName: 'Anna', emailVerified: false };
+  const verification = composeVerificationMail({
+    verification: { token: 'c2FtcGxlLXRva2VuLW9mLW5vLXVzZS1hdC1hbGw', user, language },
+    crm,
+    senderAddress,
+    publicUrl: 'https://booking.example',
+  });
+  const samples: Omit<SampleMail, 'language'>[] = [
+    ...aboutChanges,
+    { template: 'removed-by-deletion', content: removal },
+    { template: 'email-verification', content: verification },
+  ];
+  return samples.map((sample) => ({ ...sample, language }));
 }
 
 function noticeOf(email: string, language: string, message: string | undefined, at: typeof videoCall | undefined): GetParticipationNoticeResponse {

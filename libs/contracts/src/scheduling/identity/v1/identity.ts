@@ -89,7 +89,19 @@ export interface Crm {
     | number
     | undefined;
   /** How many days after the end of their appointment bookings are anonymised; absent: the CRM has no period of its own. */
-  anonymiseAfterDays?: number | undefined;
+  anonymiseAfterDays?:
+    | number
+    | undefined;
+  /** https URL of an image at the top of its mails. */
+  logoUrl?:
+    | string
+    | undefined;
+  /** Background of white text in its mails, as #rrggbb in lower case. */
+  colour?:
+    | string
+    | undefined;
+  /** Lines at the foot of its mails and of the verification page. */
+  imprint?: string | undefined;
 }
 
 export interface ApiKey {
@@ -418,6 +430,8 @@ export interface GetVerificationResponse {
   userName: string;
   /** Name of the CRM that the user belongs to. */
   crmName: string;
+  /** Its imprint, if it has one. */
+  crmImprint?: string | undefined;
 }
 
 export interface ConfirmVerificationRequest {
@@ -430,6 +444,7 @@ export interface ConfirmVerificationResponse {
   email: string;
   userName: string;
   crmName: string;
+  crmImprint?: string | undefined;
 }
 
 export interface CreateCrmRequest {
@@ -463,7 +478,19 @@ export interface CreateCrmRequest {
     | number
     | undefined;
   /** At most 36500. Absent or 0: the CRM has no period of its own. */
-  anonymiseAfterDays?: number | undefined;
+  anonymiseAfterDays?:
+    | number
+    | undefined;
+  /** https, at most 500 characters. */
+  logoUrl?:
+    | string
+    | undefined;
+  /** #rrggbb, with a contrast to white of at least 4.5. */
+  colour?:
+    | string
+    | undefined;
+  /** At most 2000 characters in 20 lines. */
+  imprint?: string | undefined;
 }
 
 export interface CreateCrmResponse {
@@ -485,7 +512,13 @@ export interface UpdateCrmRequest {
     | number
     | undefined;
   /** At most 36500. 0: the CRM has no period of its own any more. */
-  anonymiseAfterDays?: number | undefined;
+  anonymiseAfterDays?:
+    | number
+    | undefined;
+  /** As in CreateCrmRequest. Empty: none any more. */
+  logoUrl?: string | undefined;
+  colour?: string | undefined;
+  imprint?: string | undefined;
 }
 
 export interface UpdateCrmResponse {
@@ -584,6 +617,9 @@ function createBaseCrm(): Crm {
     notifyOnCustomerDeletion: false,
     requestsPerMinute: undefined,
     anonymiseAfterDays: undefined,
+    logoUrl: undefined,
+    colour: undefined,
+    imprint: undefined,
   };
 }
 
@@ -615,6 +651,15 @@ export const Crm: MessageFns<Crm> = {
     }
     if (message.anonymiseAfterDays !== undefined) {
       writer.uint32(72).uint32(message.anonymiseAfterDays);
+    }
+    if (message.logoUrl !== undefined) {
+      writer.uint32(82).string(message.logoUrl);
+    }
+    if (message.colour !== undefined) {
+      writer.uint32(90).string(message.colour);
+    }
+    if (message.imprint !== undefined) {
+      writer.uint32(98).string(message.imprint);
     }
     return writer;
   },
@@ -704,6 +749,30 @@ export const Crm: MessageFns<Crm> = {
             message.anonymiseAfterDays = reader.uint32();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.logoUrl = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.colour = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.imprint = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -730,6 +799,9 @@ export const Crm: MessageFns<Crm> = {
     message.notifyOnCustomerDeletion = object.notifyOnCustomerDeletion ?? false;
     message.requestsPerMinute = object.requestsPerMinute ?? undefined;
     message.anonymiseAfterDays = object.anonymiseAfterDays ?? undefined;
+    message.logoUrl = object.logoUrl ?? undefined;
+    message.colour = object.colour ?? undefined;
+    message.imprint = object.imprint ?? undefined;
     return message;
   },
 };
@@ -4719,7 +4791,14 @@ export const GetVerificationRequest: MessageFns<GetVerificationRequest> = {
 };
 
 function createBaseGetVerificationResponse(): GetVerificationResponse {
-  return { email: "", language: "", state: VerificationState.UNSPECIFIED, userName: "", crmName: "" };
+  return {
+    email: "",
+    language: "",
+    state: VerificationState.UNSPECIFIED,
+    userName: "",
+    crmName: "",
+    crmImprint: undefined,
+  };
 }
 
 export const GetVerificationResponse: MessageFns<GetVerificationResponse> = {
@@ -4738,6 +4817,9 @@ export const GetVerificationResponse: MessageFns<GetVerificationResponse> = {
     }
     if (message.crmName !== "") {
       writer.uint32(42).string(message.crmName);
+    }
+    if (message.crmImprint !== undefined) {
+      writer.uint32(50).string(message.crmImprint);
     }
     return writer;
   },
@@ -4795,6 +4877,14 @@ export const GetVerificationResponse: MessageFns<GetVerificationResponse> = {
             message.crmName = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.crmImprint = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4817,6 +4907,7 @@ export const GetVerificationResponse: MessageFns<GetVerificationResponse> = {
     message.state = object.state ?? VerificationState.UNSPECIFIED;
     message.userName = object.userName ?? "";
     message.crmName = object.crmName ?? "";
+    message.crmImprint = object.crmImprint ?? undefined;
     return message;
   },
 };
@@ -4877,7 +4968,7 @@ export const ConfirmVerificationRequest: MessageFns<ConfirmVerificationRequest> 
 };
 
 function createBaseConfirmVerificationResponse(): ConfirmVerificationResponse {
-  return { language: "", email: "", userName: "", crmName: "" };
+  return { language: "", email: "", userName: "", crmName: "", crmImprint: undefined };
 }
 
 export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse> = {
@@ -4893,6 +4984,9 @@ export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse
     }
     if (message.crmName !== "") {
       writer.uint32(34).string(message.crmName);
+    }
+    if (message.crmImprint !== undefined) {
+      writer.uint32(42).string(message.crmImprint);
     }
     return writer;
   },
@@ -4942,6 +5036,14 @@ export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse
             message.crmName = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.crmImprint = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4963,6 +5065,7 @@ export const ConfirmVerificationResponse: MessageFns<ConfirmVerificationResponse
     message.email = object.email ?? "";
     message.userName = object.userName ?? "";
     message.crmName = object.crmName ?? "";
+    message.crmImprint = object.crmImprint ?? undefined;
     return message;
   },
 };
@@ -4978,6 +5081,9 @@ function createBaseCreateCrmRequest(): CreateCrmRequest {
     notifyOnCustomerDeletion: undefined,
     requestsPerMinute: undefined,
     anonymiseAfterDays: undefined,
+    logoUrl: undefined,
+    colour: undefined,
+    imprint: undefined,
   };
 }
 
@@ -5009,6 +5115,15 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
     }
     if (message.anonymiseAfterDays !== undefined) {
       writer.uint32(72).uint32(message.anonymiseAfterDays);
+    }
+    if (message.logoUrl !== undefined) {
+      writer.uint32(82).string(message.logoUrl);
+    }
+    if (message.colour !== undefined) {
+      writer.uint32(90).string(message.colour);
+    }
+    if (message.imprint !== undefined) {
+      writer.uint32(98).string(message.imprint);
     }
     return writer;
   },
@@ -5098,6 +5213,30 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
             message.anonymiseAfterDays = reader.uint32();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.logoUrl = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.colour = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.imprint = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5124,6 +5263,9 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
     message.notifyOnCustomerDeletion = object.notifyOnCustomerDeletion ?? undefined;
     message.requestsPerMinute = object.requestsPerMinute ?? undefined;
     message.anonymiseAfterDays = object.anonymiseAfterDays ?? undefined;
+    message.logoUrl = object.logoUrl ?? undefined;
+    message.colour = object.colour ?? undefined;
+    message.imprint = object.imprint ?? undefined;
     return message;
   },
 };
@@ -5194,6 +5336,9 @@ function createBaseUpdateCrmRequest(): UpdateCrmRequest {
     notifyOnCustomerDeletion: undefined,
     requestsPerMinute: undefined,
     anonymiseAfterDays: undefined,
+    logoUrl: undefined,
+    colour: undefined,
+    imprint: undefined,
   };
 }
 
@@ -5225,6 +5370,15 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
     }
     if (message.anonymiseAfterDays !== undefined) {
       writer.uint32(72).uint32(message.anonymiseAfterDays);
+    }
+    if (message.logoUrl !== undefined) {
+      writer.uint32(82).string(message.logoUrl);
+    }
+    if (message.colour !== undefined) {
+      writer.uint32(90).string(message.colour);
+    }
+    if (message.imprint !== undefined) {
+      writer.uint32(98).string(message.imprint);
     }
     return writer;
   },
@@ -5314,6 +5468,30 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
             message.anonymiseAfterDays = reader.uint32();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.logoUrl = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.colour = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.imprint = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5340,6 +5518,9 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
     message.notifyOnCustomerDeletion = object.notifyOnCustomerDeletion ?? undefined;
     message.requestsPerMinute = object.requestsPerMinute ?? undefined;
     message.anonymiseAfterDays = object.anonymiseAfterDays ?? undefined;
+    message.logoUrl = object.logoUrl ?? undefined;
+    message.colour = object.colour ?? undefined;
+    message.imprint = object.imprint ?? undefined;
     return message;
   },
 };
