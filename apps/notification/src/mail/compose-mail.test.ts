@@ -349,6 +349,11 @@ describe('the organizer of the calendar', () => {
   it.each([undefined, 'HELLO@studio.example', 'anna@EXAMPLE.com'])('is the sender if the address of the provider is %s', (email) => {
     expect(organizerOf(email)).toEqual(['mailto:hello@studio.example', undefined, 'Yoga & Co']);
   });
+
+  it('is named after the CRM if the name of the provider has nothing to show', () => {
+    const { text } = compose({}, { provider: { name: '\u202E', email: 'desk@yoga.example' } }).calendars[0]!;
+    expect(eventOf(text).component.getFirstProperty('organizer')!.getParameter('cn')).toBe('Studio');
+  });
 });
 
 describe('the calendar of a mail', () => {

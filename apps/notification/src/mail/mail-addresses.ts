@@ -38,7 +38,7 @@ const providerNameOf = (provider: Provider): string => shorten(singleLine(provid
  * with the provider's address is not made the organizer: their calendar would show the event as their own.
  */
 export function organizerOf(provider: Provider, sender: MailAddress, attendeeAddress: string): CalendarOrganizer {
-  const name = singleLine(provider.name);
+  const name = singleLine(provider.name) || sender.name;
   const others = [sender.address, attendeeAddress].map((address) => address.toLowerCase());
   if (provider.email === undefined || others.includes(provider.email.toLowerCase())) return { name, address: sender.address };
   return { name, address: provider.email, sentBy: sender.address };
