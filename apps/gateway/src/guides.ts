@@ -9,45 +9,51 @@ import { RequestError } from './problem.ts';
 
 /** The repository, or the folder of the image that has the same files. */
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const guideFolder = join(root, 'docs/guides');
-
-/** What the pages contain, by the name of the page. */
-const sources = new Map([
-  ...readdirSync(guideFolder).map((file) => [basename(file, '.md'), join(guideFolder, file)] as const),
-  ['interface', join(root, 'docs/interface.md')],
-  ['client', join(root, 'libs/client/README.md')],
-]);
 const indexPage = 'README';
+
+/** The file of each page, by the name of the page. */
+type Sources = Map<string, string>;
 
 /** Shows the guides for integrators at `/guides`, made of the same files that the repository has, and the interface and the client beside them. */
 export function serveGuides(app: FastifyInstance, publicUrl: string): void {
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
+  let sources: Sources | undefined;
   const rendered = new Map<string, string>();
   app.get<{ Params: { page?: string } }>('/guides/:page?', { schema: { hide: true } }, async ({ params }, reply) => {
+    sources ??= findSources();
     const page = params.page ?? indexPage;
     if (!sources.has(page)) throw new RequestError('route.not_found');
-    const html = rendered.get(page) ?? renderGuide(page, basePath);
+    const html = rendered.get(page) ?? renderGuide(page, sources, basePath);
     rendered.set(page, html);
     return sendPage(reply, 200, html);
   });
 }
 
-function renderGuide(page: string, basePath: string): string {
+function findSources(): Sources {
+  const folder = join(root, 'docs/guides');
+  return new Map([
+    ...readdirSync(folder).map((file) => [basename(file, '.md'), join(folder, file)] as const),
+    ['interface', join(root, 'docs/interface.md')],
+    ['client', join(root, 'libs/client/README.md')],
+  ]);
+}
+
+function renderGuide(page: string, sources: Sources, basePath: string): string {
   const file = sources.get(page)!;
   const markdown = readFileSync(file, 'utf8');
   const [, title] = /^# (.+)$/m.exec(markdown)!;
-  const marked = new Marked(gfmHeadingId(), { renderer: createRenderer(file, basePath) });
+  const marked = new Marked(gfmHeadingId(), { renderer: createRenderer((href) => addressOf(href, { file, sources, basePath })) });
   const content = marked.parse(markdown.replace(/^# .+\n/m, ''));
   return renderPage('guide', { language: 'en', title: title!, basePath, content, isIndex: page === indexPage });
 }
 
 /** A link leads to another page, or is shown as text. A table that is too wide can be scrolled, with the keyboard, too. */
-function createRenderer(file: string, basePath: string): Partial<Renderer> {
+function createRenderer(addressOfLink: (href: string) => string | undefined): Partial<Renderer> {
   let tables = 0;
   return {
     link({ href, tokens }: Tokens.Link): string {
       const text = (this as Renderer).parser.parseInline(tokens);
-      const address = addressOf(href, file, basePath);
+      const address = addressOfLink(href);
       return address === undefined ? text : `<a href="${address}">${text}</a>`;
     },
     table(token: Tokens.Table): string {
@@ -59,7 +65,7 @@ function createRenderer(file: string, basePath: string): Partial<Renderer> {
 }
 
 /** Undefined if the target is not among the pages. */
-function addressOf(href: string, file: string, basePath: string): string | undefined {
+function addressOf(href: string, { file, sources, basePath }: { file: string; sources: Sources; basePath: string }): string | undefined {
   if (/^(https?:|#)/.test(href)) return href;
   const [path = '', anchor] = href.split('#', 2);
   const target = resolve(file, '..', path);
