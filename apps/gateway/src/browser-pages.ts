@@ -1,15 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import manifest from '../package.json' with { type: 'json' };
-import { renderPage, sendPage } from './html-page.ts';
+import { basePathOf, renderPage, sendPage } from './html-page.ts';
 
 const { version } = manifest;
 
 /** Shows a page to people who open an unknown address in a browser. Returns undefined for API clients, which get a problem instead. */
 export type SendBrowserPage = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
 
-/** The start page at `/`, and a "not found" page. Links begin with the path under which clients reach the gateway. */
+/** The start page at `/`, and a "not found" page. */
 export function createBrowserPages(publicUrl: string): SendBrowserPage {
-  const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const basePath = basePathOf(publicUrl);
   return (request, reply) => {
     if (!isBrowser(request)) return undefined;
     return request.url.split('?', 1)[0] === '/'

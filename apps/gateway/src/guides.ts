@@ -4,7 +4,7 @@ import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Marked, Renderer, type Tokens } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
-import { renderPage, sendPage } from './html-page.ts';
+import { basePathOf, renderPage, sendPage } from './html-page.ts';
 import { RequestError } from './problem.ts';
 
 /** The repository, or the folder of the image that has the same files. */
@@ -16,7 +16,7 @@ type Sources = Map<string, string>;
 
 /** Shows the guides for integrators at `/guides`, made of the same files that the repository has, and the interface and the client beside them. */
 export function serveGuides(app: FastifyInstance, publicUrl: string): void {
-  const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const basePath = basePathOf(publicUrl);
   let sources: Sources | undefined;
   const rendered = new Map<string, string>();
   app.get<{ Params: { page?: string } }>('/guides/:page?', { schema: { hide: true } }, async ({ params }, reply) => {

@@ -1,27 +1,10 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Webhook } from 'standardwebhooks';
+import { type Event, verifyWebhook } from '@scheduling/client';
 
 /** An event as a CRM receives it (interface 6.1). */
-export interface WebhookEvent {
-  id: string;
-  type: string;
-  timestamp: string;
-  actor: string;
-  providerReference: string | null;
-  data: {
-    id: string;
-    reference: string | null;
-    appointmentReference: string | null;
-    customerReference: string | null;
-    state: string | null;
-    previousState: string | null;
-    version: number | null;
-    start: string | null;
-    expiresAt: string | null;
-  };
-}
+export type WebhookEvent = Event;
 
 /** An endpoint of a CRM. */
 export interface WebhookReceiver extends AsyncDisposable {
@@ -34,15 +17,15 @@ export interface WebhookReceiver extends AsyncDisposable {
 export type OnCall = (event: WebhookEvent | undefined, response: ServerResponse) => void;
 
 /**
- * Listens on this machine and verifies the signature of every call, with the library of Standard Webhooks.
+ * Listens on this machine and verifies the signature of every call, as the client of CRMs does.
  *
  * @param host the name or address of this machine for the sender. By default only processes of this machine reach it
  */
 export async function startWebhookReceiver(onCall: OnCall, host = '127.0.0.1'): Promise<WebhookReceiver> {
   const receiver = { secret: '' };
-  const verify = (body: string, headers: object): WebhookEvent | undefined => {
+  const verify = (body: string, headers: IncomingHttpHeaders): WebhookEvent | undefined => {
     try {
-      return new Webhook(receiver.secret).verify(body, headers as Record<string, string>) as WebhookEvent;
+      return verifyWebhook(receiver.secret, body, headers);
     } catch {
       return undefined;
     }

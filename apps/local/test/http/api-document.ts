@@ -52,6 +52,11 @@ export function examplesOf(media: Media | undefined, { components }: Document): 
   return named.map((example) => ('value' in example ? example : components.examples[example.$ref.split('/').at(-1)!]!).value);
 }
 
+/** Every problem code of the document. */
+export function codesIn(text: string): Set<string> {
+  return new Set([...text.matchAll(/"code":\{"type":"string","enum":\[([^\]]+)\]/g)].flatMap((match) => JSON.parse(`[${match[1]}]`) as string[]));
+}
+
 export async function fetchApiDocument(gateway: string): Promise<ApiDocument> {
   const response = await fetch(`${gateway}/openapi.json`);
   const text = await response.text();

@@ -2,6 +2,7 @@ import { eventually } from '@scheduling/testing';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { repositoryRoot } from '../../src/config.ts';
+import { codesIn } from './api-document.ts';
 import { type Answer, apiDocument, createClient, path, type Problem } from './client.ts';
 import { createCrm, newAppointment, newTimeslot, type TestCrm, unique } from './crm.ts';
 import { waitForMails } from './inbox.ts';
@@ -190,6 +191,6 @@ function withoutChance(detail: string): string {
 
 it('knows for every code in the API document how to provoke it, but for a few', async () => {
   const { text } = await apiDocument();
-  const codes = new Set([...text.matchAll(/"code":\{"type":"string","enum":\[([^\]]+)\]/g)].flatMap((match) => JSON.parse(`[${match[1]}]`) as string[]));
+  const codes = codesIn(text);
   expect([...codes].filter((code) => !(code in requests)).toSorted()).toEqual(composed);
 });
