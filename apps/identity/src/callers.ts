@@ -2,7 +2,7 @@
 export const callers = {
   IdentityService: {
     authenticateKey: ['gateway'],
-    getCrm: ['customer', 'notification'],
+    getCrm: ['calendar', 'customer', 'notification'],
     listRetentionPeriods: ['calendar'],
     createUser: ['gateway'],
     getUser: ['gateway'],

@@ -25,6 +25,7 @@ describe('a CRM', () => {
       senderAddress: '',
       notifyOnCustomerDeletion: true,
       requestsPerMinute: 6000,
+      sandbox: false,
     });
     expect((await service.identity.getCrm({ crmId: 'defaults' })).crm).toEqual(crm);
   });

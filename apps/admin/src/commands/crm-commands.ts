@@ -18,6 +18,10 @@ interface CrmOptions {
   imprint?: string;
 }
 
+interface NewCrmOptions extends CrmOptions {
+  sandbox?: boolean;
+}
+
 /** The values that identity gives to a new CRM. */
 const defaults = {
   name: 'the crmId',
@@ -34,10 +38,14 @@ const defaults = {
 
 export function addCrmCommands(crm: Command): void {
   addShowCommand(crm);
-  withSettings(crm.command('create <crmId>').description('create a CRM'), (setting) => ` (default: ${defaults[setting]})`).action((crmId: string, options: CrmOptions) =>
+  const create = crm
+    .command('create <crmId>')
+    .description('create a CRM')
+    .option('--sandbox', 'for tests: its mails reach nobody and can be read over the API, and its clock can be set; cannot be changed later');
+  withSettings(create, (setting) => ` (default: ${defaults[setting]})`).action((crmId: string, { sandbox, ...options }: NewCrmOptions) =>
     withAdmin(async (admin) => {
-      await admin.createCrm(toRequest(crmId, options));
-      print(`${style('green', '✔')} Created CRM ${style('bold', crmId)}. Create its first key: npm run admin -- key create ${crmId}`);
+      await admin.createCrm({ ...toRequest(crmId, options), sandbox });
+      print(`${style('green', '✔')} Created ${sandbox ? 'sandbox' : 'CRM'} ${style('bold', crmId)}. Create its first key: npm run admin -- key create ${crmId}`);
     }),
   );
   // The positive form comes first: alone, the negative one would make `true` the default.
@@ -60,7 +68,7 @@ export function addCrmCommands(crm: Command): void {
         const { crms } = await admin.listCrms({});
         const rows = crms.map((each) => [
           each.crmId,
-          each.name,
+          each.sandbox ? `${each.name} (sandbox)` : each.name,
           each.language,
           each.timeZone,
           each.senderAddress || '-',
@@ -90,6 +98,7 @@ function addShowCommand(crm: Command): void {
 function describeSettings(crm: Crm): string[][] {
   const rows: [string, string | undefined][] = [
     ['name', crm.name],
+    ['sandbox', crm.sandbox ? 'yes' : 'no'],
     ['language', crm.language],
     ['time zone', crm.timeZone],
     ['sender name', crm.senderName],

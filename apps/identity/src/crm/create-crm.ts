@@ -6,8 +6,8 @@ import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingError
 /** It is part of addresses and host names, so it must be a valid DNS label. */
 const crmIdSyntax = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Creates a tenant. Rejects with `crm.exists`, or `crm.invalid` with the invalid fields. */
-export async function createCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string }): Promise<CrmRow> {
+/** Creates a tenant; a sandbox stays one. Rejects with `crm.exists`, or `crm.invalid` with the invalid fields. */
+export async function createCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string; sandbox?: boolean | undefined }): Promise<CrmRow> {
   const errors = settingErrors(request);
   if (!crmIdSyntax.test(request.crmId)) {
     errors.unshift({ pointer: '/crmId', detail: 'must be 1 to 63 lower-case letters, digits and inner hyphens' });
@@ -16,7 +16,7 @@ export async function createCrm({ database }: IdentityDependencies, request: Crm
   return database.transaction(async (tx) => {
     const crm = await tx
       .insertInto('crm')
-      .values({ crmId: request.crmId, ...settingColumns(request) })
+      .values({ crmId: request.crmId, sandbox: request.sandbox, ...settingColumns(request) })
       .onConflict((conflict) => conflict.column('crmId').doNothing())
       .returningAll()
       .executeTakeFirstOrThrow(() => new DomainError('crm.exists'));

@@ -83,6 +83,7 @@ CREATE TABLE crm (
   logo_url text,
   colour text,
   imprint text,
+  sandbox boolean NOT NULL DEFAULT false,
   CONSTRAINT crm_pkey PRIMARY KEY (crm_id),
   CONSTRAINT crm_anonymise_after_days_check CHECK (((anonymise_after_days >= 1) AND (anonymise_after_days <= 36500)))
 );

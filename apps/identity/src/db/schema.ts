@@ -32,6 +32,8 @@ export interface CrmTable {
   /** `#rrggbb`. Null: the colours of the service. */
   colour: string | null;
   imprint: string | null;
+  /** For tests: its mails reach nobody, its clock can be set, and its login names are its own. Never changes. */
+  sandbox: Generated<boolean>;
   createdAt: Generated<Date>;
   updatedAt: Generated<Date>;
 }
@@ -57,7 +59,7 @@ export interface UserTable {
   /** Null for an invited person whom the CRM has not created as a user yet. */
   reference: string | null;
   email: string;
-  /** Folded by `caseInsensitiveKey`, as username_key is. */
+  /** By `loginNameKey`, as username_key is. */
   emailKey: string;
   /** The address was derived because the given one belongs to another user; no mail is ever sent to it. */
   emailGenerated: boolean;

@@ -1,5 +1,6 @@
 import { emptyToNull, transactOnce } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { verifyNewAddress } from '../verification/start-verification.ts';
@@ -39,14 +40,15 @@ export async function createUser(
 }
 
 async function createOrFindUser(tx: Transaction<IdentitySchema>, request: CreateUser): Promise<{ user: UserRow; created: boolean }> {
-  const { crmId, reference, email } = request;
-  await lockLoginNames(tx, request);
+  const { reference, email } = request;
+  const crm = await requireCrm(tx, request.crmId);
+  await lockLoginNames(tx, crm, request);
   const known = await findUserByReference(tx, request);
   if (known !== undefined) return { user: await updatePerson(tx, known, request), created: false };
-  const holder = await findUserByEmail(tx, email);
-  if (holder?.crmId === crmId && holder.reference === null) return { user: await adoptInvited(tx, holder, request), created: false };
-  const derivedEmail = holder === undefined ? undefined : await findFreeDerivedAddress(tx, request);
-  return { user: await insertUser(tx, { crmId, reference, person: request, derivedEmail }), created: true };
+  const holder = await findUserByEmail(tx, crm, email);
+  if (holder?.crmId === crm.crmId && holder.reference === null) return { user: await adoptInvited(tx, holder, request), created: false };
+  const derivedEmail = holder === undefined ? undefined : await findFreeDerivedAddress(tx, crm, email);
+  return { user: await insertUser(tx, { crm, reference, person: request, derivedEmail }), created: true };
 }
 
 /** Absent keeps the value, empty clears it. */

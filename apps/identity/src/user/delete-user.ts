@@ -6,7 +6,7 @@ import { sql, type Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { findUserByReference, type UserReference } from './get-user.ts';
-import { lockLoginNames } from './lock-login-names.ts';
+import { lockReference } from './lock-login-names.ts';
 import type { UserRow } from './user.ts';
 
 export type UserId = Pick<UserRow, 'crmId' | 'id'>;
@@ -22,7 +22,7 @@ export interface Owner extends UserId {
  */
 export async function deleteUser({ database }: IdentityDependencies, key: UserReference): Promise<void> {
   await database.transaction(async (tx) => {
-    await lockLoginNames(tx, key);
+    await lockReference(tx, key);
     const user = await findUserByReference(tx, key);
     if (user === undefined) throw new DomainError('user.not_found');
     const [owner] = await eraseUsers(tx, [user]);

@@ -1,9 +1,11 @@
 import { DomainError } from '@scheduling/errors';
 import { sql, type Transaction } from 'kysely';
 import { randomInt } from 'node:crypto';
+import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { derivedAddress, maxNumberDigits } from '../field/email-address.ts';
+import { loginNameKey } from './login-name-key.ts';
 
 /** How many addresses one CRM may derive from the same one (interface 8). */
 const maxDerivedPerCrm = 1_000;
@@ -22,13 +24,13 @@ const randomNumbers = 20;
  *
  * Rejects with `user.email_taken` when the CRM has reached its limit, or the domain is so long that there is no room for a number.
  */
-export async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, { crmId, email }: { crmId: string; email: string }): Promise<string> {
-  if ((await countDerived(tx, crmId, email)) >= maxDerivedPerCrm) throw new DomainError('user.email_taken');
+export async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, crm: CrmRow, email: string): Promise<string> {
+  if ((await countDerived(tx, crm.crmId, email)) >= maxDerivedPerCrm) throw new DomainError('user.email_taken');
   for (let digits = 1; digits <= digitsInOrder; digits += 1) {
-    const free = await findFirstFree(tx, email, numbersWith(digits));
+    const free = await findFirstFree(tx, crm, email, numbersWith(digits));
     if (free !== undefined) return free;
   }
-  const free = await findFirstFree(tx, email, randomNumbersWith(maxNumberDigits));
+  const free = await findFirstFree(tx, crm, email, randomNumbersWith(maxNumberDigits));
   if (free === undefined) throw new DomainError('user.email_taken');
   return free;
 }
@@ -43,15 +45,15 @@ async function countDerived(tx: Transaction<IdentitySchema>, crmId: string, emai
   return count;
 }
 
-async function findFirstFree(tx: Transaction<IdentitySchema>, email: string, numbers: number[]): Promise<string | undefined> {
+async function findFirstFree(tx: Transaction<IdentitySchema>, crm: CrmRow, email: string, numbers: number[]): Promise<string | undefined> {
   const candidates = numbers.map((number) => derivedAddress(email, number)).filter((address) => address !== undefined);
   const rows = await tx
     .selectFrom('appUser')
     .select('emailKey')
-    .where('emailKey', '=', sql<string>`ANY(${candidates.map(caseInsensitiveKey)})`)
+    .where('emailKey', '=', sql<string>`ANY(${candidates.map((candidate) => loginNameKey(crm, candidate))})`)
     .execute();
   const taken = new Set(rows.map((row) => row.emailKey));
-  return candidates.find((candidate) => !taken.has(caseInsensitiveKey(candidate)));
+  return candidates.find((candidate) => !taken.has(loginNameKey(crm, candidate)));
 }
 
 /** 1 to 9, 10 to 99, … */

@@ -1,8 +1,9 @@
 import { DomainError } from '@scheduling/errors';
 import type { Kysely, Transaction } from 'kysely';
+import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
+import { loginNameKey } from './login-name-key.ts';
 import type { UserRow } from './user.ts';
 
 export interface UserReference {
@@ -35,20 +36,20 @@ export function requireUser(db: Kysely<IdentitySchema>, { crmId, id }: { crmId: 
   return db.selectFrom('appUser').selectAll().where('crmId', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
 }
 
-/** The user with this address, whichever CRM it belongs to: addresses and usernames are unique across the whole service. */
-export function findUserByEmail(db: Kysely<IdentitySchema>, email: string): Promise<UserRow | undefined> {
-  return selectByEmail(db, email).executeTakeFirst();
+/** The user with this address, whichever CRM it belongs to: addresses and usernames are unique across the whole service, except in sandboxes. */
+export function findUserByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string): Promise<UserRow | undefined> {
+  return selectByEmail(db, crm, email).executeTakeFirst();
 }
 
 /** As {@link holdUserByReference}. */
-export function holdUserByEmail(tx: Transaction<IdentitySchema>, email: string): Promise<UserRow | undefined> {
-  return selectByEmail(tx, email).forKeyShare().executeTakeFirst();
+export function holdUserByEmail(tx: Transaction<IdentitySchema>, crm: CrmRow, email: string): Promise<UserRow | undefined> {
+  return selectByEmail(tx, crm, email).forKeyShare().executeTakeFirst();
 }
 
-function selectByEmail(db: Kysely<IdentitySchema>, email: string) {
-  return db.selectFrom('appUser').selectAll().where('emailKey', '=', caseInsensitiveKey(email));
+function selectByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string) {
+  return db.selectFrom('appUser').selectAll().where('emailKey', '=', loginNameKey(crm, email));
 }
 
-export function findUserByUsername(db: Kysely<IdentitySchema>, username: string): Promise<UserRow | undefined> {
-  return db.selectFrom('appUser').selectAll().where('usernameKey', '=', caseInsensitiveKey(username)).executeTakeFirst();
+export function findUserByUsername(db: Kysely<IdentitySchema>, crm: CrmRow, username: string): Promise<UserRow | undefined> {
+  return db.selectFrom('appUser').selectAll().where('usernameKey', '=', loginNameKey(crm, username)).executeTakeFirst();
 }

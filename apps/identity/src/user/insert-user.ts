@@ -1,14 +1,15 @@
 import { DomainError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
-import { requireCrm } from '../crm/get-crm.ts';
+import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { findUserByUsername } from './get-user.ts';
+import { loginNameKey } from './login-name-key.ts';
 import type { PersonData, UserRow } from './user.ts';
 
 export interface NewUser {
-  crmId: string;
+  crm: CrmRow;
   /** Null for an invited person. */
   reference: string | null;
   person: PersonData;
@@ -16,23 +17,22 @@ export interface NewUser {
   derivedEmail?: string | undefined;
 }
 
-/** Rejects with `user.username_taken` or `crm.not_found`. The caller holds the locks on the login names and has checked that the address is free. */
-export async function insertUser(tx: Transaction<IdentitySchema>, { crmId, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
-  if ((await findUserByUsername(tx, person.username)) !== undefined) throw new DomainError('user.username_taken');
-  const crm = await requireCrm(tx, crmId);
+/** Rejects with `user.username_taken`. The caller holds the locks on the login names and has checked that the address is free. */
+export async function insertUser(tx: Transaction<IdentitySchema>, { crm, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
+  if ((await findUserByUsername(tx, crm, person.username)) !== undefined) throw new DomainError('user.username_taken');
   const { username, lastName, firstName, phone, mobile, language = crm.language } = person;
   const email = derivedEmail ?? person.email;
   return tx
     .insertInto('appUser')
     .values({
-      crmId,
+      crmId: crm.crmId,
       reference,
       email,
-      emailKey: caseInsensitiveKey(email),
+      emailKey: loginNameKey(crm, email),
       emailGenerated: derivedEmail !== undefined,
       emailDerivedFrom: derivedEmail === undefined ? null : caseInsensitiveKey(person.email),
       username,
-      usernameKey: caseInsensitiveKey(username),
+      usernameKey: loginNameKey(crm, username),
       lastName,
       ...emptyToNull({ firstName, phone, mobile }),
       language,

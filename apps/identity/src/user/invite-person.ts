@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { holdUserByEmail } from './get-user.ts';
 import { insertUser } from './insert-user.ts';
@@ -13,9 +14,10 @@ import type { PersonData, UserRow } from './user.ts';
  * `user.username_taken` or `crm.not_found`.
  */
 export async function invitePerson(tx: Transaction<IdentitySchema>, crmId: string, person: PersonData): Promise<UserRow> {
-  await lockLoginNames(tx, { crmId, email: person.email, username: person.username });
-  const holder = await holdUserByEmail(tx, person.email);
-  if (holder === undefined) return insertUser(tx, { crmId, reference: null, person });
+  const crm = await requireCrm(tx, crmId);
+  await lockLoginNames(tx, crm, { email: person.email, username: person.username });
+  const holder = await holdUserByEmail(tx, crm, person.email);
+  if (holder === undefined) return insertUser(tx, { crm, reference: null, person });
   if (holder.crmId !== crmId || holder.emailGenerated) throw new DomainError('user.email_taken');
   return holder;
 }

@@ -1,7 +1,9 @@
 import { sql, type Transaction } from 'kysely';
+import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
-import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { addressFamilies } from '../field/email-address.ts';
+import type { UserReference } from './get-user.ts';
+import { loginNameKey } from './login-name-key.ts';
 
 /** This service's advisory locks have two-part keys; the outbox relay's has a single one, so they never collide. */
 const loginNameLocks = 1;
@@ -15,15 +17,28 @@ const loginNameLocks = 1;
  * An address shares its locks with all addresses derived from it. All locks are taken in the order of their keys, which prevents deadlocks; names
  * whose hashes collide merely wait longer than necessary.
  */
-export async function lockLoginNames(
+export function lockLoginNames(
   tx: Transaction<IdentitySchema>,
-  { crmId, reference, email, username }: { crmId: string; reference?: string; email?: string | undefined; username?: string | undefined },
+  crm: CrmRow,
+  { reference, email, username }: { reference?: string; email?: string | undefined; username?: string | undefined },
 ): Promise<void> {
-  const names = [
-    ...(reference === undefined ? [] : [`reference ${crmId} ${reference}`]),
-    ...(email === undefined ? [] : addressFamilies(email).map((family) => `email ${caseInsensitiveKey(family)}`)),
-    ...(username === undefined ? [] : [`username ${caseInsensitiveKey(username)}`]),
-  ];
+  return lock(tx, [
+    ...(reference === undefined ? [] : [referenceName(crm.crmId, reference)]),
+    ...(email === undefined ? [] : addressFamilies(email).map((family) => `email ${loginNameKey(crm, family)}`)),
+    ...(username === undefined ? [] : [`username ${loginNameKey(crm, username)}`]),
+  ]);
+}
+
+/** The lock on the reference alone. */
+export function lockReference(tx: Transaction<IdentitySchema>, { crmId, reference }: UserReference): Promise<void> {
+  return lock(tx, [referenceName(crmId, reference)]);
+}
+
+function referenceName(crmId: string, reference: string): string {
+  return `reference ${crmId} ${reference}`;
+}
+
+async function lock(tx: Transaction<IdentitySchema>, names: string[]): Promise<void> {
   await sql`
     SELECT pg_advisory_xact_lock(${loginNameLocks}, key)
     FROM (SELECT DISTINCT hashtext(name) AS key FROM unnest(${names}::text[]) AS name ORDER BY key) AS keys`.execute(tx);

@@ -1,12 +1,14 @@
 import { DomainError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
+import type { CrmRow } from '../crm/crm.ts';
+import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { verifyNewAddress } from '../verification/start-verification.ts';
 import { findUserByEmail, findUserByReference, findUserByUsername } from './get-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
+import { loginNameKey } from './login-name-key.ts';
 import type { UserRow } from './user.ts';
 
 /** Absent keeps the value; empty clears an optional one. */
@@ -28,33 +30,34 @@ export interface UserUpdate {
  */
 export async function updateUser({ database }: IdentityDependencies, request: UserUpdate): Promise<UserRow> {
   return database.transaction(async (tx) => {
-    await lockLoginNames(tx, request);
+    const crm = await requireCrm(tx, request.crmId);
+    await lockLoginNames(tx, crm, request);
     const user = await findUserByReference(tx, request);
     if (user === undefined) throw new DomainError('user.not_found');
-    await checkLoginNames(tx, user, request);
-    const isNewAddress = request.email !== undefined && caseInsensitiveKey(request.email) !== user.emailKey;
+    await checkLoginNames(tx, crm, user, request);
+    const isNewAddress = request.email !== undefined && loginNameKey(crm, request.email) !== user.emailKey;
     if (isNewAddress) await verifyNewAddress(tx, user);
-    return writeChanges(tx, user, request, isNewAddress);
+    return writeChanges(tx, crm, user, request, isNewAddress);
   });
 }
 
-async function checkLoginNames(tx: Transaction<IdentitySchema>, user: UserRow, { email, username }: UserUpdate): Promise<void> {
-  const ofAddress = email === undefined ? undefined : await findUserByEmail(tx, email);
+async function checkLoginNames(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRow, { email, username }: UserUpdate): Promise<void> {
+  const ofAddress = email === undefined ? undefined : await findUserByEmail(tx, crm, email);
   if (ofAddress !== undefined && ofAddress.id !== user.id) throw new DomainError('user.email_taken');
-  const ofUsername = username === undefined ? undefined : await findUserByUsername(tx, username);
+  const ofUsername = username === undefined ? undefined : await findUserByUsername(tx, crm, username);
   if (ofUsername !== undefined && ofUsername.id !== user.id) throw new DomainError('user.username_taken');
 }
 
-function writeChanges(tx: Transaction<IdentitySchema>, user: UserRow, request: UserUpdate, isNewAddress: boolean): Promise<UserRow> {
+function writeChanges(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRow, request: UserUpdate, isNewAddress: boolean): Promise<UserRow> {
   const { email, username, lastName, firstName, phone, mobile } = request;
   return tx
     .updateTable('appUser')
     .set({
       email,
-      emailKey: email && caseInsensitiveKey(email),
+      emailKey: email && loginNameKey(crm, email),
       ...(isNewAddress && { emailGenerated: false, emailDerivedFrom: null }),
       username,
-      usernameKey: username && caseInsensitiveKey(username),
+      usernameKey: username && loginNameKey(crm, username),
       lastName,
       ...emptyToNull({ firstName, phone, mobile }),
       updatedAt: sql<Date>`now()`,

@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { findUserByReference, requireUser } from '../user/get-user.ts';
-import { lockLoginNames } from '../user/lock-login-names.ts';
+import { lockReference } from '../user/lock-login-names.ts';
 import type { UserRow } from '../user/user.ts';
 import { startVerification } from './start-verification.ts';
 
@@ -29,7 +29,7 @@ export async function requestVerification({ database }: IdentityDependencies, re
 
 async function verifyAgain(tx: Transaction<IdentitySchema>, request: RequestVerification): Promise<UserRow> {
   // So that nobody can delete the user meanwhile.
-  await lockLoginNames(tx, request);
+  await lockReference(tx, request);
   const user = await findUserByReference(tx, request);
   if (user === undefined) throw new DomainError('user.not_found');
   if (user.emailGenerated) throw new DomainError('user.email_derived');

@@ -101,7 +101,11 @@ export interface Crm {
     | string
     | undefined;
   /** Lines at the foot of its mails and of the verification page. */
-  imprint?: string | undefined;
+  imprint?:
+    | string
+    | undefined;
+  /** For tests: its mails reach nobody, its clock can be set, and its login names are its own. */
+  sandbox: boolean;
 }
 
 export interface ApiKey {
@@ -490,7 +494,11 @@ export interface CreateCrmRequest {
     | string
     | undefined;
   /** At most 2000 characters in 20 lines. */
-  imprint?: string | undefined;
+  imprint?:
+    | string
+    | undefined;
+  /** For tests; cannot be changed later. Absent: false. */
+  sandbox?: boolean | undefined;
 }
 
 export interface CreateCrmResponse {
@@ -620,6 +628,7 @@ function createBaseCrm(): Crm {
     logoUrl: undefined,
     colour: undefined,
     imprint: undefined,
+    sandbox: false,
   };
 }
 
@@ -660,6 +669,9 @@ export const Crm: MessageFns<Crm> = {
     }
     if (message.imprint !== undefined) {
       writer.uint32(98).string(message.imprint);
+    }
+    if (message.sandbox !== false) {
+      writer.uint32(104).bool(message.sandbox);
     }
     return writer;
   },
@@ -773,6 +785,14 @@ export const Crm: MessageFns<Crm> = {
             message.imprint = reader.string();
             continue;
           }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.sandbox = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -802,6 +822,7 @@ export const Crm: MessageFns<Crm> = {
     message.logoUrl = object.logoUrl ?? undefined;
     message.colour = object.colour ?? undefined;
     message.imprint = object.imprint ?? undefined;
+    message.sandbox = object.sandbox ?? false;
     return message;
   },
 };
@@ -5084,6 +5105,7 @@ function createBaseCreateCrmRequest(): CreateCrmRequest {
     logoUrl: undefined,
     colour: undefined,
     imprint: undefined,
+    sandbox: undefined,
   };
 }
 
@@ -5124,6 +5146,9 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
     }
     if (message.imprint !== undefined) {
       writer.uint32(98).string(message.imprint);
+    }
+    if (message.sandbox !== undefined) {
+      writer.uint32(104).bool(message.sandbox);
     }
     return writer;
   },
@@ -5237,6 +5262,14 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
             message.imprint = reader.string();
             continue;
           }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.sandbox = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5266,6 +5299,7 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
     message.logoUrl = object.logoUrl ?? undefined;
     message.colour = object.colour ?? undefined;
     message.imprint = object.imprint ?? undefined;
+    message.sandbox = object.sandbox ?? undefined;
     return message;
   },
 };
