@@ -29,6 +29,10 @@ export const callers = {
     getBookingRules: ['gateway'],
     updateBookingRules: ['gateway'],
   },
+  SandboxClockService: {
+    getClock: ['gateway'],
+    setClock: ['gateway'],
+  },
   ReferenceService: {
     listReferences: ['webhook'],
   },

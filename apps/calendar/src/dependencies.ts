@@ -19,4 +19,6 @@ export interface CalendarDependencies {
   archiveAfterDays: number;
   bookings: BookingMetrics;
   slots: SlotMetrics;
+  /** Called when reservations may have expired all at once. */
+  onClockSet: () => void;
 }

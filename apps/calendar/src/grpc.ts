@@ -9,6 +9,7 @@ import {
   ParticipationServiceService,
   ParticipationState,
   ReferenceServiceService,
+  SandboxClockServiceService,
   TimeslotServiceService,
   TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
@@ -44,6 +45,7 @@ import { getParticipationNotice } from './participation/get-participation-notice
 import { listParticipations } from './participation/list-participations.ts';
 import { updateParticipation } from './participation/update-participation.ts';
 import { listReferences } from './reference/list-references.ts';
+import { getSandboxClock, setSandboxClock } from './sandbox/sandbox-clock.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
 import { getBookingRules, updateBookingRules } from './slot/booking-rules.ts';
 import { changeBooking } from './slot/change-booking.ts';
@@ -63,6 +65,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostAppointmentService(dependencies),
     hostParticipationService(dependencies),
     hostBookingService(dependencies),
+    hostSandboxClockService(dependencies),
     hostReferenceService(dependencies),
     hostCustomerRemovalService(dependencies),
   ];
@@ -187,6 +190,13 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
       return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
     },
   }, { light: ['bookSlot'] });
+}
+
+function hostSandboxClockService(dependencies: CalendarDependencies): HostedService {
+  return hostService(SandboxClockServiceService, callers.SandboxClockService, {
+    getClock: async ({ crmId }) => ({ clock: await getSandboxClock(dependencies, crmId) }),
+    setClock: async (request) => ({ clock: await setSandboxClock(dependencies, request) }),
+  });
 }
 
 function hostReferenceService(dependencies: CalendarDependencies): HostedService {

@@ -25,6 +25,7 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
     compose: ({ database, metrics, connect, use }) => {
       const { archiveAfterDays, anonymiseAfterDays } = config;
       const bookings = createBookingMetrics(metrics);
+      const sweeper = config.reservationSweeper === 'on' ? use(startReservationSweeper({ database, bookings, logger })) : undefined;
       const dependencies: CalendarDependencies = {
         database,
         identity: connect(IdentityServiceService, 'identity', config.identityAddress),
@@ -33,10 +34,10 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         archiveAfterDays,
         bookings,
         slots: createSlotMetrics(metrics),
+        onClockSet: () => sweeper?.wake(),
       };
       use(startKeySweeper({ database, logger }));
       use(startRetention({ ...dependencies, anonymiseAfterDays, logger }));
-      if (config.reservationSweeper === 'on') use(startReservationSweeper({ database, bookings, logger }));
       return { hosted: hostCalendarServices(dependencies), subscriptions: calendarSubscriptions(dependencies) };
     },
   });

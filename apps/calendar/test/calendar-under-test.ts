@@ -6,6 +6,7 @@ import {
   CustomerRemovalServiceService,
   ParticipationServiceService,
   ParticipationState,
+  SandboxClockServiceService,
   TimeslotServiceService,
 } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
@@ -30,6 +31,7 @@ export interface Calendar extends AsyncDisposable {
   participations: RpcClient<typeof ParticipationServiceService>;
   bookings: RpcClient<typeof BookingServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
+  clocks: RpcClient<typeof SandboxClockServiceService>;
   /** The response of `/metrics`. */
   scrape(): Promise<string>;
 }
@@ -84,9 +86,10 @@ export async function startCalendarBeside(addresses: { identity: string; custome
     const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address, longTimeout));
     const bookings = replica.use(createClient(BookingServiceService, 'calendar', address, longTimeout));
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
+    const clocks = replica.use(createClient(SandboxClockServiceService, 'calendar', address, longTimeout));
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
-    return { timeslots, appointments, participations, bookings, removals, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
+    return { timeslots, appointments, participations, bookings, removals, clocks, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
   };
   const calendar = starting.use(await startReplica());
   const identity = starting.use(createClient(IdentityServiceService, 'identity', addresses.identity, longTimeout));

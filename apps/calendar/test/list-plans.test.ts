@@ -63,6 +63,7 @@ async function fill(): Promise<void> {
     await sql`
       INSERT INTO participation_message (crm_id, participation_id, version, text)
       SELECT crm_id, id, 1, 'text' FROM participation WHERE reference LIKE '%01'`.execute(tx);
+    await sql`INSERT INTO sandbox_clock (crm_id, ahead_ms) SELECT 'sandbox-' || n, n FROM generate_series(1, 1000) AS n`.execute(tx);
     await sql`
       INSERT INTO timeslot (crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster,
                             default_capacity, default_accept_bookings, state, content_digest)

@@ -17,10 +17,12 @@ export async function startNeighbours(natsUrl: TestNats['url'], postgresUrl?: st
   return services;
 }
 
-/** Providers p1 and p2 of CRM one, p1 of CRM two, and one in each of some other zones, whose reference is the zone. */
+/** Providers p1 and p2 of CRM one, p1 of CRM two and of two sandboxes, and one in each of some other zones, whose reference is the zone. */
 async function setUpProviders(identity: ServiceProcess): Promise<void> {
   await createCrm(identity, { crmId: 'one' }, ['p1', 'p2', ...otherZones]);
   await createCrm(identity, { crmId: 'two' }, ['p1']);
+  await createCrm(identity, { crmId: 'sandbox', sandbox: true }, ['p1']);
+  await createCrm(identity, { crmId: 'other-sandbox', sandbox: true }, ['p1']);
 }
 
 /** Creates a CRM with these providers. */

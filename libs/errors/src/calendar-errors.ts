@@ -27,6 +27,7 @@ export const calendarErrors = {
   'participation.capacity_exhausted': { category: 'conflict', text: 'All seats of the appointment are taken.' },
   'participation.move_not_allowed': { category: 'conflict', text: 'A participation cannot move from its present state to this one.' },
   'participation.busy': { category: 'unavailable', text: 'The participation is being changed by others.' },
+  'sandbox.invalid': { category: 'invalid', text: 'The request has fields that are not valid.' },
   'customer.has_future_appointments': { category: 'conflict', text: 'The customer takes part in future appointments.' },
   'customer.busy': { category: 'unavailable', text: 'The customer is being booked by others.' },
 } as const satisfies ErrorTable;

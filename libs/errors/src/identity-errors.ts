@@ -21,6 +21,7 @@ export const identityErrors = {
   'verification.expired': { category: 'not_found', text: 'This verification link has expired.' },
   'verification.limited': { category: 'limited', text: 'At most one verification mail a minute and five in 24 hours are sent to a user.' },
   'branch.unknown': { category: 'not_found', text: 'Unable to find specified branch.' },
+  'sandbox.not_found': { category: 'not_found', text: 'This CRM is not a sandbox.' },
   'account.not_found': { category: 'not_found', text: 'There is no account with this reference.' },
   'account.owner_not_found': { category: 'not_found', text: 'no user found for ownerReference' },
   'provider.not_found': { category: 'not_found', text: 'There is no provider with this reference.' },

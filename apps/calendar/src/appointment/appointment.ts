@@ -27,12 +27,13 @@ export interface AppointmentDetails {
   price?: { value: number; currency: string } | undefined;
 }
 
-/** All columns, and whether the appointment is archived by now. */
-export function selectAppointments(db: Kysely<CalendarSchema>, archiveAfterDays: number) {
+/** All columns of appointments of a CRM, and whether they are archived by now. */
+export function selectAppointments(db: Kysely<CalendarSchema>, crmId: string, archiveAfterDays: number) {
   return db
     .selectFrom('appointment')
     .selectAll('appointment')
-    .select(sql<boolean>`appointment.ends_at <= ${archivedUntil(archiveAfterDays)}`.as('archived'));
+    .select(sql<boolean>`appointment.ends_at <= ${archivedUntil(crmId, archiveAfterDays)}`.as('archived'))
+    .where('crmId', '=', crmId);
 }
 
 export async function withParticipations(db: Kysely<CalendarSchema>, rows: AppointmentRow[]): Promise<AppointmentRecord[]> {

@@ -37,7 +37,7 @@ export async function cancelAppointment(dependencies: CalendarDependencies, requ
       .executeTakeFirstOrThrow(() => new DomainError('appointment.not_found'));
     const { id, state } = appointment;
     if (state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, appointment, request.message);
-    const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crmId', '=', request.crmId).where('id', '=', id).execute();
+    const rows = await selectAppointments(tx, request.crmId, dependencies.archiveAfterDays).where('id', '=', id).execute();
     const [record] = await withParticipations(tx, rows);
     return record!;
   });

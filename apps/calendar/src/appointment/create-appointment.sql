@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION create_appointment(request jsonb) RETURNS jsonb LANGU
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   origin jsonb := coalesce(request -> 'origin', request #> '{events,0}');
   place appointment%ROWTYPE;

@@ -129,7 +129,7 @@ async function findAppointment(
   archiveAfterDays: number,
   key: { crmId: string } & ({ reference: string } | { id: string }),
 ): Promise<AppointmentRecord | undefined> {
-  const query = selectAppointments(db, archiveAfterDays).where('crmId', '=', key.crmId);
+  const query = selectAppointments(db, key.crmId, archiveAfterDays);
   const rows = await ('id' in key ? query.where('id', '=', key.id) : query.where('reference', '=', key.reference)).execute();
   return (await withParticipations(db, rows))[0];
 }

@@ -53,13 +53,12 @@ export async function createSeries(dependencies: CalendarDependencies, request: 
     work: async (tx): Promise<CreatedSeries> => {
       await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
       await appendAppointmentChanges(tx, AppointmentChange.CREATED, rows.map((row) => ({ ...row, state: 'ACTIVE', revision: 1 })));
-      const archivedTime = await readArchivedTime(tx, archiveAfterDays);
+      const archivedTime = await readArchivedTime(tx, provider.crmId, archiveAfterDays);
       return { seriesId, appointments: rows.map((row) => ({ row: readBack(row, request, row.endsAt <= archivedTime), participations: [] })) };
     },
     keep: () => ({ resourceIds: [seriesId], created: true }),
     replay: async (tx, { resourceIds }) => {
-      const left = await selectAppointments(tx, archiveAfterDays)
-        .where('crmId', '=', provider.crmId)
+      const left = await selectAppointments(tx, provider.crmId, archiveAfterDays)
         .where('providerId', '=', provider.id)
         .where('seriesId', '=', resourceIds[0]!)
         .orderBy('startsAt')
@@ -70,8 +69,8 @@ export async function createSeries(dependencies: CalendarDependencies, request: 
   });
 }
 
-async function readArchivedTime(tx: Transaction<CalendarSchema>, archiveAfterDays: number): Promise<Date> {
-  const { time } = await tx.selectNoFrom(archivedUntil(archiveAfterDays).as('time')).executeTakeFirstOrThrow();
+async function readArchivedTime(tx: Transaction<CalendarSchema>, crmId: string, archiveAfterDays: number): Promise<Date> {
+  const { time } = await tx.selectNoFrom(archivedUntil(crmId, archiveAfterDays).as('time')).executeTakeFirstOrThrow();
   return time;
 }
 

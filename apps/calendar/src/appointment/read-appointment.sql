@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION read_appointment(request jsonb) RETURNS TABLE (appoin
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
 BEGIN
   RETURN QUERY

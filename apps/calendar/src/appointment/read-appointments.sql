@@ -15,7 +15,7 @@ DECLARE
   the_version integer := request ->> 'providerVersion';
   max_size integer := request ->> 'size';
   max_participations integer := request ->> 'participations';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
   appointment_ids uuid[];
 BEGIN

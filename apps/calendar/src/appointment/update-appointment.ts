@@ -59,7 +59,7 @@ export async function updateAppointment(dependencies: CalendarDependencies, requ
       .executeTakeFirstOrThrow();
     if (!isDeepStrictEqual(changed, present)) await recordUpdate(tx, present);
     if (!isDeepStrictEqual(shownOf(changed), shownOf(present))) await tellParticipants(tx, present, request.sendMails);
-    const rows = await selectAppointments(tx, dependencies.archiveAfterDays).where('crmId', '=', crmId).where('id', '=', present.id).execute();
+    const rows = await selectAppointments(tx, crmId, dependencies.archiveAfterDays).where('id', '=', present.id).execute();
     return (await withParticipations(tx, rows))[0]!;
   });
 }

@@ -2,7 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import { originJson } from '@scheduling/messaging';
 import { callFunction, forgetKeys } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction } from 'kysely';
-import { databaseNow } from '../db/clock.ts';
+import { timeOf } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { appendRemovals } from '../events/append-events.ts';
@@ -78,7 +78,7 @@ async function tryRemove(
 function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('appointment')
-    .select(['id', 'reference', 'providerId', sql<boolean>`state = 'ACTIVE' AND ends_at > ${databaseNow}`.as('isFuture')])
+    .select(['id', 'reference', 'providerId', sql<boolean>`state = 'ACTIVE' AND ends_at > ${timeOf(crmId)}`.as('isFuture')])
     .where('crmId', '=', crmId)
     .where('id', 'in', (query) => query.selectFrom('participation').select('appointmentId').where('crmId', '=', crmId).where(isOf(customerId)))
     .orderBy('id')
@@ -99,7 +99,7 @@ async function lockCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId
 function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('participation')
-    .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'customerId', sql<boolean>`coalesce(reserved_until <= ${databaseNow}, false)`.as('isOver')])
+    .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'customerId', sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver')])
     .where('crmId', '=', crmId)
     .where(isOf(customerId))
     .execute();

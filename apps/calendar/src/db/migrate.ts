@@ -9,6 +9,7 @@ import * as participationChanges from './migrations/2026-11-25-participation-cha
 import * as embeddedAddresses from './migrations/2026-11-27-embedded-addresses.ts';
 import * as anonymisedAppointments from './migrations/2026-11-28-anonymised-appointments.ts';
 import * as appointmentRevisions from './migrations/2026-12-02-appointment-revisions.ts';
+import * as sandboxClocks from './migrations/2026-12-06-sandbox-clocks.ts';
 
 const migrations = {
   '2026-11-21-tables': tables,
@@ -19,6 +20,7 @@ const migrations = {
   '2026-11-27-embedded-addresses': embeddedAddresses,
   '2026-11-28-anonymised-appointments': anonymisedAppointments,
   '2026-12-02-appointment-revisions': appointmentRevisions,
+  '2026-12-06-sandbox-clocks': sandboxClocks,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -69,6 +71,19 @@ const functions = {
   '2026-12-02-1-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
   '2026-12-02-2-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
   '2026-12-02-3-append-events': sqlFile(new URL('../events/append-events.sql', import.meta.url)),
+  '2026-12-06-01-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
+  '2026-12-06-02-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
+  '2026-12-06-03-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
+  '2026-12-06-04-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
+  '2026-12-06-05-read-participations': sqlFile(new URL('../participation/read-participations.sql', import.meta.url)),
+  '2026-12-06-06-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
+  '2026-12-06-07-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
+  '2026-12-06-08-read-appointment': sqlFile(new URL('../appointment/read-appointment.sql', import.meta.url)),
+  '2026-12-06-09-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
+  '2026-12-06-10-read-slots': sqlFile(new URL('../slot/read-slots.sql', import.meta.url)),
+  '2026-12-06-11-claim-place': sqlFile(new URL('../slot/claim-place.sql', import.meta.url)),
+  '2026-12-06-12-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
+  '2026-12-06-13-read-booking': sqlFile(new URL('../slot/read-booking.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

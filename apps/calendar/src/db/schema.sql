@@ -202,6 +202,12 @@ CREATE TABLE removed_participation (
   CONSTRAINT removed_participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE sandbox_clock (
+  crm_id text NOT NULL,
+  ahead_ms bigint NOT NULL,
+  CONSTRAINT sandbox_clock_pkey PRIMARY KEY (crm_id)
+);
+
 CREATE TABLE timeslot (
   crm_id text NOT NULL,
   id uuid NOT NULL DEFAULT uuidv7(),
@@ -342,7 +348,7 @@ BEGIN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
     IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
   END IF;
-  SELECT participation.id, participation.reserved_until <= scheduling_now() AS is_over, is_place(appointment, opening, request) AS same_place,
+  SELECT participation.id, participation.reserved_until <= scheduling_now(the_crm) AS is_over, is_place(appointment, opening, request) AS same_place,
       customer.reference IS NOT DISTINCT FROM request ->> 'customerReference' AS same_customer
     INTO known
     FROM participation
@@ -369,7 +375,7 @@ BEGIN
   END IF;
 
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
-  IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
+  IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
   VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until)
   RETURNING * INTO made;
@@ -471,7 +477,7 @@ BEGIN
   END IF;
 
   -- The time is read behind the locks: an attempt may have waited for them.
-  SELECT * INTO bounds FROM booking_bounds(the_crm, the_provider, scheduling_now(), (request ->> 'ignoreNotice')::boolean);
+  SELECT * INTO bounds FROM booking_bounds(the_crm, the_provider, scheduling_now(the_crm), (request ->> 'ignoreNotice')::boolean);
   outcome := 'unavailable';
   reason := CASE WHEN slot_start < bounds.earliest THEN 'too_soon' WHEN slot_start > bounds.latest THEN 'too_late' END;
   IF reason IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
@@ -503,7 +509,7 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   origin jsonb := coalesce(request -> 'origin', request #> '{events,0}');
   place appointment%ROWTYPE;
@@ -592,7 +598,7 @@ BEGIN
     UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
   END IF;
   IF new_state = 'RESERVED' THEN
-    held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer);
+    held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
   VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until)
@@ -673,12 +679,14 @@ CREATE OR REPLACE FUNCTION public.find_participation(request jsonb)
  LANGUAGE plpgsql
  STABLE
 AS $function$
+DECLARE
+  present timestamptz := scheduling_now(request ->> 'crmId');
 BEGIN
   RETURN (
     SELECT record.content || jsonb_build_object(
         'crmId', participation.crm_id, 'version', participation.version, 'appointmentId', participation.appointment_id, 'customerId', participation.customer_id,
         'appointmentReference', appointment.reference, 'appointmentState', appointment.state,
-        'expired', coalesce(participation.reserved_until <= scheduling_now(), false))
+        'expired', coalesce(participation.reserved_until <= present, false))
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
       JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
@@ -702,7 +710,7 @@ BEGIN
   origin := origin - 'actor';
   FOR expired IN
     DELETE FROM participation
-     WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'RESERVED' AND reserved_until <= scheduling_now()
+     WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'RESERVED' AND reserved_until <= (SELECT scheduling_now(the_crm))
     RETURNING *
   LOOP
     freed := freed + 1;
@@ -858,6 +866,24 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.next_expirations(max_rows integer)
+ RETURNS TABLE(crm_id text, appointment_id uuid, remaining interval)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  (SELECT crm_id, appointment_id, reserved_until - scheduling_now()
+     FROM participation
+    WHERE state = 'RESERVED' AND reserved_until IS NOT NULL AND NOT EXISTS (SELECT FROM sandbox_clock AS clock WHERE clock.crm_id = participation.crm_id)
+    ORDER BY reserved_until LIMIT max_rows)
+  UNION ALL
+  SELECT clock.crm_id, due.appointment_id, due.reserved_until - scheduling_now(clock.crm_id)
+    FROM sandbox_clock AS clock
+   CROSS JOIN LATERAL (
+     SELECT appointment_id, reserved_until FROM participation
+      WHERE participation.crm_id = clock.crm_id AND state = 'RESERVED' AND reserved_until IS NOT NULL
+      ORDER BY reserved_until LIMIT max_rows) AS due
+$function$;
+
 CREATE OR REPLACE FUNCTION public.occupancy(appointment appointment, present timestamp with time zone)
  RETURNS TABLE(taken bigint, abandoned boolean)
  LANGUAGE sql
@@ -999,7 +1025,7 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
 BEGIN
   RETURN QUERY
@@ -1023,7 +1049,7 @@ DECLARE
   the_version integer := request ->> 'providerVersion';
   max_size integer := request ->> 'size';
   max_participations integer := request ->> 'participations';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
   appointment_ids uuid[];
 BEGIN
@@ -1072,7 +1098,7 @@ CREATE OR REPLACE FUNCTION public.read_booking(request jsonb)
  STABLE
 AS $function$
 DECLARE
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(request ->> 'crmId');
 BEGIN
   RETURN (
     SELECT jsonb_build_object('participation', record.content || jsonb_build_object('appointmentReference', appointment.reference), 'slot', slot.content)
@@ -1092,6 +1118,8 @@ CREATE OR REPLACE FUNCTION public.read_participation_notice(request jsonb)
  LANGUAGE plpgsql
  STABLE
 AS $function$
+DECLARE
+  present timestamptz := scheduling_now(request ->> 'crmId');
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
@@ -1108,13 +1136,13 @@ BEGIN
           'address', appointment.address, 'priceValue', appointment.price_value::text, 'priceCurrency', appointment.price_currency,
           'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'capacity', appointment.capacity,
           'acceptBookings', appointment.accept_bookings, 'state', appointment.state,
-          'archived', appointment.ends_at <= scheduling_now() - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24)))
+          'archived', appointment.ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24)))
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
       LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
      CROSS JOIN participation_record(participation, customer) AS record
      WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
-       AND (participation.reserved_until IS NULL OR participation.reserved_until > scheduling_now()));
+       AND (participation.reserved_until IS NULL OR participation.reserved_until > present));
 END
 $function$;
 
@@ -1130,7 +1158,7 @@ DECLARE
   the_version integer := request ->> 'providerVersion';
   max_size integer := request ->> 'size';
   max_rows integer := request ->> 'rows';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
   customer_ids uuid[];
   by_customer boolean := false;
@@ -1214,7 +1242,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   slot_minutes integer := request ->> 'minutes';
   the_resource text := request ->> 'resourceReference';
   the_product text := request ->> 'productReference';
@@ -1307,7 +1335,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
   lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
   highest_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -1425,6 +1453,16 @@ AS $function$
       SELECT clock_timestamp() + coalesce(nullif(current_setting('scheduling.clock_offset', true), ''), '0')::interval
     $function$;
 
+CREATE OR REPLACE FUNCTION public.scheduling_now(the_crm text)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ PARALLEL SAFE
+AS $function$
+    BEGIN
+      RETURN scheduling_now() + coalesce((SELECT make_interval(secs => ahead_ms / 1000.0) FROM sandbox_clock WHERE crm_id = the_crm), interval '0');
+    END
+    $function$;
+
 CREATE OR REPLACE FUNCTION public.set_changed_at()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1458,14 +1496,13 @@ BEGIN
   FOR place IN
     SELECT crm_id, id FROM appointment
      WHERE (crm_id, id) IN (
-       SELECT crm_id, appointment_id FROM participation
-        WHERE state = 'RESERVED' AND reserved_until <= (SELECT scheduling_now())
-        ORDER BY reserved_until LIMIT (request ->> 'limit')::integer)
+       SELECT expiration.crm_id, expiration.appointment_id FROM next_expirations((request ->> 'limit')::integer) AS expiration
+        WHERE remaining <= interval '0')
        FOR NO KEY UPDATE SKIP LOCKED
   LOOP
     swept := swept + free_expired_seats(place.crm_id, place.id, request -> 'origin');
   END LOOP;
-  RETURN jsonb_build_object('swept', swept);
+  RETURN jsonb_build_object('swept', swept, 'nextInMs', (SELECT extract(epoch FROM min(remaining)) * 1000 FROM next_expirations(1)));
 END
 $function$;
 

@@ -11,6 +11,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   participationMessage: ParticipationMessageTable;
   removedParticipation: RemovedParticipationTable;
   bookingRules: BookingRulesTable;
+  sandboxClock: SandboxClockTable;
 }
 
 /** Calendar's copy of identity's providers. */
@@ -168,4 +169,10 @@ export interface Offer {
   duration: number;
   price?: { value: number; currency: string } | undefined;
   resources: { resourceReference: string; name: string }[];
+}
+
+/** How far the clock of a sandbox is ahead of the database's; negative: behind. */
+export interface SandboxClockTable {
+  crmId: string;
+  aheadMs: number;
 }

@@ -53,7 +53,7 @@ BEGIN
     UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
   END IF;
   IF new_state = 'RESERVED' THEN
-    held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer);
+    held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
   VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until)

@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { ParticipationState } from './moves.ts';
 
@@ -70,15 +71,17 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
     ]);
 }
 
-/** An expired reservation is hidden, whether or not its row still exists. The clock is a subquery, which is evaluated once. */
-export const isNotOver = sql.raw<boolean>('(participation.reserved_until IS NULL OR participation.reserved_until > (SELECT scheduling_now()))');
+/** An expired reservation is hidden, whether or not its row still exists. */
+function isNotOver(crmId: string): RawBuilder<boolean> {
+  return sql<boolean>`(participation.reserved_until IS NULL OR participation.reserved_until > ${timeOf(crmId)})`;
+}
 
 /** Rejects with `participation.not_found`, also for an expired reservation. */
 export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
   return selectParticipations(db)
     .where('participation.crmId', '=', crmId)
     .where('participation.id', '=', id)
-    .where(isNotOver)
+    .where(isNotOver(crmId))
     .executeTakeFirstOrThrow(() => new DomainError('participation.not_found'));
 }
 
@@ -101,7 +104,7 @@ export function selectParticipationsOfAppointments(db: Kysely<CalendarSchema>, c
     .select('participation.appointmentId')
     .where('participation.crmId', '=', crmId)
     .where(sql<boolean>`participation.appointment_id = ANY(${appointmentIds}::uuid[])`)
-    .where(isNotOver)
+    .where(isNotOver(crmId))
     .orderBy('participation.id');
 }
 

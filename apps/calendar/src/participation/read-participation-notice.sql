@@ -3,6 +3,8 @@
 -- Request: crmId, participationId, version, archiveAfterDays.
 -- Answer: the fields of Notice in get-participation-notice.ts, times as text; null if there is no such participation, or if it is an expired reservation.
 CREATE OR REPLACE FUNCTION read_participation_notice(request jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  present timestamptz := scheduling_now(request ->> 'crmId');
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
@@ -19,12 +21,12 @@ BEGIN
           'address', appointment.address, 'priceValue', appointment.price_value::text, 'priceCurrency', appointment.price_currency,
           'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'capacity', appointment.capacity,
           'acceptBookings', appointment.accept_bookings, 'state', appointment.state,
-          'archived', appointment.ends_at <= scheduling_now() - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24)))
+          'archived', appointment.ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24)))
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
       LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
      CROSS JOIN participation_record(participation, customer) AS record
      WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
-       AND (participation.reserved_until IS NULL OR participation.reserved_until > scheduling_now()));
+       AND (participation.reserved_until IS NULL OR participation.reserved_until > present));
 END
 $$;

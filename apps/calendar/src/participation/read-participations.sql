@@ -18,7 +18,7 @@ DECLARE
   the_version integer := request ->> 'providerVersion';
   max_size integer := request ->> 'size';
   max_rows integer := request ->> 'rows';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
   customer_ids uuid[];
   by_customer boolean := false;

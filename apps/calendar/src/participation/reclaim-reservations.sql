@@ -14,7 +14,7 @@ BEGIN
   origin := origin - 'actor';
   FOR expired IN
     DELETE FROM participation
-     WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'RESERVED' AND reserved_until <= scheduling_now()
+     WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'RESERVED' AND reserved_until <= (SELECT scheduling_now(the_crm))
     RETURNING *
   LOOP
     freed := freed + 1;
@@ -36,7 +36,24 @@ BEGIN
 END
 $$;
 
--- { limit, origin } -> { swept }. An appointment locked by another transaction is left for the next round, so sweepers never wait for each other.
+-- Called by the next function only. The reservations that expire next, at most `max_rows` by the service's clock and as many of each sandbox by its own.
+CREATE OR REPLACE FUNCTION next_expirations(max_rows integer)
+RETURNS TABLE (crm_id text, appointment_id uuid, remaining interval) LANGUAGE sql STABLE AS $$
+  (SELECT crm_id, appointment_id, reserved_until - scheduling_now()
+     FROM participation
+    WHERE state = 'RESERVED' AND reserved_until IS NOT NULL AND NOT EXISTS (SELECT FROM sandbox_clock AS clock WHERE clock.crm_id = participation.crm_id)
+    ORDER BY reserved_until LIMIT max_rows)
+  UNION ALL
+  SELECT clock.crm_id, due.appointment_id, due.reserved_until - scheduling_now(clock.crm_id)
+    FROM sandbox_clock AS clock
+   CROSS JOIN LATERAL (
+     SELECT appointment_id, reserved_until FROM participation
+      WHERE participation.crm_id = clock.crm_id AND state = 'RESERVED' AND reserved_until IS NOT NULL
+      ORDER BY reserved_until LIMIT max_rows) AS due
+$$;
+
+-- { limit, origin } -> { swept, nextInMs }: how many were removed, and how long until the next one expires by the clock of its CRM; null: there is none,
+-- negative: one could not be removed yet. An appointment locked by another transaction is left for the next round, so sweepers never wait for each other.
 CREATE OR REPLACE FUNCTION sweep_reservations(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   place record;
@@ -45,13 +62,12 @@ BEGIN
   FOR place IN
     SELECT crm_id, id FROM appointment
      WHERE (crm_id, id) IN (
-       SELECT crm_id, appointment_id FROM participation
-        WHERE state = 'RESERVED' AND reserved_until <= (SELECT scheduling_now())
-        ORDER BY reserved_until LIMIT (request ->> 'limit')::integer)
+       SELECT expiration.crm_id, expiration.appointment_id FROM next_expirations((request ->> 'limit')::integer) AS expiration
+        WHERE remaining <= interval '0')
        FOR NO KEY UPDATE SKIP LOCKED
   LOOP
     swept := swept + free_expired_seats(place.crm_id, place.id, request -> 'origin');
   END LOOP;
-  RETURN jsonb_build_object('swept', swept);
+  RETURN jsonb_build_object('swept', swept, 'nextInMs', (SELECT extract(epoch FROM min(remaining)) * 1000 FROM next_expirations(1)));
 END
 $$;

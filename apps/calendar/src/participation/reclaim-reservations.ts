@@ -1,6 +1,6 @@
 import { originJson } from '@scheduling/messaging';
 import { sql, type Transaction } from 'kysely';
-import { databaseNow } from '../db/clock.ts';
+import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
@@ -17,7 +17,7 @@ export async function reclaimReservations({ database, bookings }: CalendarDepend
           .select('appointmentId')
           .where('crmId', '=', crmId)
           .where(sql<boolean>`reference = ANY(${references})`)
-          .where('reservedUntil', '<=', databaseNow),
+          .where('reservedUntil', '<=', timeOf(crmId)),
       )
       .orderBy('id')
       .forNoKeyUpdate()

@@ -1,8 +1,7 @@
 import { originJson } from '@scheduling/messaging';
 import type { Database } from '@scheduling/postgres';
-import { type Logger, startLoop } from '@scheduling/runtime';
-import { type Kysely, sql } from 'kysely';
-import { databaseNow } from '../db/clock.ts';
+import { type Logger, type Loop, startLoop } from '@scheduling/runtime';
+import { sql } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
 
@@ -20,9 +19,9 @@ const batchSize = 200;
 
 /**
  * Removes the rows of expired reservations within about 2 s. Expired reservations take no seat and are hidden even without it. Every replica may
- * run one: they skip rows that another has locked.
+ * run one: they skip rows that another has locked. Whoever sets the clock of a sandbox wakes one.
  */
-export function startReservationSweeper({ database, bookings, logger }: SweeperOptions): AsyncDisposable {
+export function startReservationSweeper({ database, bookings, logger }: SweeperOptions): Loop {
   let pauseMs = shortestPauseMs;
   return startLoop({
     name: 'the removal of expired reservations',
@@ -33,21 +32,11 @@ export function startReservationSweeper({ database, bookings, logger }: SweeperO
       // This also limits the retries after a failure.
       pauseMs = shortestPauseMs;
       const request = JSON.stringify({ limit, origin: originJson() });
-      const { rows } = await sql<{ result: { swept: number } }>`SELECT sweep_reservations(${request}) AS result`.execute(database.kysely);
-      const { swept } = rows[0]!.result;
+      const { rows } = await sql<{ result: { swept: number; nextInMs: number | null } }>`SELECT sweep_reservations(${request}) AS result`.execute(database.kysely);
+      const { swept, nextInMs } = rows[0]!.result;
       bookings.expired(database.kysely, swept);
-      pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, await nextExpiryMs(database.kysely)));
+      pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, nextInMs ?? longestPauseMs));
       return swept;
     },
   });
-}
-
-/** How long until the next reservation expires; negative for one that has expired and could not be removed yet. */
-async function nextExpiryMs(db: Kysely<CalendarSchema>): Promise<number> {
-  const { remaining } = await db
-    .selectFrom('participation')
-    .select(sql<number | null>`(extract(epoch FROM min(reserved_until) - ${databaseNow}) * 1000)::float8`.as('remaining'))
-    .where('state', '=', 'RESERVED')
-    .executeTakeFirstOrThrow();
-  return remaining ?? Number.POSITIVE_INFINITY;
 }

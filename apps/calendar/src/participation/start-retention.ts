@@ -2,7 +2,6 @@ import type { RetentionPeriod } from '@scheduling/contracts/identity/v1';
 import { type Database, forgetKeys } from '@scheduling/postgres';
 import { type Logger, startLoop } from '@scheduling/runtime';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
-import { databaseNow } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { anonymiseParticipations } from './anonymise-participations.ts';
@@ -57,7 +56,7 @@ export function selectDueAppointments({ periods, anonymiseAfterDays }: Retention
      CROSS JOIN LATERAL (
        SELECT crm_id, id FROM appointment
         WHERE crm_id = crm.crm_id AND NOT anonymised
-          AND ends_at <= ${databaseNow} - make_interval(hours => 24 * least(own."anonymiseAfterDays", nullif(${anonymiseAfterDays}::integer, 0)))
+          AND ends_at <= (SELECT scheduling_now(crm.crm_id)) - make_interval(hours => 24 * least(own."anonymiseAfterDays", nullif(${anonymiseAfterDays}::integer, 0)))
         ORDER BY ends_at LIMIT ${limit}
           FOR NO KEY UPDATE SKIP LOCKED) AS due
      LIMIT ${limit}`;

@@ -30,7 +30,7 @@ BEGIN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
     IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
   END IF;
-  SELECT participation.id, participation.reserved_until <= scheduling_now() AS is_over, is_place(appointment, opening, request) AS same_place,
+  SELECT participation.id, participation.reserved_until <= scheduling_now(the_crm) AS is_over, is_place(appointment, opening, request) AS same_place,
       customer.reference IS NOT DISTINCT FROM request ->> 'customerReference' AS same_customer
     INTO known
     FROM participation
@@ -57,7 +57,7 @@ BEGIN
   END IF;
 
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
-  IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now() + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
+  IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
   VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until)
   RETURNING * INTO made;

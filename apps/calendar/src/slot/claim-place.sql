@@ -55,7 +55,7 @@ BEGIN
   END IF;
 
   -- The time is read behind the locks: an attempt may have waited for them.
-  SELECT * INTO bounds FROM booking_bounds(the_crm, the_provider, scheduling_now(), (request ->> 'ignoreNotice')::boolean);
+  SELECT * INTO bounds FROM booking_bounds(the_crm, the_provider, scheduling_now(the_crm), (request ->> 'ignoreNotice')::boolean);
   outcome := 'unavailable';
   reason := CASE WHEN slot_start < bounds.earliest THEN 'too_soon' WHEN slot_start > bounds.latest THEN 'too_late' END;
   IF reason IS NOT NULL THEN RETURN NEXT; RETURN; END IF;

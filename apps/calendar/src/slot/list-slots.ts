@@ -2,7 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import { readFunction } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { parseDateTime } from '../date-time.ts';
-import { databaseNow } from '../db/clock.ts';
+import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors } from '../field-errors.ts';
@@ -77,7 +77,7 @@ async function* readParts(dependencies: CalendarDependencies, query: SlotsQuery)
   const size = Math.min(partSize, (query.limit ?? partSize) + 1);
   let spanMs = firstSpanMs;
   const start = await readWithRememberedProvider(dependencies, query, async (provider) => {
-    const { filter, after } = readQuery(query, provider, query.from === undefined ? await readNow(db) : undefined);
+    const { filter, after } = readQuery(query, provider, query.from === undefined ? await readNow(db, query.crmId) : undefined);
     const read = await readCalendar(db, { ...filter, providerVersion: provider.version }, after, spanMs);
     return read === 'provider_changed' ? read : { filter, after, read };
   });
@@ -121,8 +121,8 @@ interface SlotsFilter {
   end: number;
 }
 
-async function readNow(db: Kysely<CalendarSchema>): Promise<Date> {
-  const { now } = await db.selectNoFrom(databaseNow.as('now')).executeTakeFirstOrThrow();
+async function readNow(db: Kysely<CalendarSchema>, crmId: string): Promise<Date> {
+  const { now } = await db.selectNoFrom(timeOf(crmId).as('now')).executeTakeFirstOrThrow();
   return now;
 }
 

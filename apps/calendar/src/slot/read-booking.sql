@@ -5,7 +5,7 @@
 --   reservation.
 CREATE OR REPLACE FUNCTION read_booking(request jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(request ->> 'crmId');
 BEGIN
   RETURN (
     SELECT jsonb_build_object('participation', record.content || jsonb_build_object('appointmentReference', appointment.reference), 'slot', slot.content)

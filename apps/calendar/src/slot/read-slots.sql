@@ -18,7 +18,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   slot_minutes integer := request ->> 'minutes';
   the_resource text := request ->> 'resourceReference';
   the_product text := request ->> 'productReference';

@@ -59,7 +59,7 @@ export async function createTimeslots(dependencies: CalendarDependencies, reques
   });
   return transactOnce(database, crmId, {
     work: async (tx) => {
-      const rows = readTimeslots(request, provider, await currentMinute(tx));
+      const rows = readTimeslots(request, provider, await currentMinute(tx, crmId));
       if (rows.length === 0) return answer(tx, [], false);
       const created = await insertTimeslots(tx, rows);
       return answer(tx, await requireStored(tx, rows), created);
@@ -78,8 +78,8 @@ interface Answer extends CreatedTimeslots {
   ids: string[];
 }
 
-async function currentMinute(db: Kysely<CalendarSchema>): Promise<Date> {
-  const { rows } = await sql<{ minute: Date }>`SELECT date_trunc('minute', scheduling_now()) AS minute`.execute(db);
+async function currentMinute(db: Kysely<CalendarSchema>, crmId: string): Promise<Date> {
+  const { rows } = await sql<{ minute: Date }>`SELECT date_trunc('minute', scheduling_now(${crmId})) AS minute`.execute(db);
   return rows[0]!.minute;
 }
 

@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { sql, type Transaction } from 'kysely';
-import { databaseNow } from '../db/clock.ts';
+import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import { lowestId, type PagePosition } from '../page-cursor.ts';
 import { maxNamed, type TimeslotRow } from './timeslot.ts';
@@ -62,7 +62,7 @@ function selectLiveAppointments(tx: Transaction<CalendarSchema>, timeslot: Times
     .where('startsAt', '<', timeslot.endsAt)
     .where('endsAt', '<=', timeslot.endsAt)
     .where('state', '=', 'ACTIVE')
-    .where(sql<boolean>`NOT (SELECT abandoned FROM occupancy(appointment, ${databaseNow}))`)
+    .where(sql<boolean>`NOT (SELECT abandoned FROM occupancy(appointment, ${timeOf(timeslot.crmId)}))`)
     .orderBy('startsAt')
     .orderBy('id')
     .limit(batchSize);

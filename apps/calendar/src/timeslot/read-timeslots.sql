@@ -19,7 +19,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
-  present timestamptz := scheduling_now();
+  present timestamptz := scheduling_now(the_crm);
   archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
   lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
   highest_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';

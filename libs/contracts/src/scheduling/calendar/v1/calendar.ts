@@ -926,6 +926,32 @@ export interface AppointmentReference {
   start?: Date | undefined;
 }
 
+export interface SandboxClock {
+  now?:
+    | Date
+    | undefined;
+  /** How far it is ahead of the real time, in milliseconds; negative: behind. */
+  aheadMs: number;
+}
+
+export interface GetClockRequest {
+  crmId: string;
+}
+
+export interface GetClockResponse {
+  clock?: SandboxClock | undefined;
+}
+
+export interface SetClockRequest {
+  crmId: string;
+  /** Absent: the real time. */
+  now?: Date | undefined;
+}
+
+export interface SetClockResponse {
+  clock?: SandboxClock | undefined;
+}
+
 function createBasePostalAddress(): PostalAddress {
   return { city: undefined, countryCode: undefined, street: undefined, number: undefined, zip: undefined };
 }
@@ -8168,6 +8194,309 @@ export const AppointmentReference: MessageFns<AppointmentReference> = {
   },
 };
 
+function createBaseSandboxClock(): SandboxClock {
+  return { now: undefined, aheadMs: 0 };
+}
+
+export const SandboxClock: MessageFns<SandboxClock> = {
+  encode(message: SandboxClock, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.now !== undefined) {
+      Timestamp.encode(toTimestamp(message.now), writer.uint32(10).fork()).join();
+    }
+    if (message.aheadMs !== 0) {
+      writer.uint32(16).int64(message.aheadMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SandboxClock {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSandboxClock();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.now = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.aheadMs = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SandboxClock>): SandboxClock {
+    return SandboxClock.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SandboxClock>): SandboxClock {
+    const message = createBaseSandboxClock();
+    message.now = object.now ?? undefined;
+    message.aheadMs = object.aheadMs ?? 0;
+    return message;
+  },
+};
+
+function createBaseGetClockRequest(): GetClockRequest {
+  return { crmId: "" };
+}
+
+export const GetClockRequest: MessageFns<GetClockRequest> = {
+  encode(message: GetClockRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetClockRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetClockRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetClockRequest>): GetClockRequest {
+    return GetClockRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetClockRequest>): GetClockRequest {
+    const message = createBaseGetClockRequest();
+    message.crmId = object.crmId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetClockResponse(): GetClockResponse {
+  return { clock: undefined };
+}
+
+export const GetClockResponse: MessageFns<GetClockResponse> = {
+  encode(message: GetClockResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.clock !== undefined) {
+      SandboxClock.encode(message.clock, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetClockResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetClockResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.clock = SandboxClock.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetClockResponse>): GetClockResponse {
+    return GetClockResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetClockResponse>): GetClockResponse {
+    const message = createBaseGetClockResponse();
+    message.clock = (object.clock !== undefined && object.clock !== null)
+      ? SandboxClock.fromPartial(object.clock)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseSetClockRequest(): SetClockRequest {
+  return { crmId: "", now: undefined };
+}
+
+export const SetClockRequest: MessageFns<SetClockRequest> = {
+  encode(message: SetClockRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.now !== undefined) {
+      Timestamp.encode(toTimestamp(message.now), writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SetClockRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSetClockRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.now = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SetClockRequest>): SetClockRequest {
+    return SetClockRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SetClockRequest>): SetClockRequest {
+    const message = createBaseSetClockRequest();
+    message.crmId = object.crmId ?? "";
+    message.now = object.now ?? undefined;
+    return message;
+  },
+};
+
+function createBaseSetClockResponse(): SetClockResponse {
+  return { clock: undefined };
+}
+
+export const SetClockResponse: MessageFns<SetClockResponse> = {
+  encode(message: SetClockResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.clock !== undefined) {
+      SandboxClock.encode(message.clock, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SetClockResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSetClockResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.clock = SandboxClock.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SetClockResponse>): SetClockResponse {
+    return SetClockResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SetClockResponse>): SetClockResponse {
+    const message = createBaseSetClockResponse();
+    message.clock = (object.clock !== undefined && object.clock !== null)
+      ? SandboxClock.fromPartial(object.clock)
+      : undefined;
+    return message;
+  },
+};
+
 /**
  * Availability windows of a provider's resources.
  *
@@ -9045,6 +9374,79 @@ export const BookingServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
+/** The clock of a sandbox, by which its reservations, booking rules, archiving and retention go. NOT_FOUND (sandbox.not_found) for a CRM that is not one. */
+export type SandboxClockServiceService = typeof SandboxClockServiceService;
+export const SandboxClockServiceService = {
+  getClock: {
+    path: "/scheduling.calendar.v1.SandboxClockService/GetClock" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetClockRequest): Buffer => Buffer.from(GetClockRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetClockRequest => GetClockRequest.decode(value),
+    responseSerialize: (value: GetClockResponse): Buffer => Buffer.from(GetClockResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetClockResponse => GetClockResponse.decode(value),
+  },
+  /** Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one. */
+  setClock: {
+    path: "/scheduling.calendar.v1.SandboxClockService/SetClock" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SetClockRequest): Buffer => Buffer.from(SetClockRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SetClockRequest => SetClockRequest.decode(value),
+    responseSerialize: (value: SetClockResponse): Buffer => Buffer.from(SetClockResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SetClockResponse => SetClockResponse.decode(value),
+  },
+} as const;
+
+export interface SandboxClockServiceServer extends UntypedServiceImplementation {
+  getClock: handleUnaryCall<GetClockRequest, GetClockResponse>;
+  /** Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one. */
+  setClock: handleUnaryCall<SetClockRequest, SetClockResponse>;
+}
+
+export interface SandboxClockServiceClient extends Client {
+  getClock(
+    request: GetClockRequest,
+    callback: (error: ServiceError | null, response: GetClockResponse) => void,
+  ): ClientUnaryCall;
+  getClock(
+    request: GetClockRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetClockResponse) => void,
+  ): ClientUnaryCall;
+  getClock(
+    request: GetClockRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetClockResponse) => void,
+  ): ClientUnaryCall;
+  /** Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one. */
+  setClock(
+    request: SetClockRequest,
+    callback: (error: ServiceError | null, response: SetClockResponse) => void,
+  ): ClientUnaryCall;
+  setClock(
+    request: SetClockRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: SetClockResponse) => void,
+  ): ClientUnaryCall;
+  setClock(
+    request: SetClockRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: SetClockResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const SandboxClockServiceClient = makeGenericClientConstructor(
+  SandboxClockServiceService,
+  "scheduling.calendar.v1.SandboxClockService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): SandboxClockServiceClient;
+  service: typeof SandboxClockServiceService;
+  serviceName: string;
+};
+
 /** What the references of the event feed are made of: its events carry only ids. Not for the gateway. */
 export type ReferenceServiceService = typeof ReferenceServiceService;
 export const ReferenceServiceService = {
@@ -9224,6 +9626,17 @@ function fromTimestamp(t: Timestamp): Date {
   let millis = (t.seconds || 0) * 1_000;
   millis += (t.nanos || 0) / 1_000_000;
   return new globalThis.Date(millis);
+}
+
+function longToNumber(int64: { toString(): string }): number {
+  const num = globalThis.Number(int64.toString());
+  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
+  }
+  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
+  }
+  return num;
 }
 
 interface MessageFns<T> {

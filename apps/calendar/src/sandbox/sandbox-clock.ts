@@ -1,0 +1,54 @@
+import { DomainError } from '@scheduling/errors';
+import { type Kysely, sql } from 'kysely';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+
+const maxYears = 10;
+
+export interface SandboxClock {
+  now: Date;
+  /** How far it is ahead of the real time; negative: behind. */
+  aheadMs: number;
+}
+
+/** The clock of a sandbox (interface 11.1). Rejects with `sandbox.not_found` for a CRM that is not one. */
+export async function getSandboxClock(dependencies: CalendarDependencies, crmId: string): Promise<SandboxClock> {
+  await requireSandbox(dependencies, crmId);
+  return readClock(dependencies.database.kysely, crmId);
+}
+
+/**
+ * Sets the clock of a sandbox, which goes on from there; without `now` to the real time. Reservations that are over by the new time are removed at once,
+ * as the sweeper would. Rejects with `sandbox.invalid` for a time more than 10 years from the real one, or with `sandbox.not_found`.
+ */
+export async function setSandboxClock(dependencies: CalendarDependencies, { crmId, now }: { crmId: string; now?: Date | undefined }): Promise<SandboxClock> {
+  await requireSandbox(dependencies, crmId);
+  const { kysely } = dependencies.database;
+  if (now === undefined) await kysely.deleteFrom('sandboxClock').where('crmId', '=', crmId).execute();
+  else await storeClock(kysely, crmId, now);
+  dependencies.onClockSet();
+  return readClock(kysely, crmId);
+}
+
+/** Identity is asked each time: nothing but this depends on it. */
+async function requireSandbox({ identity }: CalendarDependencies, crmId: string): Promise<void> {
+  const { crm } = await identity.getCrm({ crmId });
+  if (!crm!.sandbox) throw new DomainError('sandbox.not_found');
+}
+
+async function storeClock(db: Kysely<CalendarSchema>, crmId: string, now: Date): Promise<void> {
+  const { numAffectedRows = 0n } = await sql`
+    INSERT INTO sandbox_clock (crm_id, ahead_ms)
+    SELECT ${crmId}, round(extract(epoch FROM wanted - real) * 1000)
+      FROM (SELECT ${now}::timestamptz AS wanted, scheduling_now() AS real) AS times
+     WHERE wanted BETWEEN real - make_interval(years => ${maxYears}) AND real + make_interval(years => ${maxYears})
+    ON CONFLICT (crm_id) DO UPDATE SET ahead_ms = excluded.ahead_ms`.execute(db);
+  if (numAffectedRows > 0n) return;
+  throw new DomainError('sandbox.invalid', { errors: [{ pointer: '/now', detail: `must be at most ${maxYears} years from the real time` }] });
+}
+
+async function readClock(db: Kysely<CalendarSchema>, crmId: string): Promise<SandboxClock> {
+  const { rows } = await sql<SandboxClock>`
+    SELECT scheduling_now(${crmId}) AS now, coalesce((SELECT ahead_ms FROM sandbox_clock WHERE crm_id = ${crmId}), 0) AS ahead_ms`.execute(db);
+  return rows[0]!;
+}
