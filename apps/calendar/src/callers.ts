@@ -30,8 +30,8 @@ export const callers = {
     updateBookingRules: ['gateway'],
   },
   SandboxClockService: {
-    getClock: ['gateway'],
-    setClock: ['gateway'],
+    getSandboxClock: ['gateway'],
+    setSandboxClock: ['gateway'],
   },
   ReferenceService: {
     listReferences: ['webhook'],

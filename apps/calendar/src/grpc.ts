@@ -194,8 +194,8 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
 
 function hostSandboxClockService(dependencies: CalendarDependencies): HostedService {
   return hostService(SandboxClockServiceService, callers.SandboxClockService, {
-    getClock: async ({ crmId }) => ({ clock: await getSandboxClock(dependencies, crmId) }),
-    setClock: async (request) => ({ clock: await setSandboxClock(dependencies, request) }),
+    getSandboxClock: async ({ crmId }) => ({ clock: await getSandboxClock(dependencies, crmId) }),
+    setSandboxClock: async (request) => ({ clock: await setSandboxClock(dependencies, request) }),
   });
 }
 

@@ -30,7 +30,7 @@ beforeEach(async () => {
   await setAhead(0);
 });
 
-const setClock = async (now: Date | undefined, { crmId } = sandbox) => (await calendar.clocks.setClock({ crmId, now })).clock!;
+const setClock = async (now: Date | undefined, { crmId } = sandbox) => (await calendar.clocks.setSandboxClock({ crmId, now })).clock!;
 const setAhead = (ms: number, owner = sandbox) => setClock(new Date(Date.now() + ms), owner);
 
 /** On a full minute, this long after the real present. */
@@ -61,7 +61,7 @@ const isStored = async ({ crmId, participationReference }: Reservation): Promise
 
 describe('the clock of a sandbox', () => {
   it('shows the real time until it is set, goes on from there, and can be set back to the real time', async () => {
-    const untouched = (await calendar.clocks.getClock({ crmId: 'other-sandbox' })).clock!;
+    const untouched = (await calendar.clocks.getSandboxClock({ crmId: 'other-sandbox' })).clock!;
     expect(untouched.aheadMs).toBe(0);
     expect(Math.abs(untouched.now!.getTime() - Date.now())).toBeLessThan(10_000);
 
@@ -69,12 +69,12 @@ describe('the clock of a sandbox', () => {
     const set = await setClock(christmas);
     expect(set.now!.getTime()).toBeGreaterThanOrEqual(christmas.getTime());
     expect(set.aheadMs).toBeGreaterThan(30 * day);
-    const later = (await calendar.clocks.getClock({ crmId: 'sandbox' })).clock!;
+    const later = (await calendar.clocks.getSandboxClock({ crmId: 'sandbox' })).clock!;
     expect(later.aheadMs).toBe(set.aheadMs);
     expect(later.now!.getTime()).toBeGreaterThan(set.now!.getTime());
 
     expect((await setClock(undefined)).aheadMs).toBe(0);
-    expect((await calendar.clocks.getClock({ crmId: 'sandbox' })).clock!.aheadMs).toBe(0);
+    expect((await calendar.clocks.getSandboxClock({ crmId: 'sandbox' })).clock!.aheadMs).toBe(0);
   });
 
   it('is at most 10 years from the real time', async () => {
@@ -86,8 +86,8 @@ describe('the clock of a sandbox', () => {
 
   it('is none of another CRM', async () => {
     expect((await refusal(setClock(new Date(), owned))).code).toBe('sandbox.not_found');
-    expect((await refusal(calendar.clocks.getClock({ crmId: 'one' }))).code).toBe('sandbox.not_found');
-    expect((await refusal(calendar.clocks.getClock({ crmId: 'unknown' }))).code).toBe('crm.not_found');
+    expect((await refusal(calendar.clocks.getSandboxClock({ crmId: 'one' }))).code).toBe('sandbox.not_found');
+    expect((await refusal(calendar.clocks.getSandboxClock({ crmId: 'unknown' }))).code).toBe('crm.not_found');
     expect(await calendar.database.kysely.selectFrom('sandboxClock').select('crmId').where('crmId', '=', 'one').execute()).toEqual([]);
   });
 });
@@ -110,7 +110,7 @@ describe('a reservation of a sandbox', () => {
   it('expires three minutes later by the clock, also if that is far from the real time', async () => {
     for (const ahead of [30 * day, -30 * day]) {
       await setAhead(ahead);
-      const { now } = (await calendar.clocks.getClock(sandbox)).clock!;
+      const { now } = (await calendar.clocks.getSandboxClock(sandbox)).clock!;
       const reservation = await reserve(sandbox);
       const lastsMs = reservation.expiresAt.getTime() - now!.getTime();
       expect(lastsMs).toBeGreaterThanOrEqual(3 * minute);

@@ -113,4 +113,11 @@ const tags = [
       'The deletion of everybody of whom the CRM knows an e-mail address. Request one when a person asks to be forgotten, and read it until every service has confirmed. ' +
       'An erasure cannot be undone. The address is not stored, so keep the ID in the response.',
   },
+  {
+    name: 'Sandbox',
+    description:
+      'What only a CRM has that an operator created as a sandbox, for the tests of its developers. Its mails reach nobody and can be read here, and its clock can be set. ' +
+      'Everything else is as in any other CRM, with the same limits; login names are its own. ' +
+      'A CRM that is not a sandbox is answered with 404.',
+  },
 ];

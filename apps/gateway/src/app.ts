@@ -29,6 +29,7 @@ import { emailVerificationRoutes } from './routes/email-verification.ts';
 import { participationRoutes } from './routes/participations.ts';
 import { probeRoutes } from './routes/probes.ts';
 import { providerRoutes } from './routes/providers.ts';
+import { sandboxRoutes } from './routes/sandbox.ts';
 import { slotRoutes } from './routes/slots.ts';
 import { staffRoutes } from './routes/staff.ts';
 import { timeslotRoutes } from './routes/timeslots.ts';
@@ -146,6 +147,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       erasureRoutes(clients),
       eventRoutes(clients, dependencies.publicUrl),
       webhookRoutes(clients, dependencies.publicUrl),
+      sandboxRoutes(clients),
     ]) {
       await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);
     }

@@ -1,4 +1,4 @@
-import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
+import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, SandboxClockServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { EventServiceService, WebhookServiceService } from '@scheduling/contracts/webhook/v1';
@@ -11,6 +11,7 @@ export interface Clients extends Disposable {
   appointments: RpcClient<AppointmentServiceService>;
   participations: RpcClient<ParticipationServiceService>;
   bookings: RpcClient<BookingServiceService>;
+  clocks: RpcClient<SandboxClockServiceService>;
   customers: RpcClient<CustomerServiceService>;
   events: RpcClient<EventServiceService>;
   webhooks: RpcClient<WebhookServiceService>;
@@ -31,6 +32,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     appointments: stack.use(createClient(AppointmentServiceService, 'calendar', addresses.calendarAddress, options)),
     participations: stack.use(createClient(ParticipationServiceService, 'calendar', addresses.calendarAddress, options)),
     bookings: stack.use(createClient(BookingServiceService, 'calendar', addresses.calendarAddress, options)),
+    clocks: stack.use(createClient(SandboxClockServiceService, 'calendar', addresses.calendarAddress, options)),
     customers: stack.use(createClient(CustomerServiceService, 'customer', addresses.customerAddress, options)),
     events: stack.use(createClient(EventServiceService, 'webhook', addresses.webhookAddress, options)),
     webhooks: stack.use(createClient(WebhookServiceService, 'webhook', addresses.webhookAddress, options)),

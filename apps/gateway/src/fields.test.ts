@@ -15,6 +15,16 @@ describe('a local date-time', () => {
   );
 });
 
+describe('an instant', () => {
+  it.each(['2030-01-01T10:00Z', '2030-01-01T10:00:00Z', '2030-01-01T10:00:00+14:00', '2030-01-01T10:00-03:30'])('may be %s', (value) => {
+    expect(formats.instant.passes(value)).toBe(true);
+  });
+
+  it.each(['2030-01-01T10:00', '2030-01-01T10:00:00', '2030-01-01', '2030-02-30T10:00Z', '2030-01-01T10:00+15:00', 'Z'])('is not %s', (value) => {
+    expect(formats.instant.passes(value)).toBe(false);
+  });
+});
+
 describe('an e-mail address', () => {
   it.each(['a@b', "o'neill+x@sub.example.org", 'jörg@bücher.example', '用户@例え.jp'])('may be %s', (value) => {
     expect(formats.email.passes(value)).toBe(true);

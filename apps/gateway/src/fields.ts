@@ -71,6 +71,12 @@ export function optionalDateTime(): TUnsafe<string | null> {
   return Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time-local', description: dateTimeDescription });
 }
 
+/** Where no provider says in which time zone a local one would be. `meaning` is a sentence. */
+export function nullableInstant(meaning: string): TUnsafe<string | null> {
+  const description = `${meaning} A date-time with \`Z\` or a UTC offset, \`YYYY-MM-DDThh:mmZ\`; seconds are optional.`;
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, format: 'instant', description });
+}
+
 export function integer(options: { minimum: number; maximum: number; description: string }): TInteger {
   return Type.Integer(options);
 }
@@ -167,6 +173,10 @@ export const formats = {
   'date-time-local': {
     passes: (value) => value === '' || isLocalDateTime(value),
     detail: 'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds and with Z or a UTC offset',
+  },
+  instant: {
+    passes: (value) => value === '' || (isLocalDateTime(value) && /[Z+-]/.test(value.slice(16))),
+    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm with Z or a UTC offset, optionally with seconds',
   },
   'language-tag': { passes: (value) => value === '' || parseLanguageTag(value) !== undefined, detail: 'must be a language tag such as de or en' },
 } satisfies Record<string, { passes: (value: string) => boolean; detail: string }>;

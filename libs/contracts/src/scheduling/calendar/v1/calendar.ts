@@ -934,21 +934,21 @@ export interface SandboxClock {
   aheadMs: number;
 }
 
-export interface GetClockRequest {
+export interface GetSandboxClockRequest {
   crmId: string;
 }
 
-export interface GetClockResponse {
+export interface GetSandboxClockResponse {
   clock?: SandboxClock | undefined;
 }
 
-export interface SetClockRequest {
+export interface SetSandboxClockRequest {
   crmId: string;
   /** Absent: the real time. */
   now?: Date | undefined;
 }
 
-export interface SetClockResponse {
+export interface SetSandboxClockResponse {
   clock?: SandboxClock | undefined;
 }
 
@@ -8261,19 +8261,19 @@ export const SandboxClock: MessageFns<SandboxClock> = {
   },
 };
 
-function createBaseGetClockRequest(): GetClockRequest {
+function createBaseGetSandboxClockRequest(): GetSandboxClockRequest {
   return { crmId: "" };
 }
 
-export const GetClockRequest: MessageFns<GetClockRequest> = {
-  encode(message: GetClockRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const GetSandboxClockRequest: MessageFns<GetSandboxClockRequest> = {
+  encode(message: GetSandboxClockRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.crmId !== "") {
       writer.uint32(10).string(message.crmId);
     }
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetClockRequest {
+  decode(input: BinaryReader | Uint8Array, length?: number): GetSandboxClockRequest {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -8282,7 +8282,7 @@ export const GetClockRequest: MessageFns<GetClockRequest> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetClockRequest();
+      const message = createBaseGetSandboxClockRequest();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -8306,29 +8306,29 @@ export const GetClockRequest: MessageFns<GetClockRequest> = {
     }
   },
 
-  create(base?: DeepPartial<GetClockRequest>): GetClockRequest {
-    return GetClockRequest.fromPartial(base ?? {});
+  create(base?: DeepPartial<GetSandboxClockRequest>): GetSandboxClockRequest {
+    return GetSandboxClockRequest.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<GetClockRequest>): GetClockRequest {
-    const message = createBaseGetClockRequest();
+  fromPartial(object: DeepPartial<GetSandboxClockRequest>): GetSandboxClockRequest {
+    const message = createBaseGetSandboxClockRequest();
     message.crmId = object.crmId ?? "";
     return message;
   },
 };
 
-function createBaseGetClockResponse(): GetClockResponse {
+function createBaseGetSandboxClockResponse(): GetSandboxClockResponse {
   return { clock: undefined };
 }
 
-export const GetClockResponse: MessageFns<GetClockResponse> = {
-  encode(message: GetClockResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const GetSandboxClockResponse: MessageFns<GetSandboxClockResponse> = {
+  encode(message: GetSandboxClockResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.clock !== undefined) {
       SandboxClock.encode(message.clock, writer.uint32(10).fork()).join();
     }
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetClockResponse {
+  decode(input: BinaryReader | Uint8Array, length?: number): GetSandboxClockResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -8337,7 +8337,7 @@ export const GetClockResponse: MessageFns<GetClockResponse> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetClockResponse();
+      const message = createBaseGetSandboxClockResponse();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -8361,11 +8361,11 @@ export const GetClockResponse: MessageFns<GetClockResponse> = {
     }
   },
 
-  create(base?: DeepPartial<GetClockResponse>): GetClockResponse {
-    return GetClockResponse.fromPartial(base ?? {});
+  create(base?: DeepPartial<GetSandboxClockResponse>): GetSandboxClockResponse {
+    return GetSandboxClockResponse.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<GetClockResponse>): GetClockResponse {
-    const message = createBaseGetClockResponse();
+  fromPartial(object: DeepPartial<GetSandboxClockResponse>): GetSandboxClockResponse {
+    const message = createBaseGetSandboxClockResponse();
     message.clock = (object.clock !== undefined && object.clock !== null)
       ? SandboxClock.fromPartial(object.clock)
       : undefined;
@@ -8373,12 +8373,12 @@ export const GetClockResponse: MessageFns<GetClockResponse> = {
   },
 };
 
-function createBaseSetClockRequest(): SetClockRequest {
+function createBaseSetSandboxClockRequest(): SetSandboxClockRequest {
   return { crmId: "", now: undefined };
 }
 
-export const SetClockRequest: MessageFns<SetClockRequest> = {
-  encode(message: SetClockRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const SetSandboxClockRequest: MessageFns<SetSandboxClockRequest> = {
+  encode(message: SetSandboxClockRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.crmId !== "") {
       writer.uint32(10).string(message.crmId);
     }
@@ -8388,7 +8388,7 @@ export const SetClockRequest: MessageFns<SetClockRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): SetClockRequest {
+  decode(input: BinaryReader | Uint8Array, length?: number): SetSandboxClockRequest {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -8397,7 +8397,7 @@ export const SetClockRequest: MessageFns<SetClockRequest> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseSetClockRequest();
+      const message = createBaseSetSandboxClockRequest();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -8429,30 +8429,30 @@ export const SetClockRequest: MessageFns<SetClockRequest> = {
     }
   },
 
-  create(base?: DeepPartial<SetClockRequest>): SetClockRequest {
-    return SetClockRequest.fromPartial(base ?? {});
+  create(base?: DeepPartial<SetSandboxClockRequest>): SetSandboxClockRequest {
+    return SetSandboxClockRequest.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<SetClockRequest>): SetClockRequest {
-    const message = createBaseSetClockRequest();
+  fromPartial(object: DeepPartial<SetSandboxClockRequest>): SetSandboxClockRequest {
+    const message = createBaseSetSandboxClockRequest();
     message.crmId = object.crmId ?? "";
     message.now = object.now ?? undefined;
     return message;
   },
 };
 
-function createBaseSetClockResponse(): SetClockResponse {
+function createBaseSetSandboxClockResponse(): SetSandboxClockResponse {
   return { clock: undefined };
 }
 
-export const SetClockResponse: MessageFns<SetClockResponse> = {
-  encode(message: SetClockResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const SetSandboxClockResponse: MessageFns<SetSandboxClockResponse> = {
+  encode(message: SetSandboxClockResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.clock !== undefined) {
       SandboxClock.encode(message.clock, writer.uint32(10).fork()).join();
     }
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): SetClockResponse {
+  decode(input: BinaryReader | Uint8Array, length?: number): SetSandboxClockResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -8461,7 +8461,7 @@ export const SetClockResponse: MessageFns<SetClockResponse> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseSetClockResponse();
+      const message = createBaseSetSandboxClockResponse();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -8485,11 +8485,11 @@ export const SetClockResponse: MessageFns<SetClockResponse> = {
     }
   },
 
-  create(base?: DeepPartial<SetClockResponse>): SetClockResponse {
-    return SetClockResponse.fromPartial(base ?? {});
+  create(base?: DeepPartial<SetSandboxClockResponse>): SetSandboxClockResponse {
+    return SetSandboxClockResponse.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<SetClockResponse>): SetClockResponse {
-    const message = createBaseSetClockResponse();
+  fromPartial(object: DeepPartial<SetSandboxClockResponse>): SetSandboxClockResponse {
+    const message = createBaseSetSandboxClockResponse();
     message.clock = (object.clock !== undefined && object.clock !== null)
       ? SandboxClock.fromPartial(object.clock)
       : undefined;
@@ -9374,67 +9374,83 @@ export const BookingServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-/** The clock of a sandbox, by which its reservations, booking rules, archiving and retention go. NOT_FOUND (sandbox.not_found) for a CRM that is not one. */
+/** The clock of a sandbox, by which its reservations, booking rules, archiving and retention go. */
 export type SandboxClockServiceService = typeof SandboxClockServiceService;
 export const SandboxClockServiceService = {
-  getClock: {
-    path: "/scheduling.calendar.v1.SandboxClockService/GetClock" as const,
+  /** The time that it shows. NOT_FOUND (sandbox.not_found) for a CRM that is not a sandbox. */
+  getSandboxClock: {
+    path: "/scheduling.calendar.v1.SandboxClockService/GetSandboxClock" as const,
     requestStream: false as const,
     responseStream: false as const,
-    requestSerialize: (value: GetClockRequest): Buffer => Buffer.from(GetClockRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetClockRequest => GetClockRequest.decode(value),
-    responseSerialize: (value: GetClockResponse): Buffer => Buffer.from(GetClockResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): GetClockResponse => GetClockResponse.decode(value),
+    requestSerialize: (value: GetSandboxClockRequest): Buffer =>
+      Buffer.from(GetSandboxClockRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetSandboxClockRequest => GetSandboxClockRequest.decode(value),
+    responseSerialize: (value: GetSandboxClockResponse): Buffer =>
+      Buffer.from(GetSandboxClockResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetSandboxClockResponse => GetSandboxClockResponse.decode(value),
   },
-  /** Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one. */
-  setClock: {
-    path: "/scheduling.calendar.v1.SandboxClockService/SetClock" as const,
+  /**
+   * Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one, NOT_FOUND
+   * (sandbox.not_found).
+   */
+  setSandboxClock: {
+    path: "/scheduling.calendar.v1.SandboxClockService/SetSandboxClock" as const,
     requestStream: false as const,
     responseStream: false as const,
-    requestSerialize: (value: SetClockRequest): Buffer => Buffer.from(SetClockRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): SetClockRequest => SetClockRequest.decode(value),
-    responseSerialize: (value: SetClockResponse): Buffer => Buffer.from(SetClockResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): SetClockResponse => SetClockResponse.decode(value),
+    requestSerialize: (value: SetSandboxClockRequest): Buffer =>
+      Buffer.from(SetSandboxClockRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SetSandboxClockRequest => SetSandboxClockRequest.decode(value),
+    responseSerialize: (value: SetSandboxClockResponse): Buffer =>
+      Buffer.from(SetSandboxClockResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SetSandboxClockResponse => SetSandboxClockResponse.decode(value),
   },
 } as const;
 
 export interface SandboxClockServiceServer extends UntypedServiceImplementation {
-  getClock: handleUnaryCall<GetClockRequest, GetClockResponse>;
-  /** Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one. */
-  setClock: handleUnaryCall<SetClockRequest, SetClockResponse>;
+  /** The time that it shows. NOT_FOUND (sandbox.not_found) for a CRM that is not a sandbox. */
+  getSandboxClock: handleUnaryCall<GetSandboxClockRequest, GetSandboxClockResponse>;
+  /**
+   * Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one, NOT_FOUND
+   * (sandbox.not_found).
+   */
+  setSandboxClock: handleUnaryCall<SetSandboxClockRequest, SetSandboxClockResponse>;
 }
 
 export interface SandboxClockServiceClient extends Client {
-  getClock(
-    request: GetClockRequest,
-    callback: (error: ServiceError | null, response: GetClockResponse) => void,
+  /** The time that it shows. NOT_FOUND (sandbox.not_found) for a CRM that is not a sandbox. */
+  getSandboxClock(
+    request: GetSandboxClockRequest,
+    callback: (error: ServiceError | null, response: GetSandboxClockResponse) => void,
   ): ClientUnaryCall;
-  getClock(
-    request: GetClockRequest,
+  getSandboxClock(
+    request: GetSandboxClockRequest,
     metadata: Metadata,
-    callback: (error: ServiceError | null, response: GetClockResponse) => void,
+    callback: (error: ServiceError | null, response: GetSandboxClockResponse) => void,
   ): ClientUnaryCall;
-  getClock(
-    request: GetClockRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: GetClockResponse) => void,
-  ): ClientUnaryCall;
-  /** Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one. */
-  setClock(
-    request: SetClockRequest,
-    callback: (error: ServiceError | null, response: SetClockResponse) => void,
-  ): ClientUnaryCall;
-  setClock(
-    request: SetClockRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: SetClockResponse) => void,
-  ): ClientUnaryCall;
-  setClock(
-    request: SetClockRequest,
+  getSandboxClock(
+    request: GetSandboxClockRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: SetClockResponse) => void,
+    callback: (error: ServiceError | null, response: GetSandboxClockResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Sets the clock, which goes on from there. INVALID_ARGUMENT (sandbox.invalid) for a time more than 10 years from the real one, NOT_FOUND
+   * (sandbox.not_found).
+   */
+  setSandboxClock(
+    request: SetSandboxClockRequest,
+    callback: (error: ServiceError | null, response: SetSandboxClockResponse) => void,
+  ): ClientUnaryCall;
+  setSandboxClock(
+    request: SetSandboxClockRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: SetSandboxClockResponse) => void,
+  ): ClientUnaryCall;
+  setSandboxClock(
+    request: SetSandboxClockRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: SetSandboxClockResponse) => void,
   ): ClientUnaryCall;
 }
 
