@@ -16,7 +16,7 @@ export const callers = {
     deleteAppointments: ['gateway'],
   },
   ParticipationService: {
-    getParticipation: ['gateway'],
+    getParticipation: ['gateway', 'notification'],
     listParticipations: ['gateway'],
     createParticipation: ['gateway'],
     updateParticipation: ['gateway'],

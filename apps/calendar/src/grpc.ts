@@ -139,7 +139,10 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
 
 function hostParticipationService(dependencies: CalendarDependencies): HostedService {
   return hostService(ParticipationServiceService, callers.ParticipationService, {
-    getParticipation: async (request) => ({ participation: toParticipationMessage(await getParticipation(dependencies, request)) }),
+    getParticipation: async (request) => {
+      const participation = await getParticipation(dependencies, request);
+      return { participation: toParticipationMessage(participation), id: participation.id };
+    },
     listParticipations: async function* (request, signal) {
       const state = request.state && fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
       for await (const part of listParticipations(dependencies, { ...request, state }, signal)) yield toListMessage(part);

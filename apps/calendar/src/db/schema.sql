@@ -1124,6 +1124,7 @@ BEGIN
   RETURN (
     SELECT jsonb_build_object(
         'participation', record.content || jsonb_build_object('appointmentReference', appointment.reference),
+        'currentVersion', participation.version,
         'customerId', participation.customer_id,
         'language', customer.language,
         'message', (

@@ -20,6 +20,8 @@ export interface ParticipationNotice {
   language: string | null;
   /** Null for a participant embedded in the creation of the appointment. */
   customerId: string | null;
+  /** What everything but the message is about: later than the requested version if the participation has changed since. */
+  currentVersion: number;
 }
 
 /** See read-participation-notice.sql. */

@@ -1,4 +1,4 @@
--- Everything a mail about one version of a participation needs.
+-- Everything a mail about one version of a participation needs, as it is now.
 --
 -- Request: crmId, participationId, version, archiveAfterDays.
 -- Answer: the fields of Notice in get-participation-notice.ts, times as text; null if there is no such participation, or if it is an expired reservation.
@@ -9,6 +9,7 @@ BEGIN
   RETURN (
     SELECT jsonb_build_object(
         'participation', record.content || jsonb_build_object('appointmentReference', appointment.reference),
+        'currentVersion', participation.version,
         'customerId', participation.customer_id,
         'language', customer.language,
         'message', (

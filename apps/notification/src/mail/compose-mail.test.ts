@@ -72,6 +72,7 @@ function compose(facts: Facts, change: Change = {}): MailContent {
       state: 'APPOINTMENT_STATE_ACTIVE',
     },
     providerId: provider.id,
+    currentVersion: 1,
     message: facts.message,
     language: facts.language,
   };

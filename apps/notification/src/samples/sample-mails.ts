@@ -128,6 +128,7 @@ function noticeOf(email: string, language: string, message: string | undefined, 
       state: 'APPOINTMENT_STATE_ACTIVE',
     },
     providerId: provider.id,
+    currentVersion: 1,
     message,
     language,
   };

@@ -599,7 +599,11 @@ export interface GetParticipationRequest {
 }
 
 export interface GetParticipationResponse {
-  participation?: Participation | undefined;
+  participation?:
+    | Participation
+    | undefined;
+  /** The one in its events, which never changes. */
+  id: string;
 }
 
 export interface ListParticipationsRequest {
@@ -685,7 +689,11 @@ export interface GetParticipationNoticeResponse {
     | string
     | undefined;
   /** Absent for a participant who was embedded in the creation of the appointment. */
-  customerId?: string | undefined;
+  customerId?:
+    | string
+    | undefined;
+  /** What everything but the message is about: later than the requested version if the participation has changed since. */
+  currentVersion: number;
 }
 
 export interface RemoveCustomerRequest {
@@ -4671,13 +4679,16 @@ export const GetParticipationRequest: MessageFns<GetParticipationRequest> = {
 };
 
 function createBaseGetParticipationResponse(): GetParticipationResponse {
-  return { participation: undefined };
+  return { participation: undefined, id: "" };
 }
 
 export const GetParticipationResponse: MessageFns<GetParticipationResponse> = {
   encode(message: GetParticipationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.participation !== undefined) {
       Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    }
+    if (message.id !== "") {
+      writer.uint32(18).string(message.id);
     }
     return writer;
   },
@@ -4703,6 +4714,14 @@ export const GetParticipationResponse: MessageFns<GetParticipationResponse> = {
             message.participation = Participation.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4723,6 +4742,7 @@ export const GetParticipationResponse: MessageFns<GetParticipationResponse> = {
     message.participation = (object.participation !== undefined && object.participation !== null)
       ? Participation.fromPartial(object.participation)
       : undefined;
+    message.id = object.id ?? "";
     return message;
   },
 };
@@ -5477,6 +5497,7 @@ function createBaseGetParticipationNoticeResponse(): GetParticipationNoticeRespo
     message: undefined,
     language: undefined,
     customerId: undefined,
+    currentVersion: 0,
   };
 }
 
@@ -5499,6 +5520,9 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
     }
     if (message.customerId !== undefined) {
       writer.uint32(50).string(message.customerId);
+    }
+    if (message.currentVersion !== 0) {
+      writer.uint32(56).uint32(message.currentVersion);
     }
     return writer;
   },
@@ -5564,6 +5588,14 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
             message.customerId = reader.string();
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.currentVersion = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5591,6 +5623,7 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
     message.message = object.message ?? undefined;
     message.language = object.language ?? undefined;
     message.customerId = object.customerId ?? undefined;
+    message.currentVersion = object.currentVersion ?? 0;
     return message;
   },
 };
@@ -9039,7 +9072,7 @@ export const ParticipationServiceService = {
       Buffer.from(UpdateParticipationResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UpdateParticipationResponse => UpdateParticipationResponse.decode(value),
   },
-  /** Everything a mail about one version of a participation needs. NOT_FOUND (participation.not_found) once it is gone. */
+  /** Everything a mail about one version of a participation needs, as it is now. NOT_FOUND (participation.not_found) once it is gone. */
   getParticipationNotice: {
     path: "/scheduling.calendar.v1.ParticipationService/GetParticipationNotice" as const,
     requestStream: false as const,
@@ -9076,7 +9109,7 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
    * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing).
    */
   updateParticipation: handleUnaryCall<UpdateParticipationRequest, UpdateParticipationResponse>;
-  /** Everything a mail about one version of a participation needs. NOT_FOUND (participation.not_found) once it is gone. */
+  /** Everything a mail about one version of a participation needs, as it is now. NOT_FOUND (participation.not_found) once it is gone. */
   getParticipationNotice: handleUnaryCall<GetParticipationNoticeRequest, GetParticipationNoticeResponse>;
 }
 
@@ -9152,7 +9185,7 @@ export interface ParticipationServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UpdateParticipationResponse) => void,
   ): ClientUnaryCall;
-  /** Everything a mail about one version of a participation needs. NOT_FOUND (participation.not_found) once it is gone. */
+  /** Everything a mail about one version of a participation needs, as it is now. NOT_FOUND (participation.not_found) once it is gone. */
   getParticipationNotice(
     request: GetParticipationNoticeRequest,
     callback: (error: ServiceError | null, response: GetParticipationNoticeResponse) => void,
