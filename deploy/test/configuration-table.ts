@@ -28,6 +28,7 @@ const meanings: Record<string, string> = {
   NATS_TLS_CERT_FILE: 'PEM file with the certificate of this process for NATS servers that demand one, together with its key',
   NATS_TLS_KEY_FILE: 'PEM file with the private key of that certificate',
   NATS_URL: "the NATS server for events, with the service's own user: `nats://calendar:password@host:4222`, or a token: `nats://token@host:4222`; `tls://` requires TLS; a secret",
+  NOTIFICATION_ADDRESS: 'the same for notification',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'trace collector (OTLP over HTTP); if not set, there are no traces',
   OTEL_TRACES_SAMPLER:
     'which traces are recorded: all, a fraction (`OTEL_TRACES_SAMPLER_ARG`) or none. With `parentbased_`, the decision of a caller that sends a `traceparent` applies. The same for all services',

@@ -26,6 +26,7 @@ import { customerRoutes } from './routes/customers.ts';
 import { erasureRoutes } from './routes/erasures.ts';
 import { eventRoutes } from './routes/events.ts';
 import { emailVerificationRoutes } from './routes/email-verification.ts';
+import { participationMailRoutes } from './routes/participation-mails.ts';
 import { participationRoutes } from './routes/participations.ts';
 import { probeRoutes } from './routes/probes.ts';
 import { providerRoutes } from './routes/providers.ts';
@@ -140,6 +141,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       timeslotRoutes(clients, dependencies.publicUrl, admission),
       appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients, dependencies.publicUrl, admission),
+      participationMailRoutes(clients),
       slotRoutes(clients, dependencies.publicUrl, admission),
       bookingRoutes(clients),
       bookingRulesRoutes(clients),

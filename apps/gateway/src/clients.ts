@@ -1,6 +1,7 @@
 import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, SandboxClockServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { ParticipationMailServiceService } from '@scheduling/contracts/notification/v1';
 import { EventServiceService, WebhookServiceService } from '@scheduling/contracts/webhook/v1';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
 
@@ -13,6 +14,7 @@ export interface Clients extends Disposable {
   bookings: RpcClient<BookingServiceService>;
   clocks: RpcClient<SandboxClockServiceService>;
   customers: RpcClient<CustomerServiceService>;
+  participationMails: RpcClient<ParticipationMailServiceService>;
   events: RpcClient<EventServiceService>;
   webhooks: RpcClient<WebhookServiceService>;
 }
@@ -21,6 +23,7 @@ export interface ClientAddresses {
   identityAddress: string;
   calendarAddress: string;
   customerAddress: string;
+  notificationAddress: string;
   webhookAddress: string;
 }
 
@@ -34,6 +37,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     bookings: stack.use(createClient(BookingServiceService, 'calendar', addresses.calendarAddress, options)),
     clocks: stack.use(createClient(SandboxClockServiceService, 'calendar', addresses.calendarAddress, options)),
     customers: stack.use(createClient(CustomerServiceService, 'customer', addresses.customerAddress, options)),
+    participationMails: stack.use(createClient(ParticipationMailServiceService, 'notification', addresses.notificationAddress, options)),
     events: stack.use(createClient(EventServiceService, 'webhook', addresses.webhookAddress, options)),
     webhooks: stack.use(createClient(WebhookServiceService, 'webhook', addresses.webhookAddress, options)),
     [Symbol.dispose]: () => stack.dispose(),

@@ -17,6 +17,7 @@ export interface Config {
   identityAddress: string;
   calendarAddress: string;
   customerAddress: string;
+  notificationAddress: string;
   webhookAddress: string;
   /** The public base URL, without a trailing slash: used in the API document and in `Link` headers. */
   publicUrl: string;
@@ -39,6 +40,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     identityAddress: read.text('IDENTITY_ADDRESS'),
     calendarAddress: read.text('CALENDAR_ADDRESS'),
     customerAddress: read.text('CUSTOMER_ADDRESS'),
+    notificationAddress: read.text('NOTIFICATION_ADDRESS'),
     webhookAddress: read.text('WEBHOOK_ADDRESS'),
     publicUrl: read.url('PUBLIC_URL', ['http:', 'https:']).replace(/\/+$/, ''),
     contactEmail: read.text('CONTACT_EMAIL', ''),

@@ -19,6 +19,7 @@ const defaults = {
   IDENTITY_ADDRESS: nowhere,
   CALENDAR_ADDRESS: nowhere,
   CUSTOMER_ADDRESS: nowhere,
+  NOTIFICATION_ADDRESS: nowhere,
   WEBHOOK_ADDRESS: nowhere,
   PUBLIC_URL: 'https://scheduling.test',
 };

@@ -36,6 +36,7 @@ const references: Record<string, string> = {
   customerRef: 'c-1@acme',
   webhookRef: 'w-1@acme',
   erasureId: '',
+  mailId: '',
 };
 
 /**

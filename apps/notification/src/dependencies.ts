@@ -6,7 +6,7 @@ import type { ClientOf } from '@scheduling/rpc';
 import type { NotificationSchema } from './db/schema.ts';
 import type { FindSenders } from './senders.ts';
 
-/** The dependencies of the event handlers. */
+/** The dependencies of the event handlers and of the RPCs for the gateway. */
 export interface NotificationDependencies {
   database: Database<NotificationSchema>;
   identity: ClientOf<typeof IdentityServiceService>;

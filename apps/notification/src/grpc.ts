@@ -1,11 +1,23 @@
-import { type Mail, MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
+import { type Mail, MailServiceService, MailState, type ParticipationMail as ParticipationMailMessage, ParticipationMailServiceService } from '@scheduling/contracts/notification/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Database } from '@scheduling/postgres';
-import { type HostedService, hostOperatorService, withoutNulls } from '@scheduling/rpc';
+import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
+import { callers } from './callers.ts';
 import type { NotificationSchema } from './db/schema.ts';
+import type { NotificationDependencies } from './dependencies.ts';
 import { type ListedMail, listMails } from './mail/list-mails.ts';
+import { listParticipationMails } from './mail/list-participation-mails.ts';
+import type { ParticipationMail } from './mail/participation-mail.ts';
+import { resendMail } from './mail/resend-mail.ts';
 
 /** Maps protobuf messages to the use cases and back. */
+export function hostParticipationMailService(dependencies: NotificationDependencies): HostedService {
+  return hostService(ParticipationMailServiceService, callers.ParticipationMailService, {
+    listParticipationMails: async (request) => ({ mails: (await listParticipationMails(dependencies, request)).map(toParticipationMailMessage) }),
+    resendMail: async (request) => ({ mail: toParticipationMailMessage(await resendMail(dependencies, request)) }),
+  });
+}
+
 export function hostMailService(database: Database<NotificationSchema>): HostedService {
   return hostOperatorService(MailServiceService, {
     listMails: async ({ state }) => ({ mails: (await listMails(database, fromMessage(state))).map(toMessage) }),
@@ -32,4 +44,8 @@ const states = { pending: MailState.PENDING, sent: MailState.SENT, failed: MailS
 
 function toMessage(row: ListedMail): Mail {
   return { ...withoutNulls(row), state: states[row.state] };
+}
+
+function toParticipationMailMessage({ finishedAt, ...mail }: ParticipationMail): ParticipationMailMessage {
+  return { ...mail, finishedAt: finishedAt ?? undefined, state: states[mail.state] };
 }

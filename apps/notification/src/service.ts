@@ -1,13 +1,14 @@
 import { ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
 import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
 import type { Config } from './config.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
-import { hostMailService } from './grpc.ts';
+import { hostMailService, hostParticipationMailService } from './grpc.ts';
 import { startMailDelivery } from './mail/deliver-mails.ts';
 import { registerMailMetrics } from './mail/mail-metrics.ts';
 import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
@@ -43,12 +44,12 @@ export function createNotificationService(config: Config, logger: Logger, overri
       };
       const timings = { ...defaultTimings, ...overrides.timings };
       const onOutcome = registerMailMetrics(metrics, database);
+      use(startKeySweeper({ database, logger }));
       use(startMailCleanUp({ database, logger }));
       use(startRecentMailCleanUp({ database, logger }));
       use(startMailDelivery({ database, smtpUrl, connections, quotas, timings, onOutcome, logger }));
       return {
-        // No other service calls it.
-        hosted: [],
+        hosted: [hostParticipationMailService(dependencies)],
         operators: [hostMailService(database)],
         subscriptions: notificationSubscriptions(dependencies),
         maxAttempts: overrides.maxAttempts,

@@ -7,11 +7,11 @@ import type { NotificationDependencies } from './dependencies.ts';
 import { eraseMailsTo } from './erasure/erase-address.ts';
 import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
 import { eraseUser } from './erasure/erase-user.ts';
-import { composeParticipationMail } from './mail/compose-participation-mail.ts';
 import { composeRemovalMail } from './mail/compose-removal-mail.ts';
 import { composeVerificationMail } from './mail/compose-verification-mail.ts';
 import { mailOfChange } from './mail/mail-of-change.ts';
 import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
+import { writeParticipationMail } from './mail/write-participation-mail.ts';
 
 /** Which events create mails, and which delete them. */
 export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
@@ -34,20 +34,8 @@ async function mailAboutChange(dependencies: NotificationDependencies, change: P
   if (mail === undefined || !change.notify) return undefined;
   const notice = await unlessGone(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
   if (notice === undefined) return undefined;
-  const content = composeParticipationMail({
-    participationId,
-    version,
-    mail,
-    actor: change.actor,
-    notice,
-    ...(await dependencies.findSenders(crmId, notice.providerId)),
-    senderAddress: dependencies.senderAddress,
-    writtenAt: new Date(),
-  });
-  if (content === undefined) return undefined;
-  const { customerId = participationId, providerId } = notice;
-  const intent = { crmId, eventId, aboutId: participationId, version, template: mail.template, customerId, providerId, content };
-  return (tx) => storeMail(tx, intent);
+  const intent = await writeParticipationMail(dependencies, { crmId, participationId, version, mail, actor: change.actor, notice });
+  return intent && ((tx) => storeMail(tx, { ...intent, eventId }));
 }
 
 /** Issuing a token invalidates those of earlier mails, so a redelivered event must not do it. */

@@ -67,11 +67,12 @@ interface NewMail {
   version?: number;
   template?: MailTemplate;
   customerId?: string;
+  resendOf?: string;
 }
 
-const store = (address: string, { crmId = 'crm', aboutId = randomUUID(), version = 1, template = 'booking-confirmed', customerId }: NewMail = {}): Promise<void> =>
+const store = (address: string, { crmId = 'crm', aboutId = randomUUID(), version = 1, template = 'booking-confirmed', customerId, resendOf }: NewMail = {}): Promise<void> =>
   database.transaction((tx) =>
-    storeMail(tx, { crmId, eventId: randomUUID(), aboutId, version, template, customerId, content: contentFor(address, `${template} ${version}`) }),
+    storeMail(tx, { crmId, eventId: randomUUID(), aboutId, version, template, customerId, resendOf, content: contentFor(address, `${template} ${version}`) }),
   );
 
 async function storeMany(count: number, addressOf: (index: number) => string, mail?: NewMail): Promise<void> {
@@ -304,6 +305,25 @@ describe('an urgent mail', () => {
     await using _delivery = deliver({ toOneRecipient: 5 });
     await eventually(async () => expect(await pending()).toEqual([]));
     expect(subjectsFor('cleo@example.com')).toEqual(['booking-confirmed 1', 'booking-cancelled 2']);
+  });
+});
+
+describe('a copy of an urgent mail', () => {
+  it.each([
+    ['recipient-quota', { toOneRecipient: 1 }],
+    ['crm-quota', { inTotal: 1 }],
+  ])('waits for the %s, unlike the first one', async (reason, quotas) => {
+    await using _delivery = deliver(quotas);
+    const booking = { aboutId: randomUUID(), template: 'booking-cancelled' as const };
+    await store('anna@example.com', { ...booking, aboutId: randomUUID() });
+    await store('anna@example.com', booking);
+    await eventually(() => expect(countOf('sent')).toBe(2));
+    await store('anna@example.com', { ...booking, resendOf: (await rows())[1]!.id });
+    await eventually(async () => expect(await pending()).toMatchObject([{ held: true, lastError: reason }]));
+    expect(subjectsFor('anna@example.com')).toHaveLength(2);
+    await endWindow();
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(subjectsFor('anna@example.com')).toHaveLength(3);
   });
 });
 

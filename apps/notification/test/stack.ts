@@ -1,7 +1,7 @@
 import { AppointmentServiceService, ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { MailServiceService } from '@scheduling/contracts/notification/v1';
+import { MailServiceService, ParticipationMailServiceService } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { connectBroker, consumerName, type EventDefinition, eventHeaders, type NatsUser, streamName } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
@@ -26,6 +26,7 @@ export interface TestStack extends AsyncDisposable {
   appointments: ClientOf<typeof AppointmentServiceService>;
   participations: ClientOf<typeof ParticipationServiceService>;
   mails: ClientOf<typeof MailServiceService>;
+  participationMails: ClientOf<typeof ParticipationMailServiceService>;
   deadLetters: ClientOf<typeof DeadLetterServiceService>;
 }
 
@@ -51,7 +52,7 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     // Many tests write to the same person.
     MAILS_PER_HOUR_AND_RECIPIENT: '0',
   });
-  const { adminPort } = starting.use(await createNotificationService(config, logger, overrides));
+  const { grpcPort, adminPort } = starting.use(await createNotificationService(config, logger, overrides));
   const operatorsAddress = `127.0.0.1:${adminPort}`;
   const stack = {
     smtp,
@@ -62,20 +63,23 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address, longTimeout)),
     appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendar.address, longTimeout)),
     participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendar.address, longTimeout)),
+    participationMails: starting.use(createClient(ParticipationMailServiceService, 'notification', `127.0.0.1:${grpcPort}`, longTimeout)),
     mails: starting.use(createClient(MailServiceService, 'notification', operatorsAddress, longTimeout)),
     deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', operatorsAddress, longTimeout)),
   };
-  await setUpProvider(stack);
+  await setUpProvider(stack, crmId);
   const started = starting.move();
   return { ...stack, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-async function setUpProvider({ admin, identity }: Pick<TestStack, 'admin' | 'identity'>): Promise<void> {
-  await admin.createCrm({ crmId, name: 'Studio', senderName: 'Studio', senderAddress: 'hello@studio.example' });
-  await identity.createUser({ crmId, reference: 'owner@crm', email: 'owner@studio.example', username: 'owner', lastName: 'Owner' });
-  await identity.createAccount({ crmId, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
+/** A CRM with a provider; the references are the same in each. */
+export async function setUpProvider({ admin, identity }: Pick<TestStack, 'admin' | 'identity'>, id: string): Promise<void> {
+  await admin.createCrm({ crmId: id, name: 'Studio', senderName: 'Studio', senderAddress: 'hello@studio.example' });
+  const [email, username] = id === crmId ? ['owner@studio.example', 'owner'] : [`owner@${id}.example`, `owner-${id}`];
+  await identity.createUser({ crmId: id, reference: 'owner@crm', email, username, lastName: 'Owner' });
+  await identity.createAccount({ crmId: id, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
   await identity.createProvider({
-    crmId,
+    crmId: id,
     reference: providerReference,
     ownerReference: 'owner@crm',
     accountReference: 'account@crm',

@@ -384,6 +384,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/provider/{providerRef}/participations/{participationRef}/mails": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the mails about a participation
+         * @description What became of each mail, without its text and address, for 30 days after it was sent or given up. At most the 500 newest.
+         */
+        get: operations["listParticipationMails"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/provider/{providerRef}/participations/{participationRef}/mails/{mailId}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a mail again
+         * @description Writes a mail that was sent or given up again, from the present data and to the present address, and sends it as a new one. Its calendar file stands for the same event. Only while the participation has not changed since, and only one copy at a time.
+         */
+        post: operations["resendMail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/provider/{providerRef}/slots": {
         parameters: {
             query?: never;
@@ -1466,6 +1506,44 @@ export interface components {
             state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
             /** @description Text for the e-mail to the customer. */
             message?: string | null;
+        };
+        /**
+         * Mail
+         * @example {
+         *       "id": "0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e",
+         *       "template": "booking-confirmed",
+         *       "state": "FAILED",
+         *       "error": "address-rejected",
+         *       "attempts": 1,
+         *       "createdAt": "2030-05-06T07:00:00Z",
+         *       "finishedAt": "2030-05-06T07:00:02Z"
+         *     }
+         */
+        Mail: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            template: "booking-confirmed" | "request-received" | "request-confirmed" | "request-declined" | "booking-moved" | "appointment-changed" | "request-changed" | "booking-cancelled" | "appointment-cancelled";
+            /**
+             * @description `SENT`: the mail server has accepted it.
+             * @enum {string}
+             */
+            state: "PENDING" | "SENT" | "FAILED";
+            /** @description Why the last attempt failed, or what the mail waits for: `address-rejected`, `mail-rejected`, `deferred`, `server-unavailable`, `uncertain`, `recipient-quota`, `crm-quota` or `superseded`. */
+            error: string | null;
+            /** @description How often the mail server has answered. */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             * @example 2030-05-06T07:00:00Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When it was sent or given up; UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             */
+            finishedAt: string | null;
         };
         /**
          * Slot
@@ -6446,6 +6524,261 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description The Idempotency-Key was used for a different request: `idempotency_key.reused`. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "idempotency_key.reused";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    listParticipationMails: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the participation. */
+                participationRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The mails, oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Mail"][];
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `participation.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "participation.not_found";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    resendMail: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A string chosen by the client, unique to each request; a UUID is a good choice. Repeating a request with its key within 72 hours has no further effect. */
+                "idempotency-key"?: string;
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the participation. */
+                participationRef: string;
+                /** @description ID of the mail. */
+                mailId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new mail, which waits for its turn */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        mail: components["schemas"]["Mail"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `idempotency_key.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "idempotency_key.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `participation.not_found`, `mail.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "participation.not_found" | "mail.not_found";
+                    };
+                };
+            };
+            /** @description Conflict: `mail.pending`, `mail.outdated`, `mail.address_missing`, `idempotency_key.in_flight`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "mail.pending" | "mail.outdated" | "mail.address_missing" | "idempotency_key.in_flight";
                     };
                 };
             };

@@ -51,6 +51,7 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
       IDENTITY_ADDRESS: address('identity'),
       CALENDAR_ADDRESS: address('calendar'),
       CUSTOMER_ADDRESS: address('customer'),
+      NOTIFICATION_ADDRESS: address('notification'),
       WEBHOOK_ADDRESS: address('webhook'),
       PUBLIC_URL: publicUrl(ports),
     };

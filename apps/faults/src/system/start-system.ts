@@ -45,7 +45,7 @@ const replicaCount = 2;
 
 /** The other services that each one calls. */
 const calls: Record<Service, Service[]> = {
-  gateway: ['identity', 'calendar', 'customer', 'webhook'],
+  gateway: ['identity', 'calendar', 'customer', 'notification', 'webhook'],
   identity: [],
   calendar: ['identity', 'customer'],
   customer: ['identity', 'calendar'],

@@ -117,7 +117,8 @@ const ignoreCapacity = flag(false, 'Create the participation even if all seats a
 export const sendMails = flag(true, 'Send the e-mail for this change of state.');
 const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
 
-const participationParams = Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') });
+/** The path parameters of every operation on one participation. */
+export const participationParams = Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') });
 
 const listParticipationsSchema = {
   operationId: 'listParticipations',

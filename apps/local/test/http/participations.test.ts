@@ -4,6 +4,7 @@ import { apiInfo, type Appointment, type Participation, readAppointment } from '
 import { path, type Problem, readPages } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
 import { waitForMails } from './inbox.ts';
+import { bookUntilMailWaits, mailsAt, type ParticipationMail, sentMails } from './mails.ts';
 
 let crm: TestCrm;
 let practice: Practice;
@@ -185,5 +186,78 @@ describe('participations (interface 4.3)', () => {
       { what: 'the new name', timeoutMs: 60_000 },
     );
     expect(participation).toMatchObject({ name: 'Grace Murray', mobile: '+1' });
+  });
+});
+
+describe('the mails about a participation (interface 4.3)', () => {
+  const resend = (at: string, mailId: string, headers: Record<string, string> = {}) => crm.post<{ mail: ParticipationMail }>(`${at}/${mailId}/resend`, undefined, { headers });
+
+  it('are listed, and sent again as new ones with the same event for the calendar', async () => {
+    const own = await createPractice(crm);
+    const participation = await createParticipation(own, await createAppointment(own));
+    const at = mailsAt(own, participation);
+    const [mail] = await sentMails(own, participation);
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(mail).toStrictEqual({ id: expect.stringMatching(/^[\da-f-]{36}$/), template: 'booking-confirmed', state: 'SENT', error: null, attempts: 1, createdAt: time, finishedAt: time });
+    const { status, body } = await resend(at, mail!.id);
+    expect(status).toBe(202);
+    const waiting = { template: 'booking-confirmed', state: 'PENDING', error: null, attempts: 0, createdAt: time, finishedAt: null };
+    expect(body).toStrictEqual({ 'api-info': apiInfo, mail: { id: expect.any(String), ...waiting } });
+    expect((await sentMails(own, participation, 2)).map(({ id }) => id)).toEqual([mail!.id, body.mail.id]);
+    const [first, second] = await waitForMails(own.customerEmail, 2);
+    expect([second!.subject, second!.text]).toEqual([first!.subject, first!.text]);
+  });
+
+  it('are sent again once for an Idempotency-Key', async () => {
+    const own = await createPractice(crm);
+    const participation = await createParticipation(own, await createAppointment(own));
+    const at = mailsAt(own, participation);
+    const [mail] = await sentMails(own, participation);
+    const headers = { 'idempotency-key': unique('key') };
+    const first = await resend(at, mail!.id, headers);
+    await sentMails(own, participation, 2);
+    const again = await resend(at, mail!.id, headers);
+    expect([again.status, again.headers.get('idempotency-replayed'), again.body.mail.id]).toEqual([202, 'true', first.body.mail.id]);
+    expect(again.body.mail.state).toBe('SENT');
+    expect(await resend(at, unique('other'), headers)).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
+    expect(await sentMails(own, participation, 2)).toHaveLength(2);
+  });
+
+  it('are not sent again while they wait for a quota, or once they are outdated', async () => {
+    const own = await createPractice(crm);
+    const { participation, mail } = await bookUntilMailWaits(own);
+    expect(mail).toMatchObject({ state: 'PENDING', error: 'recipient-quota', finishedAt: null });
+    expect(await resend(mailsAt(own, participation), mail.id)).toMatchObject({ status: 409, body: { code: 'mail.pending' } });
+    // Cancellations do not wait, and drop the confirmation.
+    await crm.post(own.at + path`/participations/${participation}`, { state: 'CANCELED' });
+    const dropped = await waitUntil(
+      async () => {
+        const { body: mails } = await crm.get<ParticipationMail[]>(mailsAt(own, participation));
+        return mails.every(({ state }) => state !== 'PENDING') && mails.length === 2 ? mails : undefined;
+      },
+      { what: 'the cancellation', timeoutMs: 60_000 },
+    );
+    expect(dropped).toMatchObject([{ state: 'FAILED', error: 'superseded' }, { template: 'booking-cancelled', state: 'SENT' }]);
+    expect(await resend(mailsAt(own, participation), mail.id)).toMatchObject({ status: 409, body: { code: 'mail.outdated' } });
+    // A copy of the cancellation waits like any other mail.
+    const copy = (await resend(mailsAt(own, participation), dropped[1]!.id)).body.mail;
+    const isHeld = ({ id, error }: ParticipationMail): boolean => id === copy.id && error === 'recipient-quota';
+    await waitUntil(async () => (await crm.get<ParticipationMail[]>(mailsAt(own, participation))).body.some(isHeld), { what: 'the copy to wait', timeoutMs: 60_000 });
+  });
+
+  it('are not found with another id, provider or participation', async () => {
+    const [own, other] = [await createPractice(crm), await createPractice(crm)];
+    const participation = await createParticipation(own, await createAppointment(own));
+    const [mail] = await sentMails(own, participation);
+    const foreign = await createParticipation(other, await createAppointment(other));
+    expect(await resend(mailsAt(other, foreign), mail!.id)).toMatchObject({ status: 404, body: { code: 'mail.not_found' } });
+    expect(await resend(mailsAt(own, participation), 'none')).toMatchObject({ status: 404, body: { code: 'mail.not_found' } });
+    for (const [at, code] of [
+      [mailsAt(other, participation), 'participation.not_found'],
+      [mailsAt({ at: '/provider/nobody%40test' }, participation), 'provider.not_found'],
+    ] as const) {
+      expect(await crm.get(at)).toMatchObject({ status: 404, body: { code } });
+      expect(await resend(at, mail!.id)).toMatchObject({ status: 404, body: { code } });
+    }
   });
 });

@@ -6,6 +6,7 @@ import { codesIn } from './api-document.ts';
 import { type Answer, apiDocument, createClient, path, type Problem } from './client.ts';
 import { createCrm, newAppointment, newTimeslot, type TestCrm, unique } from './crm.ts';
 import { waitForMails } from './inbox.ts';
+import { bookUntilMailWaits, mailsAt, sentMails } from './mails.ts';
 import { withLockedRow } from './lost-answers.ts';
 
 /** Codes that no request can provoke, at least not soon enough, or without disturbing other tests. */
@@ -24,6 +25,8 @@ const customer = { customerReference: 'c-1@acme', providerReference: 'workshop@a
 const timeslot = newTimeslot(resource, { reference: 't-1@acme', resourceReference: 'room-2@acme' });
 const slot = { timeslotReference: 't-1@acme', start: '2031-03-03T08:00', productReference: 'haircut@acme' };
 const participation = { reference: 'b-1@acme', appointmentReference: 'a-1@acme', customerReference: 'c-1@acme', state: 'BOOKED' };
+/** Gets mails. */
+const recipient = { customerReference: 'c-3@acme', providerReference: 'workshop@acme', userName: 'Grace Hopper', email: `grace-${email}` };
 const webhook = { reference: 'w-1@acme', url: 'https://crm.example/hooks/scheduling' };
 const reused = { headers: { 'idempotency-key': 'order-17' } };
 const strict = { headers: { prefer: 'handling=strict' } };
@@ -45,11 +48,14 @@ async function setUp(): Promise<void> {
     ['/provider', provider],
     [`${at}/customers`, customer],
     [`${at}/customers`, { ...customer, customerReference: 'c-2@acme' }],
+    [`${at}/customers`, recipient],
     [`${at}/timeslots`, { timeslots: [timeslot] }],
     [`${at}/bookings`, { ...slot, reference: 'b-2@acme', customerReference: 'c-1@acme', state: 'BOOKED' }],
     [`${at}/bookings`, { ...slot, start: '2031-03-03T08:30', reference: 'b-3@acme', state: 'RESERVED' }],
     ...['a-1@acme', 'a-2@acme', 'a-3@acme', 'a-4@acme'].map((reference, index): [string, unknown] => [`${at}/appointments`, appointment(reference, String(10 + index))]),
     [`${at}/participations`, participation],
+    [`${at}/appointments`, newAppointment(resource, { reference: 'a-5@acme', capacity: 10 })],
+    ...['m-1@acme', 'm-2@acme'].map((reference): [string, unknown] => [`${at}/participations`, { ...participation, reference, appointmentReference: 'a-5@acme', customerReference: 'c-3@acme' }]),
     ['/webhooks', webhook],
     ...Array.from({ length: 9 }, (_, index): [string, unknown] => ['/webhooks', { ...webhook, reference: `w-${index + 2}@acme` }]),
   ];
@@ -143,6 +149,26 @@ const requests: Record<string, () => Promise<Answer>> = {
     await crm.post(`${at}/participations/b-5%40acme`, { state: 'CANCELED' });
     return crm.post(`${at}/participations/b-5%40acme`, { state: 'BOOKED' });
   },
+  'mail.not_found': () => resend('m-1@acme', '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e'),
+  'mail.outdated': async () => {
+    const [mail] = await sentMails({ crm, at }, 'm-1@acme');
+    await crm.post(`${at}/participations/m-1%40acme`, { state: 'CANCELED' });
+    return resend('m-1@acme', mail!.id);
+  },
+  'mail.address_missing': async () => {
+    const [mail] = await sentMails({ crm, at }, 'm-2@acme');
+    await crm.put(`${at}/customers/c-3%40acme`, { email: null });
+    const answer = await eventually(async () => {
+      expect((await crm.get<{ participation: { email: string | null } }>(`${at}/participations/m-2%40acme`)).body.participation.email).toBeNull();
+      return resend('m-2@acme', mail!.id);
+    });
+    await crm.put(`${at}/customers/c-3%40acme`, { email: recipient.email });
+    return answer;
+  },
+  'mail.pending': async () => {
+    const { participation: waiting, mail } = await bookUntilMailWaits({ ...resource, crm, at, customer: 'c-3@acme' });
+    return resend(waiting, mail.id);
+  },
   'customer.invalid': get(`${at}/customers`, { limit: 5, cursor: 'none' }),
   'customer.not_found': put(`${at}/customers/other%40acme`, { userName: 'Other' }),
   'customer.reference_taken': put(`${at}/customers/c-2%40acme`, { customerReference: 'c-1@acme' }),
@@ -157,6 +183,8 @@ const requests: Record<string, () => Promise<Answer>> = {
   'webhook.reference_taken': post('/webhooks', { ...webhook, url: 'https://crm.example/other' }),
   'webhook.limit_reached': post('/webhooks', { ...webhook, reference: 'w-11@acme' }),
 };
+
+const resend = (reference: string, mailId: string): Promise<Answer> => crm.post(`${mailsAt({ at }, reference)}/${mailId}/resend`, undefined);
 
 /** One of two requests waits for a lock, and the other one is rejected. */
 async function whileInFlight(): Promise<Answer> {

@@ -6,9 +6,10 @@ import { type Answer, apiDocument } from './client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 import { query } from './databases.ts';
 import { waitForFeed } from './feed.ts';
+import { sentMails } from './mails.ts';
 
 /** The kind of resource that a reference in a request refers to. */
-type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'hold' | 'customer' | 'resource' | 'product' | 'erasure' | 'webhook';
+type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'mail' | 'hold' | 'customer' | 'resource' | 'product' | 'erasure' | 'webhook';
 
 /** All resources of one provider, by kind. */
 type World = Record<Kind, string>;
@@ -218,6 +219,14 @@ const cases: Record<string, Case> = {
     request: (world) => ({ path: ofProvider(world, { participationRef: world.participation }), query: {}, body: { state: 'CANCELED' } }),
     existing: { 'path.providerRef': 'provider', 'path.participationRef': 'participation' },
   },
+  listParticipationMails: {
+    request: (world) => ({ path: ofProvider(world, { participationRef: world.participation }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.participationRef': 'participation' },
+  },
+  resendMail: {
+    request: (world) => ({ path: ofProvider(world, { participationRef: world.participation, mailId: world.mail }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.participationRef': 'participation', 'path.mailId': 'mail' },
+  },
   getCustomer: {
     request: (world) => ({ path: ofProvider(world, { customerRef: world.customer }), query: {} }),
     existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
@@ -278,7 +287,7 @@ let own: { practice: Practice; world: World };
 let sibling: World;
 let foreign: World;
 const absent = Object.fromEntries(
-  ['provider', 'user', 'staff', 'account', 'timeslot', 'appointment', 'series', 'participation', 'hold', 'customer', 'resource', 'product', 'erasure', 'webhook'].map((kind) => [kind, newReference()]),
+  ['provider', 'user', 'staff', 'account', 'timeslot', 'appointment', 'series', 'participation', 'mail', 'hold', 'customer', 'resource', 'product', 'erasure', 'webhook'].map((kind) => [kind, newReference()]),
 ) as World;
 
 beforeAll(async () => {
@@ -308,6 +317,7 @@ async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world:
   const timeslot = newTimeslot(practice, { start: '2031-05-01T09:00', end: '2031-05-01T10:00', defaultCapacity: 100 });
   await owner.post(`${practice.at}/timeslots`, { timeslots: [timeslot] });
   const participation = await createParticipation(practice, appointment);
+  const [mail] = await sentMails(practice, participation);
   const hold = newReference();
   const other = newTimeslot(practice, { start: '2031-05-02T09:00', end: '2031-05-02T10:00' });
   await owner.post(`${practice.at}/timeslots`, { timeslots: [other] });
@@ -324,6 +334,7 @@ async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world:
     appointment,
     series: body[0]!.seriesId,
     participation,
+    mail: mail!.id,
     hold,
     customer: practice.customer,
     resource: practice.resource,

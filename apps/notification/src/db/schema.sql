@@ -35,6 +35,18 @@ CREATE TABLE erased_user (
   CONSTRAINT erased_user_pkey PRIMARY KEY (crm_id, user_id)
 );
 
+CREATE TABLE idempotency_key (
+  crm_id text NOT NULL,
+  key_hash bytea NOT NULL,
+  fingerprint bytea NOT NULL,
+  resource_ids uuid[] NOT NULL,
+  created boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT idempotency_key_pkey PRIMARY KEY (crm_id, key_hash)
+);
+CREATE INDEX idempotency_key_created_at ON public.idempotency_key USING btree (created_at);
+CREATE INDEX idempotency_key_resources ON public.idempotency_key USING gin (resource_ids);
+
 CREATE TABLE inbox (
   consumer text NOT NULL,
   event_id uuid NOT NULL,
@@ -68,11 +80,16 @@ CREATE TABLE mail (
   held boolean NOT NULL DEFAULT false,
   user_id uuid,
   provider_id uuid,
+  actor text,
+  calendar_method text,
+  resend_of uuid,
   CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
   CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
   CONSTRAINT mail_intent_key UNIQUE (crm_id, event_id, about_id, template)
 );
+CREATE INDEX mail_about ON public.mail USING btree (crm_id, about_id, id);
+CREATE UNIQUE INDEX mail_copy ON public.mail USING btree (crm_id, resend_of) WHERE ((state = 'pending'::text) AND (resend_of IS NOT NULL));
 CREATE INDEX mail_customer ON public.mail USING btree (crm_id, customer_id);
 CREATE INDEX mail_due ON public.mail USING btree (crm_id, due_at) WHERE (state = 'pending'::text);
 CREATE INDEX mail_erasure ON public.mail USING btree (crm_id, erasure_id) WHERE (erasure_id IS NOT NULL);
@@ -117,6 +134,37 @@ CREATE TABLE recent_mail (
   CONSTRAINT recent_mail_crm_id_mail_id_fkey FOREIGN KEY (crm_id, mail_id) REFERENCES mail(crm_id, id) ON DELETE CASCADE
 );
 CREATE INDEX recent_mail_recipient ON public.recent_mail USING btree (crm_id, recipient_digest, sent_at);
+
+CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_key bytea := decode(request ->> 'keyHash', 'hex');
+  the_fingerprint bytea := decode(request ->> 'fingerprint', 'hex');
+  kept idempotency_key%ROWTYPE;
+  answer jsonb;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended((request ->> 'keyHash') || ' ' || the_crm, 0)) THEN RETURN jsonb_build_object('key', 'in_flight'); END IF;
+
+  SELECT * INTO kept FROM idempotency_key
+   WHERE crm_id = the_crm AND key_hash = the_key AND created_at > now() - (request ->> 'lifetime')::interval;
+  IF kept.fingerprint <> the_fingerprint THEN RETURN jsonb_build_object('key', 'reused'); END IF;
+  IF kept.fingerprint = the_fingerprint THEN
+    RETURN jsonb_build_object('key', 'used', 'resourceIds', kept.resource_ids, 'created', kept.created);
+  END IF;
+
+  EXECUTE format('SELECT %I($1)', request ->> 'name') INTO answer USING request -> 'request';
+  IF answer ->> 'outcome' = 'created' THEN
+    INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)
+    VALUES (the_crm, the_key, the_fingerprint, ARRAY[coalesce(answer ->> 'id', request #>> '{request,id}')::uuid], true)
+    ON CONFLICT (crm_id, key_hash) DO UPDATE
+       SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
+  END IF;
+  RETURN jsonb_build_object('key', 'new', 'answer', answer);
+END
+$function$;
 
 CREATE OR REPLACE FUNCTION public.read_quota_use(request jsonb)
  RETURNS TABLE("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamp with time zone, "isSuperseded" boolean)
@@ -182,6 +230,8 @@ CREATE OR REPLACE FUNCTION public.store_mail(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  new_id uuid;
 BEGIN
   IF request ? 'customerId' AND NOT request ? 'erasureId' THEN
     -- The erasure takes the same lock (lock-customer.ts). What it has committed is visible to the next statement.
@@ -194,12 +244,15 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
+  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
+    expires_at, request_id, traceparent, content, recipient)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
+    request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
     (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
-  ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING;
-  RETURN NULL;
+  ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
+  RETURNING id INTO new_id;
+  RETURN to_jsonb(new_id);
 END
 $function$;

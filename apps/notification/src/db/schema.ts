@@ -1,8 +1,9 @@
 import type { CalendarMethod } from '../calendar/write-calendar.ts';
 import type { MessagingSchema } from '@scheduling/messaging';
+import type { IdempotencySchema } from '@scheduling/postgres';
 import type { ColumnType, Generated } from 'kysely';
 
-export interface NotificationSchema extends MessagingSchema {
+export interface NotificationSchema extends MessagingSchema, IdempotencySchema {
   mail: MailTable;
   recentMail: RecentMailTable;
   erasedCustomer: ErasedCustomerTable;
@@ -50,6 +51,12 @@ export interface MailTable {
   providerId: string | null;
   /** Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished. */
   erasureId: string | null;
+  /** Who caused the change that the mail is about, as events say it. Null in other mails, and in one that was stored before 2026-12-06. */
+  actor: string | null;
+  /** What it does to the person's calendar. Null if nothing, and in a mail without an actor. */
+  calendarMethod: CalendarMethod | null;
+  /** The first mail of which this is a copy that a CRM has requested. Its row may have been deleted by now. */
+  resendOf: string | null;
   requestId: string;
   /** The span that stored the mail (W3C Trace Context), when it is traced. */
   traceparent: string | null;

@@ -1,4 +1,4 @@
-import { foldedEquals } from '@scheduling/postgres';
+import { foldedEquals, forgetKeys } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { recipientDigest } from '../mail/check-quotas.ts';
@@ -8,14 +8,16 @@ import { recipientDigest } from '../mail/check-quotas.ts';
  * customers, which end on their own.
  */
 export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: string, email: string): Promise<void> {
-  await tx
+  const erased = await tx
     .deleteFrom('mail')
     .where('crmId', '=', crmId)
     .where('state', '=', 'pending')
     .where('userId', 'is', null)
     .where('erasureId', 'is', null)
     .where(foldedEquals(sql`recipient`, email))
+    .returning('id')
     .execute();
+  await forgetKeys(tx, crmId, erased.map(({ id }) => id));
   const { rows } = await sql<{ recipient: string }>`SELECT lower(${email}::text) AS recipient`.execute(tx);
   await tx
     .deleteFrom('recentMail')

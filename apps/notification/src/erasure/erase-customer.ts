@@ -1,6 +1,6 @@
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import type { Database } from '@scheduling/postgres';
+import { type Database, forgetKeys } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { type LastMailIntent, storeMail } from '../mail/store-mail.ts';
@@ -15,12 +15,14 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
       .values({ crmId: key.crmId, customerId: key.customerId })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    await tx
+    const erased = await tx
       .deleteFrom('mail')
       .where('crmId', '=', key.crmId)
       .where('customerId', '=', key.customerId)
       .where('erasureId', 'is', null)
+      .returning('id')
       .execute();
+    await forgetKeys(tx, key.crmId, erased.map(({ id }) => id));
   });
 }
 

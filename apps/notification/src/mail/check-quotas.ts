@@ -69,13 +69,18 @@ export function createQuotaCheck(
     const use = await inSpan('check quotas', { kind: 'INTERNAL' }, () => readUse(mail));
     // Another process holds the mail by now, or the person was erased.
     if (use === undefined) return { outcome: 'postpone', reason: 'lease lost', serverAway: false };
-    if (urgentTemplates.includes(mail.template)) return undefined;
+    if (neverWaits(mail)) return undefined;
     if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
     const reason = exhaustedQuota(use, quotas);
     if (reason === undefined) return undefined;
     const lastHeld = await readLastHeld(kysely, mail, reason, use.windowEnd);
     return decideOnWait(reason, firstWindowWithRoom(use.windowEnd, lastHeld, quotaOf(reason, quotas), timings.quotaWindowMs), mail.createdAt, timings.giveUpMs);
   };
+}
+
+/** A copy waits, whatever it says: a CRM can request any number of them. */
+function neverWaits({ template, resendOf }: MailRow): boolean {
+  return resendOf === null && urgentTemplates.includes(template);
 }
 
 export function exhaustedQuota({ toRecipient, inTotal }: Pick<QuotaUse, 'toRecipient' | 'inTotal'>, quotas: MailQuotas): QuotaReason | undefined {

@@ -28,7 +28,7 @@ export type FailureDecision =
   | { outcome: 'give-up'; reason: string };
 
 /** Rejections of the login, not of the mail, though some servers send them late. */
-const loginRefusals = new Set([530, 534, 535, 538]);
+export const loginRefusals = new Set([530, 534, 535, 538]);
 const mailCommands = new Set(['MAIL FROM', 'RCPT TO', 'DATA']);
 
 /**

@@ -1,7 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { describe, expect, it } from 'vitest';
-import { mailOfChange } from './mail-of-change.ts';
+import { calendarOfTemplate, mailOfChange } from './mail-of-change.ts';
 
 const { UNSPECIFIED, RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
 const { CREATED, UPDATED, APPOINTMENT_CANCELLED, APPOINTMENT_CHANGED, MOVED } = ParticipationChangeCause;
@@ -33,5 +33,13 @@ describe('the mail of a change', () => {
   it.each(changes)('$cause from $fromState to $toState', (change) => {
     const mail = mailOfChange(change);
     expect(mail && `${mail.template} ${mail.calendar}`).toBe(mails.get(`${change.cause} ${change.fromState} ${change.toState}`));
+  });
+});
+
+describe('what a mail does to the calendar if that was not recorded', () => {
+  it.each(Object.entries(calendarOfTemplate))('%s: %s', (template, calendar) => {
+    const known = mails.values().filter((mail) => mail.startsWith(`${template} `)).map((mail) => mail.split(' ')[1]);
+    // Also removes from the calendar what may not be there.
+    expect(new Set(known)).toEqual(new Set(template === 'appointment-cancelled' ? ['CANCEL', 'undefined'] : [String(calendar)]));
   });
 });

@@ -11,6 +11,22 @@ export interface MailOfChange {
   calendar?: CalendarMethod | undefined;
 }
 
+/**
+ * What each mail does to the person's calendar if that was not recorded. Appointment cancelled may be about somebody who was not booked: a calendar ignores the
+ * removal of what it does not have.
+ */
+export const calendarOfTemplate: Record<MailOfChange['template'], CalendarMethod | undefined> = {
+  'booking-confirmed': 'REQUEST',
+  'request-received': undefined,
+  'request-confirmed': 'REQUEST',
+  'request-declined': undefined,
+  'booking-moved': 'REQUEST',
+  'appointment-changed': 'REQUEST',
+  'request-changed': undefined,
+  'booking-cancelled': 'CANCEL',
+  'appointment-cancelled': 'CANCEL',
+};
+
 /** The mail that belongs to a change of a participation, if any: interface 3.1 and 4.2. */
 export function mailOfChange({ cause, fromState, toState }: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState'>): MailOfChange | undefined {
   switch (cause) {

@@ -2,9 +2,12 @@
 --
 -- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId or userId if the recipient is one, providerId if it is sent for a
 --   provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
---   erasure does not prevent.
--- Answer: null.
+--   erasure does not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; resendOf if it is a copy of
+--   another one.
+-- Answer: the id of the mail; null if it was not stored. A unique violation of mail_copy: another copy waits.
 CREATE OR REPLACE FUNCTION store_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  new_id uuid;
 BEGIN
   IF request ? 'customerId' AND NOT request ? 'erasureId' THEN
     -- The erasure takes the same lock (lock-customer.ts). What it has committed is visible to the next statement.
@@ -17,12 +20,15 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, expires_at, request_id, traceparent, content, recipient)
+  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
+    expires_at, request_id, traceparent, content, recipient)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
+    request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
     (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
-  ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING;
-  RETURN NULL;
+  ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
+  RETURNING id INTO new_id;
+  RETURN to_jsonb(new_id);
 END
 $$;

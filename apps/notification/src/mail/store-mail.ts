@@ -1,6 +1,7 @@
 import { callFunction, type Database } from '@scheduling/postgres';
 import { currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
+import type { CalendarMethod } from '../calendar/write-calendar.ts';
 import type { MailContent, NotificationSchema } from '../db/schema.ts';
 import type { MailTemplate } from '../language/texts.ts';
 
@@ -16,6 +17,12 @@ export interface MailIntent {
   userId?: string | undefined;
   /** Whose customer the recipient is; undefined in a mail to a user. */
   providerId?: string | undefined;
+  /** Who caused the change of the participation that it is about, as events say it. */
+  actor?: string | undefined;
+  /** What it does to the person's calendar, if anything. */
+  calendarMethod?: CalendarMethod | undefined;
+  /** The first mail of which this is a copy. */
+  resendOf?: string | undefined;
   /** When it is no longer worth sending. */
   expiresAt?: Date | undefined;
   content: MailContent;
@@ -33,8 +40,13 @@ export interface LastMailIntent extends MailIntent {
  * while it was being written.
  */
 export async function storeMail(tx: Transaction<NotificationSchema>, intent: MailIntent | LastMailIntent): Promise<void> {
+  await storeNewMail(tx, intent);
+}
+
+/** The same, and returns the id of the mail; null if it had no effect. */
+export async function storeNewMail(tx: Transaction<NotificationSchema>, intent: MailIntent | LastMailIntent): Promise<string | null> {
   const request = { ...intent, requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
-  await callFunction(tx, { name: 'store_mail', request, locks: `${intent.crmId} ${intent.customerId ?? intent.userId}` });
+  return callFunction<string | null>(tx, { name: 'store_mail', request, locks: `${intent.crmId} ${intent.customerId ?? intent.userId}` });
 }
 
 /** Whether the mail of an event was stored before. */

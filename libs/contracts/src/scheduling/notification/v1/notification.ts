@@ -102,6 +102,42 @@ export interface ListMailsResponse {
   mails: Mail[];
 }
 
+export interface ParticipationMail {
+  id: string;
+  template: string;
+  state: MailState;
+  /** Why the last attempt failed, or what the mail waits for: one of the codes of interface 4.3. */
+  error?:
+    | string
+    | undefined;
+  /** How often the mail server answered. */
+  attempts: number;
+  createdAt?: Date | undefined;
+  finishedAt?: Date | undefined;
+}
+
+export interface ListParticipationMailsRequest {
+  crmId: string;
+  providerReference: string;
+  participationReference: string;
+}
+
+export interface ListParticipationMailsResponse {
+  mails: ParticipationMail[];
+}
+
+export interface ResendMailRequest {
+  crmId: string;
+  providerReference: string;
+  participationReference: string;
+  mailId: string;
+}
+
+export interface ResendMailResponse {
+  /** The new mail. */
+  mail?: ParticipationMail | undefined;
+}
+
 function createBaseMail(): Mail {
   return {
     crmId: "",
@@ -386,6 +422,423 @@ export const ListMailsResponse: MessageFns<ListMailsResponse> = {
   },
 };
 
+function createBaseParticipationMail(): ParticipationMail {
+  return {
+    id: "",
+    template: "",
+    state: MailState.UNSPECIFIED,
+    error: undefined,
+    attempts: 0,
+    createdAt: undefined,
+    finishedAt: undefined,
+  };
+}
+
+export const ParticipationMail: MessageFns<ParticipationMail> = {
+  encode(message: ParticipationMail, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.template !== "") {
+      writer.uint32(18).string(message.template);
+    }
+    if (message.state !== MailState.UNSPECIFIED) {
+      writer.uint32(24).int32(mailStateToNumber(message.state));
+    }
+    if (message.error !== undefined) {
+      writer.uint32(34).string(message.error);
+    }
+    if (message.attempts !== 0) {
+      writer.uint32(40).uint32(message.attempts);
+    }
+    if (message.createdAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.createdAt), writer.uint32(50).fork()).join();
+    }
+    if (message.finishedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.finishedAt), writer.uint32(58).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ParticipationMail {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseParticipationMail();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.template = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.state = mailStateFromJSON(reader.int32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.error = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.attempts = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.createdAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.finishedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ParticipationMail>): ParticipationMail {
+    return ParticipationMail.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ParticipationMail>): ParticipationMail {
+    const message = createBaseParticipationMail();
+    message.id = object.id ?? "";
+    message.template = object.template ?? "";
+    message.state = object.state ?? MailState.UNSPECIFIED;
+    message.error = object.error ?? undefined;
+    message.attempts = object.attempts ?? 0;
+    message.createdAt = object.createdAt ?? undefined;
+    message.finishedAt = object.finishedAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListParticipationMailsRequest(): ListParticipationMailsRequest {
+  return { crmId: "", providerReference: "", participationReference: "" };
+}
+
+export const ListParticipationMailsRequest: MessageFns<ListParticipationMailsRequest> = {
+  encode(message: ListParticipationMailsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.participationReference !== "") {
+      writer.uint32(26).string(message.participationReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListParticipationMailsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListParticipationMailsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.participationReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListParticipationMailsRequest>): ListParticipationMailsRequest {
+    return ListParticipationMailsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListParticipationMailsRequest>): ListParticipationMailsRequest {
+    const message = createBaseListParticipationMailsRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.participationReference = object.participationReference ?? "";
+    return message;
+  },
+};
+
+function createBaseListParticipationMailsResponse(): ListParticipationMailsResponse {
+  return { mails: [] };
+}
+
+export const ListParticipationMailsResponse: MessageFns<ListParticipationMailsResponse> = {
+  encode(message: ListParticipationMailsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.mails) {
+      ParticipationMail.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListParticipationMailsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListParticipationMailsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.mails.push(ParticipationMail.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListParticipationMailsResponse>): ListParticipationMailsResponse {
+    return ListParticipationMailsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListParticipationMailsResponse>): ListParticipationMailsResponse {
+    const message = createBaseListParticipationMailsResponse();
+    message.mails = object.mails?.map((e) => ParticipationMail.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseResendMailRequest(): ResendMailRequest {
+  return { crmId: "", providerReference: "", participationReference: "", mailId: "" };
+}
+
+export const ResendMailRequest: MessageFns<ResendMailRequest> = {
+  encode(message: ResendMailRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.participationReference !== "") {
+      writer.uint32(26).string(message.participationReference);
+    }
+    if (message.mailId !== "") {
+      writer.uint32(34).string(message.mailId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResendMailRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResendMailRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.participationReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.mailId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ResendMailRequest>): ResendMailRequest {
+    return ResendMailRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ResendMailRequest>): ResendMailRequest {
+    const message = createBaseResendMailRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.participationReference = object.participationReference ?? "";
+    message.mailId = object.mailId ?? "";
+    return message;
+  },
+};
+
+function createBaseResendMailResponse(): ResendMailResponse {
+  return { mail: undefined };
+}
+
+export const ResendMailResponse: MessageFns<ResendMailResponse> = {
+  encode(message: ResendMailResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.mail !== undefined) {
+      ParticipationMail.encode(message.mail, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResendMailResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResendMailResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.mail = ParticipationMail.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ResendMailResponse>): ResendMailResponse {
+    return ResendMailResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ResendMailResponse>): ResendMailResponse {
+    const message = createBaseResendMailResponse();
+    message.mail = (object.mail !== undefined && object.mail !== null)
+      ? ParticipationMail.fromPartial(object.mail)
+      : undefined;
+    return message;
+  },
+};
+
 /** What became of the mails. For operators, not for the gateway; nothing in it is personal. */
 export type MailServiceService = typeof MailServiceService;
 export const MailServiceService = {
@@ -431,6 +884,113 @@ export const MailServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): MailServiceClient;
   service: typeof MailServiceService;
+  serviceName: string;
+};
+
+/** What became of the mails about one participation. For the gateway; nothing in it is personal. */
+export type ParticipationMailServiceService = typeof ParticipationMailServiceService;
+export const ParticipationMailServiceService = {
+  /**
+   * The mails about a participation that are kept, in the order of their creation, at most the 500 newest. NOT_FOUND (provider.not_found,
+   * participation.not_found, also for an expired reservation).
+   */
+  listParticipationMails: {
+    path: "/scheduling.notification.v1.ParticipationMailService/ListParticipationMails" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListParticipationMailsRequest): Buffer =>
+      Buffer.from(ListParticipationMailsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListParticipationMailsRequest => ListParticipationMailsRequest.decode(value),
+    responseSerialize: (value: ListParticipationMailsResponse): Buffer =>
+      Buffer.from(ListParticipationMailsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListParticipationMailsResponse =>
+      ListParticipationMailsResponse.decode(value),
+  },
+  /**
+   * Writes a finished mail again, from the present data, and queues it as a new one; its calendar file has the UID and the SEQUENCE of the first. May come
+   * with the metadata idempotency-key. NOT_FOUND (provider.not_found, participation.not_found, mail.not_found for one that is not about this
+   * participation, or whose recipient was erased), FAILED_PRECONDITION (mail.pending if the mail, or another copy of it, has not been sent yet;
+   * mail.outdated if the participation has changed since; mail.address_missing).
+   */
+  resendMail: {
+    path: "/scheduling.notification.v1.ParticipationMailService/ResendMail" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ResendMailRequest): Buffer => Buffer.from(ResendMailRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ResendMailRequest => ResendMailRequest.decode(value),
+    responseSerialize: (value: ResendMailResponse): Buffer => Buffer.from(ResendMailResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ResendMailResponse => ResendMailResponse.decode(value),
+  },
+} as const;
+
+export interface ParticipationMailServiceServer extends UntypedServiceImplementation {
+  /**
+   * The mails about a participation that are kept, in the order of their creation, at most the 500 newest. NOT_FOUND (provider.not_found,
+   * participation.not_found, also for an expired reservation).
+   */
+  listParticipationMails: handleUnaryCall<ListParticipationMailsRequest, ListParticipationMailsResponse>;
+  /**
+   * Writes a finished mail again, from the present data, and queues it as a new one; its calendar file has the UID and the SEQUENCE of the first. May come
+   * with the metadata idempotency-key. NOT_FOUND (provider.not_found, participation.not_found, mail.not_found for one that is not about this
+   * participation, or whose recipient was erased), FAILED_PRECONDITION (mail.pending if the mail, or another copy of it, has not been sent yet;
+   * mail.outdated if the participation has changed since; mail.address_missing).
+   */
+  resendMail: handleUnaryCall<ResendMailRequest, ResendMailResponse>;
+}
+
+export interface ParticipationMailServiceClient extends Client {
+  /**
+   * The mails about a participation that are kept, in the order of their creation, at most the 500 newest. NOT_FOUND (provider.not_found,
+   * participation.not_found, also for an expired reservation).
+   */
+  listParticipationMails(
+    request: ListParticipationMailsRequest,
+    callback: (error: ServiceError | null, response: ListParticipationMailsResponse) => void,
+  ): ClientUnaryCall;
+  listParticipationMails(
+    request: ListParticipationMailsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListParticipationMailsResponse) => void,
+  ): ClientUnaryCall;
+  listParticipationMails(
+    request: ListParticipationMailsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListParticipationMailsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Writes a finished mail again, from the present data, and queues it as a new one; its calendar file has the UID and the SEQUENCE of the first. May come
+   * with the metadata idempotency-key. NOT_FOUND (provider.not_found, participation.not_found, mail.not_found for one that is not about this
+   * participation, or whose recipient was erased), FAILED_PRECONDITION (mail.pending if the mail, or another copy of it, has not been sent yet;
+   * mail.outdated if the participation has changed since; mail.address_missing).
+   */
+  resendMail(
+    request: ResendMailRequest,
+    callback: (error: ServiceError | null, response: ResendMailResponse) => void,
+  ): ClientUnaryCall;
+  resendMail(
+    request: ResendMailRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ResendMailResponse) => void,
+  ): ClientUnaryCall;
+  resendMail(
+    request: ResendMailRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ResendMailResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const ParticipationMailServiceClient = makeGenericClientConstructor(
+  ParticipationMailServiceService,
+  "scheduling.notification.v1.ParticipationMailService",
+) as unknown as {
+  new (
+    address: string,
+    credentials: ChannelCredentials,
+    options?: Partial<ClientOptions>,
+  ): ParticipationMailServiceClient;
+  service: typeof ParticipationMailServiceService;
   serviceName: string;
 };
 
