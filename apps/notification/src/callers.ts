@@ -4,4 +4,7 @@ export const callers = {
     listParticipationMails: ['gateway'],
     resendMail: ['gateway'],
   },
+  SandboxMailService: {
+    listSandboxMails: ['gateway'],
+  },
 };

@@ -11,6 +11,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     calendarAddress: read.text('CALENDAR_ADDRESS'),
     customerAddress: read.text('CUSTOMER_ADDRESS'),
     smtpUrl: read.url('SMTP_URL', ['smtp:', 'smtps:']),
+    /** A server that only shows mails to developers, for those of sandboxes; undefined: they are only kept. */
+    sandboxSmtpUrl: read.url('SANDBOX_SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,
     /** Connections to the mail server, and thus mails sent concurrently. */
     smtpConnections: read.integer('SMTP_CONNECTIONS', { min: 1, max: 100 }, 10),
     /** Mails of one CRM to one address, and in total, in an hour; 0: any number. */

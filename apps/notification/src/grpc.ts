@@ -1,4 +1,4 @@
-import { type Mail, MailServiceService, MailState, type ParticipationMail as ParticipationMailMessage, ParticipationMailServiceService } from '@scheduling/contracts/notification/v1';
+import { type Mail, MailServiceService, MailState, type ParticipationMail as ParticipationMailMessage, ParticipationMailServiceService, type SandboxMail as SandboxMailMessage, SandboxMailServiceService } from '@scheduling/contracts/notification/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Database } from '@scheduling/postgres';
 import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
@@ -9,12 +9,22 @@ import { type ListedMail, listMails } from './mail/list-mails.ts';
 import { listParticipationMails } from './mail/list-participation-mails.ts';
 import type { ParticipationMail } from './mail/participation-mail.ts';
 import { resendMail } from './mail/resend-mail.ts';
+import { listSandboxMails, type SandboxMail } from './sandbox/list-sandbox-mails.ts';
 
 /** Maps protobuf messages to the use cases and back. */
 export function hostParticipationMailService(dependencies: NotificationDependencies): HostedService {
   return hostService(ParticipationMailServiceService, callers.ParticipationMailService, {
     listParticipationMails: async (request) => ({ mails: (await listParticipationMails(dependencies, request)).map(toParticipationMailMessage) }),
     resendMail: async (request) => ({ mail: toParticipationMailMessage(await resendMail(dependencies, request)) }),
+  });
+}
+
+export function hostSandboxMailService(dependencies: NotificationDependencies): HostedService {
+  return hostService(SandboxMailServiceService, callers.SandboxMailService, {
+    listSandboxMails: async (request) => {
+      const { mails, nextCursor } = await listSandboxMails(dependencies, request);
+      return { mails: mails.map(toSandboxMailMessage), nextCursor };
+    },
   });
 }
 
@@ -48,4 +58,9 @@ function toMessage(row: ListedMail): Mail {
 
 function toParticipationMailMessage({ finishedAt, ...mail }: ParticipationMail): ParticipationMailMessage {
   return { ...mail, finishedAt: finishedAt ?? undefined, state: states[mail.state] };
+}
+
+function toSandboxMailMessage({ mailId: id, template, sentAt, content }: SandboxMail): SandboxMailMessage {
+  const { from, to, replyTo, subject, text, html, calendars } = content;
+  return { id, template, sentAt, from, to, replyTo, subject, text, html, calendars };
 }

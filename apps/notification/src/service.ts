@@ -8,12 +8,13 @@ import type { Config } from './config.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
-import { hostMailService, hostParticipationMailService } from './grpc.ts';
+import { hostMailService, hostParticipationMailService, hostSandboxMailService } from './grpc.ts';
 import { startMailDelivery } from './mail/deliver-mails.ts';
 import { registerMailMetrics } from './mail/mail-metrics.ts';
 import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
 import { startRecentMailCleanUp } from './mail/start-recent-mail-clean-up.ts';
 import { defaultTimings, type MailTimings } from './mail/timings.ts';
+import { startSandboxMailCleanUp } from './sandbox/start-sandbox-mail-clean-up.ts';
 import { createSenders } from './senders.ts';
 import { notificationSubscriptions } from './subscriptions.ts';
 
@@ -31,7 +32,7 @@ export function createNotificationService(config: Config, logger: Logger, overri
     migrations: migrationSets,
     logger,
     compose: ({ database, metrics, connect, use }) => {
-      const { senderAddress, publicUrl, smtpUrl, smtpConnections: connections, mailQuotas: quotas } = config;
+      const { senderAddress, publicUrl, smtpUrl, sandboxSmtpUrl, smtpConnections: connections, mailQuotas: quotas } = config;
       const identity = connect(IdentityServiceService, 'identity', config.identityAddress);
       const dependencies: NotificationDependencies = {
         database,
@@ -47,9 +48,10 @@ export function createNotificationService(config: Config, logger: Logger, overri
       use(startKeySweeper({ database, logger }));
       use(startMailCleanUp({ database, logger }));
       use(startRecentMailCleanUp({ database, logger }));
-      use(startMailDelivery({ database, smtpUrl, connections, quotas, timings, onOutcome, logger }));
+      use(startSandboxMailCleanUp({ database, logger }));
+      use(startMailDelivery({ database, smtpUrl, sandboxSmtpUrl, connections, quotas, timings, onOutcome, logger }));
       return {
-        hosted: [hostParticipationMailService(dependencies)],
+        hosted: [hostParticipationMailService(dependencies), hostSandboxMailService(dependencies)],
         operators: [hostMailService(database)],
         subscriptions: notificationSubscriptions(dependencies),
         maxAttempts: overrides.maxAttempts,

@@ -50,7 +50,7 @@ async function mailForVerification(
   const { crm } = await dependencies.identity.getCrm({ crmId });
   const content = composeVerificationMail({ verification, crm: crm!, ...dependencies });
   const { user, expiresAt } = verification;
-  const intent = { crmId, eventId, aboutId: verificationId, version: 0, template: 'email-verification' as const, userId: user!.id, expiresAt, content };
+  const intent = { crmId, eventId, aboutId: verificationId, version: 0, template: 'email-verification' as const, userId: user!.id, expiresAt, content, sandbox: crm!.sandbox };
   return (tx) => storeMail(tx, intent);
 }
 
@@ -77,12 +77,8 @@ async function composeLastMail(
 ): Promise<LastMailIntent | undefined> {
   const notice = await unlessGone(dependencies.erasures.getErasureNotice({ crmId, erasureId }));
   if (!notice?.email || notice.removed.length === 0) return undefined;
-  const content = composeRemovalMail({
-    notice,
-    ...(await dependencies.findSenders(crmId, notice.providerId)),
-    senderAddress: dependencies.senderAddress,
-    writtenAt: new Date(),
-  });
+  const senders = await dependencies.findSenders(crmId, notice.providerId);
+  const content = composeRemovalMail({ notice, ...senders, senderAddress: dependencies.senderAddress, writtenAt: new Date() });
   return {
     crmId,
     eventId: erasureId,
@@ -94,6 +90,7 @@ async function composeLastMail(
     erasureId,
     expiresAt: notice.expiresAt!,
     content,
+    sandbox: senders.crm.sandbox,
   };
 }
 

@@ -34,8 +34,8 @@ afterAll(() => stack.disposeAsync());
 const fast: Partial<MailTimings> = { pollMs: 50, firstRetryMs: 50, firstPauseMs: 20, longestPauseMs: 100, uncertainRetryMs: 300 };
 
 const unlimited = { toOneRecipient: 0, inTotal: 0 };
-const deliver = (timings: Partial<MailTimings> = {}, smtpUrl = smtp.url) =>
-  startMailDelivery({ database, smtpUrl, connections: 10, quotas: unlimited, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
+const deliver = (timings: Partial<MailTimings> = {}, smtpUrl = smtp.url, sandboxSmtpUrl?: string) =>
+  startMailDelivery({ database, smtpUrl, sandboxSmtpUrl, connections: 10, quotas: unlimited, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
 
 const contentFor = (address: string): MailContent => ({
   from: { name: 'Studio', address: 'hello@studio.example' },
@@ -51,12 +51,13 @@ interface NewMail {
   crmId?: string;
   aboutId?: string;
   version?: number;
+  sandbox?: boolean;
 }
 
-const storeAll = (addresses: string[], { crmId = 'crm', aboutId, version = 1 }: NewMail = {}): Promise<void> =>
+const storeAll = (addresses: string[], { crmId = 'crm', aboutId, version = 1, sandbox = false }: NewMail = {}): Promise<void> =>
   database.transaction(async (tx) => {
     for (const address of addresses) {
-      const intent = { crmId, eventId: randomUUID(), aboutId: aboutId ?? randomUUID(), version, content: contentFor(address) };
+      const intent = { crmId, eventId: randomUUID(), aboutId: aboutId ?? randomUUID(), version, content: contentFor(address), sandbox };
       await storeMail(tx, { ...intent, template: 'booking-confirmed' });
     }
   });
@@ -98,6 +99,34 @@ describe('a mail that is rejected', () => {
     expect(await rows()).toMatchObject([{ state: 'failed', attempts: 1, lastError: reason, content: null, recipient: null, lease: null }]);
     expect(await reportedFailures(database)).toEqual((await rows()).map(({ id }) => id));
     expect(smtp.mails).toEqual([]);
+  });
+});
+
+describe('a mail of a sandbox', () => {
+  it('goes to the server for developers only, and is finished if that one rejects it or is away', async () => {
+    await using catcher = await startTestSmtp();
+    catcher.trouble = (recipient) => (recipient === 'rejected@example.com' ? { at: 'rcpt', code: 550 } : undefined);
+    await storeAll(['shown@example.com', 'rejected@example.com'], { sandbox: true });
+    {
+      await using _delivery = deliver({}, smtp.url, catcher.url);
+      await untilFinished();
+    }
+    expect(catcher.mails.map(({ recipients }) => recipients)).toEqual([['shown@example.com']]);
+    await storeAll(['away@example.com'], { sandbox: true });
+    await using _delivery = deliver({}, smtp.url, 'smtp://127.0.0.1:1');
+    await untilFinished();
+    expect((await rows()).map(({ state }) => state)).toEqual(['sent', 'sent', 'sent']);
+    expect(await database.kysely.selectFrom('sandboxMail').select('recipient').execute()).toHaveLength(3);
+    expect(smtp.mails).toEqual([]);
+  });
+
+  it('is finished while the mail server is away, and says nothing about it', async () => {
+    await using _delivery = deliver({}, 'smtp://127.0.0.1:1');
+    await storeAll(['real@example.com']);
+    await eventually(async () => expect(await pending()).toMatchObject([{ lastError: expect.stringContaining('ESOCKET') }]));
+    await storeAll(addresses(20, 'example.com'), { sandbox: true });
+    await eventually(async () => expect(await pending()).toHaveLength(1));
+    expect(await rows()).toHaveLength(21);
   });
 });
 

@@ -97,7 +97,7 @@ const contentFor = (email: string): MailContent => ({
 
 const storeFor = ({ customerId, email }: Person) =>
   stack.database.transaction((tx) =>
-    storeMail(tx, { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 1, template: 'booking-confirmed', customerId, content: contentFor(email) }),
+    storeMail(tx, { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 1, template: 'booking-confirmed', customerId, content: contentFor(email), sandbox: false }),
   );
 
 describe('a customer who is deleted from future appointments', () => {
@@ -261,7 +261,7 @@ describe('an erased address', () => {
     await book(person, 'both');
     await eventually(() => expect(mailsTo(person)).toHaveLength(1));
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
-    const user = { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 0, template: 'email-verification' as const, userId: randomUUID(), content: contentFor(person.email) };
+    const user = { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 0, template: 'email-verification' as const, userId: randomUUID(), content: contentFor(person.email), sandbox: false };
     await stack.database.transaction((tx) => storeMail(tx, user));
     const erase = () => stack.customers.eraseAddress({ crmId, email: person.email });
     const { erasure } = await erase();
@@ -306,7 +306,7 @@ describe('a deleted user', () => {
   const recentMails = () => stack.database.kysely.selectFrom('recentMail').selectAll().execute();
   const storeForUser = ({ id, email }: User) =>
     stack.database.transaction((tx) =>
-      storeMail(tx, { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 0, template: 'email-verification', userId: id, content: contentFor(email) }),
+      storeMail(tx, { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 0, template: 'email-verification', userId: id, content: contentFor(email), sandbox: false }),
     );
   const publishDeletion = async ({ id }: User) => {
     const payload = events.userDeleted.encode({ crmId, userId: id });

@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { NotificationSchema } from '../src/db/schema.ts';
 import { startMailCleanUp } from '../src/mail/start-mail-clean-up.ts';
+import { startSandboxMailCleanUp } from '../src/sandbox/start-sandbox-mail-clean-up.ts';
 
 const logger = testLogger('notification-test');
 
@@ -20,4 +21,20 @@ it('deletes the remains of mails finished a month ago as soon as the process sta
   await insertFinished(1, '29 days');
   await using _cleanUp = startMailCleanUp({ database, logger });
   await eventually(async () => expect(await database.kysely.selectFrom('mail').select('id').execute()).toHaveLength(1));
+});
+
+it('deletes what sandboxes have kept for a week, and not the mails', async () => {
+  const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
+  await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger, ...longTimeout });
+  for (const ago of ['8 days', '6 days']) {
+    await sql`
+      WITH sent AS (
+        INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, state, finished_at, sandbox)
+        VALUES ('crm', gen_random_uuid(), gen_random_uuid(), 1, 'confirmation', 'request', 'sent', now(), true) RETURNING crm_id, id
+      )
+      INSERT INTO sandbox_mail (crm_id, mail_id, recipient, content, sent_at) SELECT crm_id, id, ${ago}, '{}', now() - ${ago}::interval FROM sent`.execute(database.kysely);
+  }
+  await using _cleanUp = startSandboxMailCleanUp({ database, logger });
+  await eventually(async () => expect(await database.kysely.selectFrom('sandboxMail').select('recipient').execute()).toEqual([{ recipient: '6 days' }]));
+  expect(await database.kysely.selectFrom('mail').select('id').execute()).toHaveLength(2);
 });

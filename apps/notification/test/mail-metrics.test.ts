@@ -27,7 +27,7 @@ async function store(crmId: string, dueSecondsAgo: number, { aboutId = randomUUI
   const eventId = randomUUID();
   const to = { name: 'Anna', address: 'anna@example.com' };
   const content = { from: to, to, language: 'en', subject: 'A mail', text: 'A text', html: '', calendars: [] };
-  await database.transaction((tx) => storeMail(tx, { crmId, eventId, aboutId, version, template: 'booking-confirmed', content }));
+  await database.transaction((tx) => storeMail(tx, { crmId, eventId, aboutId, version, template: 'booking-confirmed', content, sandbox: false }));
   const dueAt = new Date(Date.now() - dueSecondsAgo * 1_000);
   await database.kysely.updateTable('mail').set({ dueAt }).where('eventId', '=', eventId).execute();
 }

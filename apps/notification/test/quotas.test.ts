@@ -68,11 +68,12 @@ interface NewMail {
   template?: MailTemplate;
   customerId?: string;
   resendOf?: string;
+  sandbox?: boolean;
 }
 
-const store = (address: string, { crmId = 'crm', aboutId = randomUUID(), version = 1, template = 'booking-confirmed', customerId, resendOf }: NewMail = {}): Promise<void> =>
+const store = (address: string, { crmId = 'crm', aboutId = randomUUID(), version = 1, template = 'booking-confirmed', customerId, resendOf, sandbox = false }: NewMail = {}): Promise<void> =>
   database.transaction((tx) =>
-    storeMail(tx, { crmId, eventId: randomUUID(), aboutId, version, template, customerId, resendOf, content: contentFor(address, `${template} ${version}`) }),
+    storeMail(tx, { crmId, eventId: randomUUID(), aboutId, version, template, customerId, resendOf, content: contentFor(address, `${template} ${version}`), sandbox }),
   );
 
 async function storeMany(count: number, addressOf: (index: number) => string, mail?: NewMail): Promise<void> {
@@ -81,7 +82,7 @@ async function storeMany(count: number, addressOf: (index: number) => string, ma
 
 function storeLastMail(address: string): Promise<void> {
   const [customerId, erasureId] = [randomUUID(), randomUUID()];
-  const intent = { crmId: 'crm', eventId: erasureId, aboutId: erasureId, version: 0, template: 'removed-by-deletion' as const, content: contentFor(address, 'last') };
+  const intent = { crmId: 'crm', eventId: erasureId, aboutId: erasureId, version: 0, template: 'removed-by-deletion' as const, content: contentFor(address, 'last'), sandbox: false };
   return database.transaction((tx) => storeMail(tx, { ...intent, customerId, erasureId, expiresAt: new Date(Date.now() + 60_000) }));
 }
 
@@ -113,6 +114,14 @@ describe('the quota of a recipient', () => {
     await eventually(async () => expect(await pending()).toEqual([]));
     expect(subjectsFor('anna@example.com')).toHaveLength(6);
     expect((await rows()).every(({ state, held: isHeld }) => state === 'sent' && !isHeld)).toBe(true);
+  });
+
+  it('holds for a sandbox, too', async () => {
+    await storeMany(3, () => 'anna@example.com', { sandbox: true });
+    await using _delivery = deliver({ toOneRecipient: 2 });
+    await eventually(async () => expect(await pending()).toMatchObject([{ held: true, lastError: 'recipient-quota' }]));
+    expect(await database.kysely.selectFrom('sandboxMail').select('recipient').execute()).toHaveLength(2);
+    expect(smtp.mails).toEqual([]);
   });
 
   it('delivers everything in the end, never more than the quota in one window', async () => {

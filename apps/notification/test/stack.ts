@@ -1,7 +1,7 @@
 import { AppointmentServiceService, ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { MailServiceService, ParticipationMailServiceService } from '@scheduling/contracts/notification/v1';
+import { MailServiceService, ParticipationMailServiceService, SandboxMailServiceService } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { connectBroker, consumerName, type EventDefinition, eventHeaders, type NatsUser, streamName } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
@@ -27,6 +27,7 @@ export interface TestStack extends AsyncDisposable {
   participations: ClientOf<typeof ParticipationServiceService>;
   mails: ClientOf<typeof MailServiceService>;
   participationMails: ClientOf<typeof ParticipationMailServiceService>;
+  sandboxMails: ClientOf<typeof SandboxMailServiceService>;
   deadLetters: ClientOf<typeof DeadLetterServiceService>;
 }
 
@@ -64,6 +65,7 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendar.address, longTimeout)),
     participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendar.address, longTimeout)),
     participationMails: starting.use(createClient(ParticipationMailServiceService, 'notification', `127.0.0.1:${grpcPort}`, longTimeout)),
+    sandboxMails: starting.use(createClient(SandboxMailServiceService, 'notification', `127.0.0.1:${grpcPort}`, longTimeout)),
     mails: starting.use(createClient(MailServiceService, 'notification', operatorsAddress, longTimeout)),
     deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', operatorsAddress, longTimeout)),
   };
@@ -73,8 +75,8 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
 }
 
 /** A CRM with a provider; the references are the same in each. */
-export async function setUpProvider({ admin, identity }: Pick<TestStack, 'admin' | 'identity'>, id: string): Promise<void> {
-  await admin.createCrm({ crmId: id, name: 'Studio', senderName: 'Studio', senderAddress: 'hello@studio.example' });
+export async function setUpProvider({ admin, identity }: Pick<TestStack, 'admin' | 'identity'>, id: string, { sandbox = false } = {}): Promise<void> {
+  await admin.createCrm({ crmId: id, name: 'Studio', senderName: 'Studio', senderAddress: 'hello@studio.example', sandbox });
   const [email, username] = id === crmId ? ['owner@studio.example', 'owner'] : [`owner@${id}.example`, `owner-${id}`];
   await identity.createUser({ crmId: id, reference: 'owner@crm', email, username, lastName: 'Owner' });
   await identity.createAccount({ crmId: id, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });

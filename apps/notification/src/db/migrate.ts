@@ -6,6 +6,7 @@ import * as mailQuotas from './migrations/2026-11-22-mail-quotas.ts';
 import * as erasedUsers from './migrations/2026-11-25-erased-users.ts';
 import * as mailProviders from './migrations/2026-11-26-mail-providers.ts';
 import * as resend from './migrations/2026-12-06-resend.ts';
+import * as sandboxMails from './migrations/2026-12-07-sandbox-mails.ts';
 
 const migrations = {
   '2026-11-21-mails': mails,
@@ -16,6 +17,7 @@ const migrations = {
   '2026-12-06-resend-index-of-subject': concurrentIndex('mail_about', 'mail (crm_id, about_id, id)'),
   // At most one copy of a mail waits at a time.
   '2026-12-06-resend-index-of-copies': concurrentIndex('mail_copy', "mail (crm_id, resend_of) WHERE state = 'pending' AND resend_of IS NOT NULL", 'UNIQUE INDEX'),
+  '2026-12-07-sandbox-mails': sandboxMails,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -27,6 +29,8 @@ const functions = {
   '2026-11-25-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
   '2026-11-26-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
   '2026-12-06-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
+  '2026-12-07-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
+  '2026-12-07-2-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -83,6 +83,7 @@ CREATE TABLE mail (
   actor text,
   calendar_method text,
   resend_of uuid,
+  sandbox boolean NOT NULL DEFAULT false,
   CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
   CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
@@ -134,6 +135,18 @@ CREATE TABLE recent_mail (
   CONSTRAINT recent_mail_crm_id_mail_id_fkey FOREIGN KEY (crm_id, mail_id) REFERENCES mail(crm_id, id) ON DELETE CASCADE
 );
 CREATE INDEX recent_mail_recipient ON public.recent_mail USING btree (crm_id, recipient_digest, sent_at);
+
+CREATE TABLE sandbox_mail (
+  crm_id text NOT NULL,
+  mail_id uuid NOT NULL,
+  recipient text NOT NULL,
+  content jsonb NOT NULL,
+  sent_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT sandbox_mail_pkey PRIMARY KEY (crm_id, mail_id),
+  CONSTRAINT sandbox_mail_crm_id_mail_id_fkey FOREIGN KEY (crm_id, mail_id) REFERENCES mail(crm_id, id) ON DELETE CASCADE
+);
+CREATE INDEX sandbox_mail_recipient ON public.sandbox_mail USING btree (crm_id, recipient, mail_id);
+CREATE INDEX sandbox_mail_sent_at ON public.sandbox_mail USING btree (sent_at);
 
 CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
  RETURNS jsonb
@@ -212,12 +225,18 @@ CREATE OR REPLACE FUNCTION public.record_sent_mail(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  sent record;
 BEGIN
   UPDATE mail
      SET state = 'sent', content = NULL, recipient = NULL, lease = NULL, held = false, attempts = attempts + 1, last_error = NULL, finished_at = now()
-   WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
+   WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid
+  RETURNING old.* INTO sent;
   IF NOT FOUND THEN RETURN 'false'; END IF;
 
+  IF sent.sandbox AND sent.erasure_id IS NULL THEN
+    INSERT INTO sandbox_mail (crm_id, mail_id, recipient, content) VALUES (sent.crm_id, sent.id, sent.recipient, sent.content);
+  END IF;
   IF request ? 'recipientDigest' THEN
     INSERT INTO recent_mail (crm_id, mail_id, recipient_digest)
     VALUES (request ->> 'crmId', (request ->> 'id')::uuid, decode(request ->> 'recipientDigest', 'hex'));
@@ -245,12 +264,12 @@ BEGIN
   END IF;
 
   INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
-    expires_at, request_id, traceparent, content, recipient)
+    sandbox, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
     request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
-    (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
+    coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   RETURN to_jsonb(new_id);

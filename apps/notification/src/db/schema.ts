@@ -6,6 +6,7 @@ import type { ColumnType, Generated } from 'kysely';
 export interface NotificationSchema extends MessagingSchema, IdempotencySchema {
   mail: MailTable;
   recentMail: RecentMailTable;
+  sandboxMail: SandboxMailTable;
   erasedCustomer: ErasedCustomerTable;
   erasedUser: ErasedUserTable;
 }
@@ -55,6 +56,8 @@ export interface MailTable {
   actor: string | null;
   /** What it does to the person's calendar. Null if nothing, and in a mail without an actor. */
   calendarMethod: CalendarMethod | null;
+  /** It reaches nobody, but is kept for the CRM to read. */
+  sandbox: Generated<boolean>;
   /** The first mail of which this is a copy that a CRM has requested. Its row may have been deleted by now. */
   resendOf: string | null;
   requestId: string;
@@ -86,6 +89,16 @@ export interface RecentMailTable {
   mailId: string;
   /** SHA-256 of the CRM and the address. */
   recipientDigest: Buffer;
+  sentAt: Generated<Date>;
+}
+
+/** A mail of a sandbox, as it would have been sent. Personal data: it is deleted with its mail, or after 7 days. */
+export interface SandboxMailTable {
+  crmId: string;
+  mailId: string;
+  /** The address, in lower case. */
+  recipient: string;
+  content: MailContent;
   sentAt: Generated<Date>;
 }
 

@@ -4,7 +4,7 @@ import type { NotificationSchema } from '../db/schema.ts';
 import { recipientDigest } from '../mail/check-quotas.ts';
 
 /**
- * Deletes the mails that wait for an address, in any case, and the digests of sent ones, except those to users of the CRM and the last mails to deleted
+ * Deletes the mails that wait for an address, in any case, those that a sandbox keeps, and the digests of sent ones, except those to users of the CRM and the last mails to deleted
  * customers, which end on their own.
  */
 export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: string, email: string): Promise<void> {
@@ -18,6 +18,15 @@ export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: s
     .returning('id')
     .execute();
   await forgetKeys(tx, crmId, erased.map(({ id }) => id));
+  await tx
+    .deleteFrom('sandboxMail')
+    .using('mail')
+    .whereRef('mail.crmId', '=', 'sandboxMail.crmId')
+    .whereRef('mail.id', '=', 'sandboxMail.mailId')
+    .where('sandboxMail.crmId', '=', crmId)
+    .where('mail.userId', 'is', null)
+    .where(foldedEquals(sql`sandbox_mail.recipient`, email))
+    .execute();
   const { rows } = await sql<{ recipient: string }>`SELECT lower(${email}::text) AS recipient`.execute(tx);
   await tx
     .deleteFrom('recentMail')

@@ -20,6 +20,7 @@ const crm: Crm = {
   senderName: 'Studio',
   senderAddress: 'hello@studio.example',
   notifyOnCustomerDeletion: true,
+  sandbox: false,
 };
 const provider: Provider = {
   id: 'provider',

@@ -13,8 +13,14 @@ const maxDecidedAtOnce = 500;
 
 type NotSent = FailureDecision | QuotaDecision;
 
+/** `serverAway` is false for a mail of a sandbox, which says nothing about the mail server. */
+interface Sent {
+  outcome: 'sent';
+  serverAway?: false;
+}
+
 /** The outcome of an attempt. */
-export type Outcome = { outcome: 'sent' } | NotSent;
+export type Outcome = Sent | NotSent;
 
 /**
  * Records the outcome of an attempt, unless the lease is lost. A finished mail keeps neither address nor text; if it was the last one to an

@@ -3,7 +3,7 @@
 -- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId or userId if the recipient is one, providerId if it is sent for a
 --   provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
 --   erasure does not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; resendOf if it is a copy of
---   another one.
+--   another one; sandbox, true if it is to reach nobody.
 -- Answer: the id of the mail; null if it was not stored. A unique violation of mail_copy: another copy waits.
 CREATE OR REPLACE FUNCTION store_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,12 +21,12 @@ BEGIN
   END IF;
 
   INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
-    expires_at, request_id, traceparent, content, recipient)
+    sandbox, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
     request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
-    (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
+    coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   RETURN to_jsonb(new_id);

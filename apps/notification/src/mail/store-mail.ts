@@ -26,6 +26,8 @@ export interface MailIntent {
   /** When it is no longer worth sending. */
   expiresAt?: Date | undefined;
   content: MailContent;
+  /** Whether its CRM is a sandbox, whose mails reach nobody. */
+  sandbox: boolean;
 }
 
 /** The last mail of an erased person: it is sent until it expires, and the erasure is confirmed when it is finished. */

@@ -26,5 +26,5 @@ export async function writeParticipationMail(
   const content = composeParticipationMail({ participationId, version, mail, actor, notice, ...senders, senderAddress, writtenAt: new Date() });
   if (content === undefined) return undefined;
   const { template, calendar: calendarMethod } = mail;
-  return { crmId, aboutId: participationId, version, template, customerId, providerId, actor, calendarMethod, content };
+  return { crmId, aboutId: participationId, version, template, customerId, providerId, actor, calendarMethod, content, sandbox: senders.crm.sandbox };
 }

@@ -70,6 +70,7 @@ export function sampleMails(recipient: string): SampleMail[] {
       senderName: 'Studio-Verwaltung',
       senderAddress,
       notifyOnCustomerDeletion: true,
+      sandbox: false,
       imprint: 'Studio-Verwaltung GmbH, Hafenstraße 3, 20457 Hamburg\nAG Hamburg HRB 54321, USt-IdNr. DE987654321',
     };
     const branded: Crm = { ...crm, logoUrl: 'https://booking.example/logo.png', colour: '#0b5d66' };

@@ -138,6 +138,48 @@ export interface ResendMailResponse {
   mail?: ParticipationMail | undefined;
 }
 
+export interface MailAddress {
+  name: string;
+  address: string;
+}
+
+export interface MailCalendar {
+  /** REQUEST or CANCEL. */
+  method: string;
+  text: string;
+}
+
+export interface SandboxMail {
+  id: string;
+  template: string;
+  sentAt?: Date | undefined;
+  from?: MailAddress | undefined;
+  to?: MailAddress | undefined;
+  replyTo?: MailAddress | undefined;
+  subject: string;
+  text: string;
+  html: string;
+  calendars: MailCalendar[];
+}
+
+export interface ListSandboxMailsRequest {
+  crmId: string;
+  /** Only those to this address, in any case. */
+  to?:
+    | string
+    | undefined;
+  /** At least 1. */
+  limit: number;
+  /** As answered with the previous page. */
+  cursor?: string | undefined;
+}
+
+export interface ListSandboxMailsResponse {
+  mails: SandboxMail[];
+  /** Absent on the last page. */
+  nextCursor?: string | undefined;
+}
+
 function createBaseMail(): Mail {
   return {
     crmId: "",
@@ -839,6 +881,476 @@ export const ResendMailResponse: MessageFns<ResendMailResponse> = {
   },
 };
 
+function createBaseMailAddress(): MailAddress {
+  return { name: "", address: "" };
+}
+
+export const MailAddress: MessageFns<MailAddress> = {
+  encode(message: MailAddress, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MailAddress {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMailAddress();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MailAddress>): MailAddress {
+    return MailAddress.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MailAddress>): MailAddress {
+    const message = createBaseMailAddress();
+    message.name = object.name ?? "";
+    message.address = object.address ?? "";
+    return message;
+  },
+};
+
+function createBaseMailCalendar(): MailCalendar {
+  return { method: "", text: "" };
+}
+
+export const MailCalendar: MessageFns<MailCalendar> = {
+  encode(message: MailCalendar, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.method !== "") {
+      writer.uint32(10).string(message.method);
+    }
+    if (message.text !== "") {
+      writer.uint32(18).string(message.text);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MailCalendar {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMailCalendar();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.method = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MailCalendar>): MailCalendar {
+    return MailCalendar.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MailCalendar>): MailCalendar {
+    const message = createBaseMailCalendar();
+    message.method = object.method ?? "";
+    message.text = object.text ?? "";
+    return message;
+  },
+};
+
+function createBaseSandboxMail(): SandboxMail {
+  return {
+    id: "",
+    template: "",
+    sentAt: undefined,
+    from: undefined,
+    to: undefined,
+    replyTo: undefined,
+    subject: "",
+    text: "",
+    html: "",
+    calendars: [],
+  };
+}
+
+export const SandboxMail: MessageFns<SandboxMail> = {
+  encode(message: SandboxMail, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.template !== "") {
+      writer.uint32(18).string(message.template);
+    }
+    if (message.sentAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.sentAt), writer.uint32(26).fork()).join();
+    }
+    if (message.from !== undefined) {
+      MailAddress.encode(message.from, writer.uint32(34).fork()).join();
+    }
+    if (message.to !== undefined) {
+      MailAddress.encode(message.to, writer.uint32(42).fork()).join();
+    }
+    if (message.replyTo !== undefined) {
+      MailAddress.encode(message.replyTo, writer.uint32(50).fork()).join();
+    }
+    if (message.subject !== "") {
+      writer.uint32(58).string(message.subject);
+    }
+    if (message.text !== "") {
+      writer.uint32(66).string(message.text);
+    }
+    if (message.html !== "") {
+      writer.uint32(74).string(message.html);
+    }
+    for (const v of message.calendars) {
+      MailCalendar.encode(v!, writer.uint32(82).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SandboxMail {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSandboxMail();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.template = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.sentAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.from = MailAddress.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.to = MailAddress.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.replyTo = MailAddress.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.subject = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.html = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.calendars.push(MailCalendar.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SandboxMail>): SandboxMail {
+    return SandboxMail.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SandboxMail>): SandboxMail {
+    const message = createBaseSandboxMail();
+    message.id = object.id ?? "";
+    message.template = object.template ?? "";
+    message.sentAt = object.sentAt ?? undefined;
+    message.from = (object.from !== undefined && object.from !== null)
+      ? MailAddress.fromPartial(object.from)
+      : undefined;
+    message.to = (object.to !== undefined && object.to !== null) ? MailAddress.fromPartial(object.to) : undefined;
+    message.replyTo = (object.replyTo !== undefined && object.replyTo !== null)
+      ? MailAddress.fromPartial(object.replyTo)
+      : undefined;
+    message.subject = object.subject ?? "";
+    message.text = object.text ?? "";
+    message.html = object.html ?? "";
+    message.calendars = object.calendars?.map((e) => MailCalendar.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseListSandboxMailsRequest(): ListSandboxMailsRequest {
+  return { crmId: "", to: undefined, limit: 0, cursor: undefined };
+}
+
+export const ListSandboxMailsRequest: MessageFns<ListSandboxMailsRequest> = {
+  encode(message: ListSandboxMailsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.to !== undefined) {
+      writer.uint32(18).string(message.to);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(24).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(34).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSandboxMailsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSandboxMailsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListSandboxMailsRequest>): ListSandboxMailsRequest {
+    return ListSandboxMailsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListSandboxMailsRequest>): ListSandboxMailsRequest {
+    const message = createBaseListSandboxMailsRequest();
+    message.crmId = object.crmId ?? "";
+    message.to = object.to ?? undefined;
+    message.limit = object.limit ?? 0;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListSandboxMailsResponse(): ListSandboxMailsResponse {
+  return { mails: [], nextCursor: undefined };
+}
+
+export const ListSandboxMailsResponse: MessageFns<ListSandboxMailsResponse> = {
+  encode(message: ListSandboxMailsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.mails) {
+      SandboxMail.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSandboxMailsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSandboxMailsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.mails.push(SandboxMail.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListSandboxMailsResponse>): ListSandboxMailsResponse {
+    return ListSandboxMailsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListSandboxMailsResponse>): ListSandboxMailsResponse {
+    const message = createBaseListSandboxMailsResponse();
+    message.mails = object.mails?.map((e) => SandboxMail.fromPartial(e)) || [];
+    message.nextCursor = object.nextCursor ?? undefined;
+    return message;
+  },
+};
+
 /** What became of the mails. For operators, not for the gateway; nothing in it is personal. */
 export type MailServiceService = typeof MailServiceService;
 export const MailServiceService = {
@@ -991,6 +1503,65 @@ export const ParticipationMailServiceClient = makeGenericClientConstructor(
     options?: Partial<ClientOptions>,
   ): ParticipationMailServiceClient;
   service: typeof ParticipationMailServiceService;
+  serviceName: string;
+};
+
+/** The mails of a sandbox. For the gateway; they are personal data. */
+export type SandboxMailServiceService = typeof SandboxMailServiceService;
+export const SandboxMailServiceService = {
+  /**
+   * The mails that a sandbox keeps instead of sending them, in the opposite order of their creation. INVALID_ARGUMENT (sandbox.invalid) for an unknown
+   * cursor, NOT_FOUND (sandbox.not_found) for a CRM that is not a sandbox.
+   */
+  listSandboxMails: {
+    path: "/scheduling.notification.v1.SandboxMailService/ListSandboxMails" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListSandboxMailsRequest): Buffer =>
+      Buffer.from(ListSandboxMailsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListSandboxMailsRequest => ListSandboxMailsRequest.decode(value),
+    responseSerialize: (value: ListSandboxMailsResponse): Buffer =>
+      Buffer.from(ListSandboxMailsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListSandboxMailsResponse => ListSandboxMailsResponse.decode(value),
+  },
+} as const;
+
+export interface SandboxMailServiceServer extends UntypedServiceImplementation {
+  /**
+   * The mails that a sandbox keeps instead of sending them, in the opposite order of their creation. INVALID_ARGUMENT (sandbox.invalid) for an unknown
+   * cursor, NOT_FOUND (sandbox.not_found) for a CRM that is not a sandbox.
+   */
+  listSandboxMails: handleUnaryCall<ListSandboxMailsRequest, ListSandboxMailsResponse>;
+}
+
+export interface SandboxMailServiceClient extends Client {
+  /**
+   * The mails that a sandbox keeps instead of sending them, in the opposite order of their creation. INVALID_ARGUMENT (sandbox.invalid) for an unknown
+   * cursor, NOT_FOUND (sandbox.not_found) for a CRM that is not a sandbox.
+   */
+  listSandboxMails(
+    request: ListSandboxMailsRequest,
+    callback: (error: ServiceError | null, response: ListSandboxMailsResponse) => void,
+  ): ClientUnaryCall;
+  listSandboxMails(
+    request: ListSandboxMailsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListSandboxMailsResponse) => void,
+  ): ClientUnaryCall;
+  listSandboxMails(
+    request: ListSandboxMailsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListSandboxMailsResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const SandboxMailServiceClient = makeGenericClientConstructor(
+  SandboxMailServiceService,
+  "scheduling.notification.v1.SandboxMailService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): SandboxMailServiceClient;
+  service: typeof SandboxMailServiceService;
   serviceName: string;
 };
 

@@ -1,5 +1,5 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { MailState, type ParticipationMail, type ResendMailRequest } from '@scheduling/contracts/notification/v1';
+import { type ListSandboxMailsRequest, MailState, type ParticipationMail, type ResendMailRequest } from '@scheduling/contracts/notification/v1';
 import { events } from '@scheduling/events';
 import { runWithContext } from '@scheduling/runtime';
 import { eventually, repeatable, testRepeatableOperations, withKey } from '@scheduling/testing';
@@ -12,12 +12,14 @@ import { crmId, processed, providerReference, publishEvent, setUpProvider, start
 
 const { BOOKED, CANCELED, DELETED, REQUESTED } = ParticipationState;
 const otherCrm = 'other';
+const sandbox = 'sandbox';
 let stack: TestStack;
 let names = 0;
 
 beforeAll(async () => {
   stack = await startStack({ timings: { firstRetryMs: 50, longestRetryMs: 50, pollMs: 50 } });
   await setUpProvider(stack, otherCrm);
+  await setUpProvider(stack, sandbox, { sandbox: true });
 }, 180_000);
 beforeEach(() => {
   stack.smtp.trouble = () => undefined;
@@ -186,7 +188,7 @@ describe('no mail is sent again', () => {
     const [row] = await rowsOf(booking);
     const to = { name: 'Somebody', address: booking.email };
     const content = { from: to, to, language: 'en', subject: 'later', text: 'later', html: 'later', calendars: [] };
-    const later = { crmId, eventId: randomUUID(), aboutId: row!.aboutId, version: 2, template: 'booking-moved' as const, customerId: booking.customerId, content };
+    const later = { crmId, eventId: randomUUID(), aboutId: row!.aboutId, version: 2, template: 'booking-moved' as const, customerId: booking.customerId, content, sandbox: false };
     await stack.database.transaction((tx) => storeMail(tx, later));
     expect(await codeOf(resend(booking, mail.id))).toBe('mail.outdated');
     await finished(booking, 2);
@@ -317,3 +319,103 @@ async function waitingForLocks(): Promise<number> {
   const { rows } = await sql`SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = current_database() AND NOT granted`.execute(stack.database.kysely);
   return rows.length;
 }
+
+describe('the mails of a sandbox', () => {
+  const listKept = async (query: Partial<ListSandboxMailsRequest> = {}) => stack.sandboxMails.listSandboxMails({ crmId: sandbox, limit: 20, ...query });
+  const keptFor = async ({ email }: { email: string }) => (await listKept({ to: email })).mails;
+  const remove = ({ crmId: crm, reference }: Booking) =>
+    stack.customers.deleteCustomer({ crmId: crm, providerReference, customerReference: reference, ignoreFutureAppointments: true });
+
+  it('are kept as they would have been sent, newest first, and reach nobody', async () => {
+    const { booking } = await bookAndReceive(BOOKED, sandbox);
+    await move(booking, CANCELED);
+    await finished(booking, 2);
+    const kept = await keptFor(booking);
+    expect(kept).toMatchObject([{ template: 'booking-cancelled', calendars: [{ method: 'CANCEL' }] }, { template: 'booking-confirmed', calendars: [{ method: 'REQUEST' }] }]);
+    expect(kept[1]).toEqual({
+      id: (await list(booking))[0]!.id,
+      template: 'booking-confirmed',
+      sentAt: expect.any(Date),
+      from: { name: 'Yoga & Co via Studio', address: 'hello@studio.example' },
+      to: { name: booking.reference, address: booking.email },
+      replyTo: { name: 'Yoga & Co', address: 'desk@yoga.example' },
+      subject: expect.stringContaining(booking.reference),
+      text: expect.stringContaining(`See you, ${booking.reference}`),
+      html: expect.stringContaining('<html'),
+      calendars: [{ method: 'REQUEST', text: expect.stringContaining('BEGIN:VCALENDAR') }],
+    });
+    expect(mailsTo(booking)).toEqual([]);
+  });
+
+  it('are listed in pages, and to one address in any case', async () => {
+    const bookings = [await book(BOOKED, sandbox), await book(BOOKED, sandbox), await book(BOOKED, sandbox)];
+    for (const booking of bookings) await finished(booking, 1);
+    const all = (await listKept()).mails;
+    const first = await listKept({ limit: 2 });
+    const second = await listKept({ limit: 20, cursor: first.nextCursor });
+    expect([...first.mails, ...second.mails]).toEqual(all);
+    expect(second.nextCursor).toBeUndefined();
+    expect(await listKept({ to: bookings[1]!.email.toUpperCase() })).toMatchObject({ mails: [{ to: { address: bookings[1]!.email } }], nextCursor: undefined });
+    expect(await codeOf(listKept({ cursor: 'x' }))).toBe('sandbox.invalid');
+  });
+
+  it('are sent again for the sandbox only', async () => {
+    const { booking, mail } = await bookAndReceive(BOOKED, sandbox);
+    await resend(booking, mail.id);
+    await finished(booking, 2);
+    expect(await keptFor(booking)).toMatchObject([{ template: 'booking-confirmed' }, { template: 'booking-confirmed' }]);
+    expect(mailsTo(booking)).toEqual([]);
+  });
+
+  it('are kept while the mail server rejects everything', async () => {
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 550 });
+    const { booking, mail } = await bookAndReceive(BOOKED, sandbox);
+    expect(mail.state).toBe(MailState.SENT);
+    expect(await keptFor(booking)).toHaveLength(1);
+  });
+
+  it('include the verification of an address, whose link works, until the user is deleted', async () => {
+    const user = { crmId: sandbox, reference: 'verified@crm', email: 'verified@sandbox.example', username: 'verified', lastName: 'Verified' };
+    await stack.identity.createUser(user);
+    await stack.identity.requestVerification(user);
+    const [mail] = await eventually(async () => {
+      const kept = await keptFor(user);
+      expect(kept).toMatchObject([{ template: 'email-verification' }]);
+      return kept;
+    });
+    const token = /\/verification\/([\w-]+)/.exec(mail!.text)?.[1] ?? '';
+    await stack.identity.confirmVerification({ token });
+    expect((await stack.identity.getUser(user)).user).toMatchObject({ emailVerified: true });
+    await stack.identity.deleteUser(user);
+    await eventually(async () => expect(await keptFor(user)).toEqual([]));
+  });
+
+  it('are deleted with the person, and the last mail is not kept', async () => {
+    const { booking } = await bookAndReceive(BOOKED, sandbox);
+    await remove(booking);
+    await eventually(async () => {
+      const rows = await rowsOf(booking);
+      expect(rows).toMatchObject([{ template: 'removed-by-deletion', state: 'sent', content: null }]);
+    });
+    expect(await keptFor(booking)).toEqual([]);
+    expect(mailsTo(booking)).toEqual([]);
+    const { rows } = await sql`SELECT FROM sandbox_mail WHERE sandbox_mail::text LIKE ${`%${booking.reference}@%`}`.execute(stack.database.kysely);
+    expect(rows).toEqual([]);
+  });
+
+  it('are deleted with an address that is erased, also one that its person has no longer', async () => {
+    const { booking } = await bookAndReceive(BOOKED, sandbox);
+    await stack.customers.updateCustomer({ crmId: sandbox, providerReference, customerReference: booking.reference, email: 'moved@sandbox.example' });
+    await stack.customers.eraseAddress({ crmId: sandbox, email: booking.email.toUpperCase() });
+    await eventually(async () => expect(await keptFor(booking)).toEqual([]));
+    expect(await rowsOf(booking)).toHaveLength(1);
+  });
+
+  it('are those of no other CRM', async () => {
+    const { booking } = await bookAndReceive();
+    expect(await codeOf(listKept({ crmId }))).toBe('sandbox.not_found');
+    expect(await keptFor(booking)).toEqual([]);
+    const { rows } = await sql`SELECT FROM sandbox_mail WHERE crm_id <> ${sandbox}`.execute(stack.database.kysely);
+    expect(rows).toEqual([]);
+  });
+});
