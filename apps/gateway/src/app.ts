@@ -149,7 +149,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
       erasureRoutes(clients),
       eventRoutes(clients, dependencies.publicUrl),
       webhookRoutes(clients, dependencies.publicUrl),
-      sandboxRoutes(clients),
+      sandboxRoutes(clients, dependencies.publicUrl),
     ]) {
       await scope.withTypeProvider<TypeBoxTypeProvider>().register(routes);
     }

@@ -1,7 +1,7 @@
 import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, SandboxClockServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { ParticipationMailServiceService } from '@scheduling/contracts/notification/v1';
+import { ParticipationMailServiceService, SandboxMailServiceService } from '@scheduling/contracts/notification/v1';
 import { EventServiceService, WebhookServiceService } from '@scheduling/contracts/webhook/v1';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
 
@@ -15,6 +15,7 @@ export interface Clients extends Disposable {
   clocks: RpcClient<SandboxClockServiceService>;
   customers: RpcClient<CustomerServiceService>;
   participationMails: RpcClient<ParticipationMailServiceService>;
+  sandboxMails: RpcClient<SandboxMailServiceService>;
   events: RpcClient<EventServiceService>;
   webhooks: RpcClient<WebhookServiceService>;
 }
@@ -38,6 +39,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     clocks: stack.use(createClient(SandboxClockServiceService, 'calendar', addresses.calendarAddress, options)),
     customers: stack.use(createClient(CustomerServiceService, 'customer', addresses.customerAddress, options)),
     participationMails: stack.use(createClient(ParticipationMailServiceService, 'notification', addresses.notificationAddress, options)),
+    sandboxMails: stack.use(createClient(SandboxMailServiceService, 'notification', addresses.notificationAddress, options)),
     events: stack.use(createClient(EventServiceService, 'webhook', addresses.webhookAddress, options)),
     webhooks: stack.use(createClient(WebhookServiceService, 'webhook', addresses.webhookAddress, options)),
     [Symbol.dispose]: () => stack.dispose(),

@@ -383,7 +383,7 @@ describe('the mails of a sandbox', () => {
       expect(kept).toMatchObject([{ template: 'email-verification' }]);
       return kept;
     });
-    const token = /\/verification\/([\w-]+)/.exec(mail!.text)?.[1] ?? '';
+    const token = /token=([\w-]+)/.exec(mail!.text)![1]!;
     await stack.identity.confirmVerification({ token });
     expect((await stack.identity.getUser(user)).user).toMatchObject({ emailVerified: true });
     await stack.identity.deleteUser(user);

@@ -1,13 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { SandboxClock } from '@scheduling/contracts/calendar/v1';
+import type { SandboxMail } from '@scheduling/contracts/notification/v1';
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { nullableInstant } from '../fields.ts';
-import { apiInfoValue, instant, presentInstant, problems, wrapped } from '../schemas.ts';
+import { given, integer, nullableInstant, queryLine } from '../fields.ts';
+import { linkHeader, linkToNext, pageFields } from '../paging.ts';
+import { apiInfoValue, instant, list, nullable, presentInstant, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
+/** A mail can have 100 kB, and a message between services at most 4 MiB. */
+const maxMails = 20;
+
 /** interface 11. */
-export function sandboxRoutes({ clocks }: Clients): FastifyPluginAsyncTypebox {
+export function sandboxRoutes({ clocks, sandboxMails }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/sandbox/clock', { schema: getClockSchema }, async ({ params }) => {
       const { clock } = await clocks.getSandboxClock(params);
@@ -18,7 +25,22 @@ export function sandboxRoutes({ clocks }: Clients): FastifyPluginAsyncTypebox {
       const { clock } = await clocks.setSandboxClock({ crmId: params.crmId, now: body.now === null ? undefined : new Date(body.now) });
       return { 'api-info': apiInfoValue, clock: presentClock(clock!) };
     });
+
+    app.get('/sandbox/mails', { schema: listMailsSchema, config: { weigh } }, async ({ params, query, url }, reply) => {
+      const { limit = maxMails, cursor } = query;
+      const { mails, nextCursor } = await sandboxMails.listSandboxMails({ crmId: params.crmId, to: given(query.to), limit, cursor });
+      if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, url, 'cursor', nextCursor));
+      return mails.map(presentMail);
+    });
   };
+}
+
+function weigh({ query }: FastifyRequest): number {
+  return weightOfMany((query as { limit?: number }).limit ?? maxMails);
+}
+
+function presentMail({ from, to, sentAt, ...mail }: SandboxMail) {
+  return { ...mail, from: from!, to: to!, sentAt: presentInstant(sentAt) };
 }
 
 function presentClock({ now, aheadMs }: SandboxClock) {
@@ -59,5 +81,53 @@ const setClockSchema = {
   response: {
     200: wrapped('clock', clock, 'The clock'),
     ...problems(['sandbox.invalid', 'sandbox.not_found'], { body: true }),
+  },
+} as const;
+
+const mailExample = {
+  id: '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e',
+  template: 'booking-confirmed',
+  sentAt: '2030-05-06T07:00:00Z',
+  from: { name: 'Studio Blum via Acme', address: 'no-reply@acme.example' },
+  to: { name: 'Ada Lovelace', address: 'ada@example.com' },
+  replyTo: { name: 'Studio Blum', address: 'desk@studio.example' },
+  subject: 'Booked: Yoga Flow, Monday, 3 June 2030, 10:00',
+  text: 'Hello Ada Lovelace,\n\nYour booking is confirmed.\n',
+  html: '<!doctype html>\n<html lang="en">\n…\n</html>\n',
+  calendars: [{ method: 'REQUEST', text: 'BEGIN:VCALENDAR\r\n…\r\nEND:VCALENDAR\r\n' }],
+};
+
+const mailAddress = { name: Type.String(), address: Type.String() };
+
+const mail = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    template: Type.String({ description: 'Which mail it is: `booking-confirmed`, `email-verification` and so on.' }),
+    sentAt: instant('When it would have been sent; UTC, `YYYY-MM-DDThh:mm:ssZ`.'),
+    from: Type.Object(mailAddress),
+    to: Type.Object(mailAddress),
+    replyTo: nullable<{ name: string; address: string }>({ type: 'object', required: Object.keys(mailAddress), properties: mailAddress }),
+    subject: Type.String(),
+    text: Type.String(),
+    html: Type.String(),
+    calendars: Type.Array(Type.Object({ method: Type.String({ description: '`REQUEST` or `CANCEL`.' }), text: Type.String() }), { description: 'The calendar files.' }),
+  },
+  { title: 'SandboxMail', examples: [mailExample] },
+);
+
+const listMailsSchema = {
+  operationId: 'listSandboxMails',
+  summary: 'List the mails of a sandbox',
+  description: `The mails that would have been sent, newest first, for 7 days. Those to a person who is erased are deleted. ${maxMails} unless \`limit\` is smaller.`,
+  tags: ['Sandbox'],
+  params: crmParams,
+  querystring: Type.Object({
+    to: queryLine('Only mails to this address, in any case.'),
+    ...pageFields,
+    limit: Type.Optional(integer({ minimum: 1, maximum: maxMails, description: 'Maximum number of mails per page. The URL of the next page is in the `Link` header.' })),
+  }),
+  response: {
+    200: list(mail, { description: 'The mails', headers: linkHeader }),
+    ...problems(['sandbox.invalid', 'sandbox.not_found']),
   },
 } as const;
