@@ -849,6 +849,14 @@ export interface components {
             phone?: string | null;
             mobile?: string | null;
         };
+        /** NewInvoiceAddress */
+        NewInvoiceAddress: {
+            city: string;
+            countryCode: string;
+            street: string;
+            number: string;
+            zip: string;
+        } | null;
         /** NewAccount */
         NewAccount: {
             /** @description Reference of an existing user. */
@@ -860,13 +868,7 @@ export interface components {
              * @enum {string}
              */
             branch: "real-estate" | "facilities" | "handyman" | "sports-and-leisure" | "misc";
-            invoiceAddress?: {
-                city: string;
-                countryCode: string;
-                street: string;
-                number: string;
-                zip: string;
-            } | null;
+            invoiceAddress?: components["schemas"]["NewInvoiceAddress"];
             /** @description Name of the invoice recipient. */
             invoiceContactName?: string | null;
             invoiceCompanyName?: string | null;
@@ -878,6 +880,14 @@ export interface components {
              */
             email?: string | null;
         };
+        /** InvoiceAddress */
+        InvoiceAddress: {
+            city: string;
+            countryCode: string;
+            street: string;
+            number: string;
+            zip: string;
+        } | null;
         /**
          * Account
          * @example {
@@ -902,13 +912,7 @@ export interface components {
             accountReference: string;
             /** @enum {string} */
             branch: "real-estate" | "facilities" | "handyman" | "sports-and-leisure" | "misc";
-            invoiceAddress: {
-                city: string;
-                countryCode: string;
-                street: string;
-                number: string;
-                zip: string;
-            } | null;
+            invoiceAddress: components["schemas"]["InvoiceAddress"];
             invoiceContactName: string | null;
             invoiceCompanyName: string | null;
             invoiceTaxId: string | null;
@@ -921,13 +925,7 @@ export interface components {
              * @enum {string}
              */
             branch?: "real-estate" | "facilities" | "handyman" | "sports-and-leisure" | "misc";
-            invoiceAddress?: {
-                city: string;
-                countryCode: string;
-                street: string;
-                number: string;
-                zip: string;
-            } | null;
+            invoiceAddress?: components["schemas"]["NewInvoiceAddress"];
             /** @description Name of the invoice recipient. */
             invoiceContactName?: string | null;
             invoiceCompanyName?: string | null;
@@ -1053,46 +1051,63 @@ export interface components {
             /** @description Reference of an existing user. */
             reference: string;
         };
+        /**
+         * NewAddress
+         * @description An address object, or a string such as a link to a video call.
+         */
+        NewAddress: {
+            city?: string | null;
+            zip?: string | null;
+            country?: string | null;
+            /** @description Alias of `country`, so that a returned address can be sent back. */
+            countryCode?: string | null;
+            street?: string | null;
+            number?: string | null;
+        } | string | null;
+        /** NewTimeslot */
+        NewTimeslot: {
+            /** @description Unique; generated if absent. */
+            reference?: string | null;
+            /** @description Reference of the resource it belongs to. */
+            resourceReference: string;
+            /**
+             * Format: date-time-local
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             */
+            start?: string | null;
+            /**
+             * Format: date-time-local
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             */
+            end: string;
+            /** @description Length of one bookable slot in minutes. */
+            raster: number;
+            /** @description Maximum number of participants of appointments created from it. */
+            defaultCapacity: number;
+            /** @description Whether it is publicly bookable. */
+            defaultAcceptBookings: boolean;
+            address?: components["schemas"]["NewAddress"];
+            /**
+             * @description `CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.
+             * @enum {string}
+             */
+            state: "CREATED" | "BOOKABLE";
+        };
         /** NewTimeslots */
         NewTimeslots: {
-            timeslots: {
-                /** @description Unique; generated if absent. */
-                reference?: string | null;
-                /** @description Reference of the resource it belongs to. */
-                resourceReference: string;
-                /**
-                 * Format: date-time-local
-                 * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
-                 */
-                start?: string | null;
-                /**
-                 * Format: date-time-local
-                 * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
-                 */
-                end: string;
-                /** @description Length of one bookable slot in minutes. */
-                raster: number;
-                /** @description Maximum number of participants of appointments created from it. */
-                defaultCapacity: number;
-                /** @description Whether it is publicly bookable. */
-                defaultAcceptBookings: boolean;
-                /** @description An address object, or a string such as a link to a video call. */
-                address?: {
-                    city?: string | null;
-                    zip?: string | null;
-                    country?: string | null;
-                    /** @description Alias of `country`, so that a returned address can be sent back. */
-                    countryCode?: string | null;
-                    street?: string | null;
-                    number?: string | null;
-                } | string | null;
-                /**
-                 * @description `CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.
-                 * @enum {string}
-                 */
-                state: "CREATED" | "BOOKABLE";
-            }[];
+            timeslots: components["schemas"]["NewTimeslot"][];
         };
+        /**
+         * Address
+         * @description As given on creation: an address object or a string.
+         */
+        Address: {
+            city: string | null;
+            countryCode: string | null;
+            street: string | null;
+            number: string | null;
+            zip: string | null;
+        } | string | null;
         /**
          * Participation
          * @example {
@@ -1130,6 +1145,12 @@ export interface components {
              */
             expiresAt?: string;
         };
+        /** Price */
+        Price: {
+            value: number;
+            /** @enum {string} */
+            currency: "EUR" | "CHF";
+        } | null;
         /**
          * Appointment
          * @example {
@@ -1178,14 +1199,7 @@ export interface components {
             reference: string;
             /** @description Whether it is publicly bookable. */
             acceptBookings: boolean;
-            /** @description As given on creation: an address object or a string. */
-            address: {
-                city: string | null;
-                countryCode: string | null;
-                street: string | null;
-                number: string | null;
-                zip: string | null;
-            } | string | null;
+            address: components["schemas"]["Address"];
             archived: boolean;
             /** @description Maximum number of participants. */
             capacity: number;
@@ -1206,11 +1220,7 @@ export interface components {
             end: string;
             notes: string | null;
             participations: components["schemas"]["Participation"][];
-            price: {
-                value: number;
-                /** @enum {string} */
-                currency: "EUR" | "CHF";
-            } | null;
+            price: components["schemas"]["Price"];
             productReference: string;
             resourceReference: string;
             /** @description Set for appointments of a series. */
@@ -1293,14 +1303,7 @@ export interface components {
             raster: number;
             defaultCapacity: number;
             defaultAcceptBookings: boolean;
-            /** @description As given on creation: an address object or a string. */
-            address: {
-                city: string | null;
-                countryCode: string | null;
-                street: string | null;
-                number: string | null;
-                zip: string | null;
-            } | string | null;
+            address: components["schemas"]["Address"];
             /** @enum {string} */
             state: "CREATED" | "BOOKABLE";
             /** @description Appointments of the resource that lie within the window. */
@@ -1330,6 +1333,12 @@ export interface components {
              */
             state?: "CREATED" | "BOOKABLE";
         };
+        /** NewPrice */
+        NewPrice: {
+            value: number;
+            /** @enum {string} */
+            currency: "EUR" | "CHF";
+        } | null;
         /** NewAppointment */
         NewAppointment: {
             /** @description Unique. */
@@ -1357,21 +1366,8 @@ export interface components {
             /** @description Reference of the responsible user. */
             contactReference?: string | null;
             notes?: string | null;
-            /** @description An address object, or a string such as a link to a video call. */
-            address?: {
-                city?: string | null;
-                zip?: string | null;
-                country?: string | null;
-                /** @description Alias of `country`, so that a returned address can be sent back. */
-                countryCode?: string | null;
-                street?: string | null;
-                number?: string | null;
-            } | string | null;
-            price?: {
-                value: number;
-                /** @enum {string} */
-                currency: "EUR" | "CHF";
-            } | null;
+            address?: components["schemas"]["NewAddress"];
+            price?: components["schemas"]["NewPrice"];
             /** @description Participants without a customer record. They are never rejected for lack of capacity. */
             participations?: {
                 reference: string;
@@ -1383,6 +1379,26 @@ export interface components {
                 /** @enum {string} */
                 state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
             }[] | null;
+        };
+        /**
+         * SeriesData
+         * @description First and last day, slot length and weekdays of the series.
+         */
+        SeriesData: {
+            /**
+             * Format: date-time-local
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             */
+            from: string;
+            /**
+             * Format: date-time-local
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             */
+            to: string;
+            /** @description Length of one appointment in minutes. */
+            raster: number;
+            /** @description `1` is Monday. Required if the series spans more than one day. */
+            weekdays?: ("1" | "2" | "3" | "4" | "5" | "6" | "7")[] | null;
         };
         /**
          * NewSeries
@@ -1401,23 +1417,7 @@ export interface components {
              * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
              */
             to?: string | null;
-            /** @description First and last day, slot length and weekdays of the series. */
-            series_data: {
-                /**
-                 * Format: date-time-local
-                 * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
-                 */
-                from: string;
-                /**
-                 * Format: date-time-local
-                 * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
-                 */
-                to: string;
-                /** @description Length of one appointment in minutes. */
-                raster: number;
-                /** @description `1` is Monday. Required if the series spans more than one day. */
-                weekdays?: ("1" | "2" | "3" | "4" | "5" | "6" | "7")[] | null;
-            };
+            series_data: components["schemas"]["SeriesData"];
             /** @description Maximum number of participants; defaults to 0. */
             capacity?: number | null;
             /** @description Whether it is publicly bookable; defaults to false. */
@@ -1431,21 +1431,8 @@ export interface components {
             /** @description Reference of the responsible user. */
             contactReference?: string | null;
             notes?: string | null;
-            /** @description An address object, or a string such as a link to a video call. */
-            address?: {
-                city?: string | null;
-                zip?: string | null;
-                country?: string | null;
-                /** @description Alias of `country`, so that a returned address can be sent back. */
-                countryCode?: string | null;
-                street?: string | null;
-                number?: string | null;
-            } | string | null;
-            price?: {
-                value: number;
-                /** @enum {string} */
-                currency: "EUR" | "CHF";
-            } | null;
+            address?: components["schemas"]["NewAddress"];
+            price?: components["schemas"]["NewPrice"];
         };
         /** Cancellation */
         Cancellation: {
@@ -1473,16 +1460,7 @@ export interface components {
             /** @description Reference of the responsible user. */
             contactReference?: string | null;
             notes?: string | null;
-            /** @description An address object, or a string such as a link to a video call. */
-            address?: {
-                city?: string | null;
-                zip?: string | null;
-                country?: string | null;
-                /** @description Alias of `country`, so that a returned address can be sent back. */
-                countryCode?: string | null;
-                street?: string | null;
-                number?: string | null;
-            } | string | null;
+            address?: components["schemas"]["NewAddress"];
         };
         /** Deletion */
         Deletion: {
@@ -1587,19 +1565,8 @@ export interface components {
             capacity: number;
             /** @description How many of them can still be booked. */
             seats: number;
-            /** @description As given on creation: an address object or a string. */
-            address: {
-                city: string | null;
-                countryCode: string | null;
-                street: string | null;
-                number: string | null;
-                zip: string | null;
-            } | string | null;
-            price: {
-                value: number;
-                /** @enum {string} */
-                currency: "EUR" | "CHF";
-            } | null;
+            address: components["schemas"]["Address"];
+            price: components["schemas"]["Price"];
         };
         /**
          * TimeslotBooking
@@ -1618,11 +1585,7 @@ export interface components {
             duration?: number | null;
             /** @description Name of the product; used as the description. */
             productName?: string | null;
-            price?: {
-                value: number;
-                /** @enum {string} */
-                currency: "EUR" | "CHF";
-            } | null;
+            price?: components["schemas"]["NewPrice"];
             /** @description Reference of the responsible user. */
             contactReference?: string | null;
             /** @description Unique; of the participation. */
@@ -1712,11 +1675,7 @@ export interface components {
             duration?: number | null;
             /** @description Name of the product; used as the description. */
             productName?: string | null;
-            price?: {
-                value: number;
-                /** @enum {string} */
-                currency: "EUR" | "CHF";
-            } | null;
+            price?: components["schemas"]["NewPrice"];
             /** @description Reference of the responsible user. */
             contactReference?: string | null;
             /** @description Instead of `timeslotReference`: the open appointment to which the booking moves. */
@@ -1749,21 +1708,19 @@ export interface components {
             /** @description Text for the e-mail to the customer. */
             message?: string | null;
         };
+        /** OfferResource */
+        OfferResource: {
+            resourceReference: string;
+            name: string;
+        };
         /** Offer */
         Offer: {
             productReference: string;
             name: string;
             /** @description In minutes. */
             duration: number;
-            resources: {
-                resourceReference: string;
-                name: string;
-            }[];
-            price: {
-                value: number;
-                /** @enum {string} */
-                currency: "EUR" | "CHF";
-            } | null;
+            resources: components["schemas"]["OfferResource"][];
+            price: components["schemas"]["Price"];
         };
         /** BookingRules */
         BookingRules: {
@@ -1789,6 +1746,15 @@ export interface components {
             /** @description What can be booked on the page. */
             offers: components["schemas"]["Offer"][];
         };
+        /** NewOffer */
+        NewOffer: {
+            productReference: string;
+            name: string;
+            /** @description In minutes. */
+            duration: number;
+            resources: components["schemas"]["OfferResource"][];
+            price?: components["schemas"]["NewPrice"];
+        };
         /** BookingRulesChange */
         BookingRulesChange: {
             /** @description How long before its start a slot can be booked, in minutes. */
@@ -1811,21 +1777,7 @@ export interface components {
             /** @description How many future bookings a person can have on the page. */
             maxPerPerson?: number;
             /** @description What can be booked on the page. */
-            offers?: {
-                productReference: string;
-                name: string;
-                /** @description In minutes. */
-                duration: number;
-                resources: {
-                    resourceReference: string;
-                    name: string;
-                }[];
-                price?: {
-                    value: number;
-                    /** @enum {string} */
-                    currency: "EUR" | "CHF";
-                } | null;
-            }[];
+            offers?: components["schemas"]["NewOffer"][];
         };
         /**
          * Customer

@@ -76,6 +76,7 @@ const account = Type.Object(
     accountReference: Type.String(),
     branch: Type.Unsafe<string>({ type: 'string', enum: branches }),
     invoiceAddress: nullable<InvoiceAddress>({
+      title: 'InvoiceAddress',
       type: 'object',
       required: Object.keys(invoiceAddressFields),
       properties: Object.fromEntries(Object.keys(invoiceAddressFields).map((name) => [name, { type: 'string' }])),
@@ -94,6 +95,7 @@ const branch = () => line({ description: 'Line of business.', documentedEnum: br
 const invoiceFields = {
   invoiceAddress: Type.Optional(
     Type.Unsafe<InvoiceAddress | null>({
+      title: 'NewInvoiceAddress',
       type: ['object', 'null'],
       required: Object.keys(invoiceAddressFields),
       properties: invoiceAddressFields,

@@ -19,6 +19,7 @@ export function presentAppointment(appointment: Appointment) {
 }
 
 export const price = nullable<Price>({
+  title: 'Price',
   type: 'object',
   required: ['value', 'currency'],
   properties: { value: { type: 'number' }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },

@@ -36,6 +36,7 @@ interface PriceInput {
 const maxPrice = 1_000_000_000;
 
 export const priceInput = Type.Unsafe<PriceInput | null>({
+  title: 'NewPrice',
   type: ['object', 'null'],
   required: ['value', 'currency'],
   properties: { value: { type: 'number', minimum: -maxPrice, maximum: maxPrice }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
@@ -102,7 +103,7 @@ export const newSeries = Type.Object(
           }),
         ),
       },
-      { description: 'First and last day, slot length and weekdays of the series.' },
+      { title: 'SeriesData', description: 'First and last day, slot length and weekdays of the series.' },
     ),
     ...commonFields,
   },

@@ -56,7 +56,7 @@ const reminders = Type.Array(integer({ minimum: 1, maximum: rasterRange.maximum,
 });
 const notifyProvider = Type.Boolean({ description: 'Whether the provider gets an e-mail about each booking.' });
 const maxPerPerson = integer({ minimum: 1, maximum: maxPersonBookings, description: 'How many future bookings a person can have on the page.' });
-const resources = Type.Array(Type.Object({ resourceReference: line(), name: line() }), { minItems: 1, maxItems: maxResources });
+const resources = Type.Array(Type.Object({ resourceReference: line(), name: line() }, { title: 'OfferResource' }), { minItems: 1, maxItems: maxResources });
 const offerFields = {
   productReference: line(),
   name: line(),
@@ -111,7 +111,7 @@ const getBookingRulesSchema = {
   },
 } as const;
 
-const offerInput = Type.Object({ ...offerFields, price: Type.Optional(priceInput) });
+const offerInput = Type.Object({ ...offerFields, price: Type.Optional(priceInput) }, { title: 'NewOffer' });
 
 const updateBookingRulesSchema = {
   operationId: 'updateBookingRules',

@@ -24,6 +24,7 @@ export function toLocation(input: AddressInput | string | null | undefined): Loc
 }
 
 export const addressInput: TUnsafe<AddressInput | string | null> = Type.Unsafe({
+  title: 'NewAddress',
   type: ['object', 'string', 'null'],
   description: 'An address object, or a string such as a link to a video call.',
   maxLength: maxMessageLength,
@@ -34,6 +35,7 @@ export const addressInput: TUnsafe<AddressInput | string | null> = Type.Unsafe({
 const addressNames = ['city', 'countryCode', 'street', 'number', 'zip'];
 
 export const address = nullable<PostalAddress | string>({
+  title: 'Address',
   type: ['object', 'string'],
   description: 'As given on creation: an address object or a string.',
   required: addressNames,

@@ -128,17 +128,20 @@ const defaultCapacity = integer({
 const defaultAcceptBookings = Type.Boolean({ description: 'Whether it is publicly bookable.' });
 const state = oneOf(timeslotStates, { description: '`CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.' });
 
-const newTimeslot = Type.Object({
-  reference: Type.Optional(optionalLine({ description: 'Unique; generated if absent.' })),
-  resourceReference: line({ description: 'Reference of the resource it belongs to.' }),
-  start: Type.Optional(optionalDateTime()),
-  end: dateTime(),
-  raster,
-  defaultCapacity,
-  defaultAcceptBookings,
-  address: Type.Optional(addressInput),
-  state,
-});
+const newTimeslot = Type.Object(
+  {
+    reference: Type.Optional(optionalLine({ description: 'Unique; generated if absent.' })),
+    resourceReference: line({ description: 'Reference of the resource it belongs to.' }),
+    start: Type.Optional(optionalDateTime()),
+    end: dateTime(),
+    raster,
+    defaultCapacity,
+    defaultAcceptBookings,
+    address: Type.Optional(addressInput),
+    state,
+  },
+  { title: 'NewTimeslot' },
+);
 
 const timeslotExample = {
   reference: 't-1@acme',
