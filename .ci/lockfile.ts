@@ -10,6 +10,8 @@ interface Lockfile {
 }
 
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as Lockfile;
+/** Installed by the check that needs them (.ci/run), with npm ci. */
+const { packages: ofPython } = JSON.parse(readFileSync('.ci/python/package-lock.json', 'utf8')) as Lockfile;
 const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { optionalDependencies: Record<string, string> };
 const { missing, unverified, unknown } = inspectInstall('.') as Record<'missing' | 'unverified' | 'unknown', string[]>;
 const nodes = Object.keys(optionalDependencies).map((name) => packages[`node_modules/${name}`]);
@@ -19,11 +21,12 @@ const faults = [
   ...unverified.map((path) => `${path} has no checksum in package-lock.json`),
   ...unknown.map((path) => `${path} is not in package-lock.json: run npm ci`),
   ...Object.entries(packages).flatMap(([path, { resolved, link }]) => (resolved && !link ? [`${path} names the registry that served it`] : [])),
+  ...Object.entries(ofPython).flatMap(([path, { resolved, integrity }]) => (resolved || (path && !integrity) ? [`.ci/python: ${path} names a registry, or has no checksum`] : [])),
   ...(nodes.length > 0 && nodes.every((node) => node?.integrity) ? [] : ["the project's Node has no checksum for one of its platforms"]),
   ...(new Set(nodes.map((node) => node?.version)).size === 1 ? [] : ["the project's Node is not the same version on all platforms"]),
   ...(/^ignore-scripts=true$/m.test(readFileSync('.npmrc', 'utf8')) ? [] : ['.npmrc lets packages run code while they are installed']),
 ];
 
 for (const fault of faults) console.error(fault);
-console.log(`${Object.keys(packages).length} packages checked, ${faults.length} faults`);
+console.log(`${Object.keys(packages).length + Object.keys(ofPython).length} packages checked, ${faults.length} faults`);
 process.exitCode = faults.length === 0 ? 0 : 1;
