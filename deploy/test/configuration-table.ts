@@ -36,6 +36,8 @@ const meanings: Record<string, string> = {
   TRUSTED_PROXIES: 'addresses and networks of the proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client',
   PUBLIC_URL: 'public address of the gateway, used in the API document, in `Link` headers and in mails',
   RESERVATION_SWEEPER: '`off`: reservations still expire on time, but their rows stay for a while',
+  SANDBOX_SMTP_URL:
+    'a server that only shows mails to developers, to which the mails of sandboxes go in addition to being kept; if not set, they go nowhere. Never one that delivers mails',
   SENDER_ADDRESS: 'sender of the mails of CRMs that have no address of their own',
   SMTP_CONNECTIONS: 'number of mails that one replica sends concurrently',
   SMTP_URL: 'the mail server, `smtp://user:password@host:587` or `smtps://…:465`; a secret. Nothing is sent without TLS, except to this machine or with `?requireTLS=false`',

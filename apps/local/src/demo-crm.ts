@@ -16,7 +16,7 @@ export function createAdminClient(address: string, options?: ClientOptions): Adm
 }
 
 /**
- * Ensures that the CRM `demo`, with default settings, exists, and returns an API key for it. The key is stored in
+ * Ensures that the CRM `demo`, a sandbox with default settings, exists, and returns an API key for it. The key is stored in
  * `<dataDir>/demo-key`; a new one is issued only if that one no longer works.
  */
 export function ensureDemoCrm(admin: AdminClient, dataDir: string): Promise<string> {
@@ -24,7 +24,7 @@ export function ensureDemoCrm(admin: AdminClient, dataDir: string): Promise<stri
 }
 
 async function ensure(admin: AdminClient, dataDir: string): Promise<string> {
-  await admin.createCrm({ crmId: demoCrmId, name: 'Demo' }).catch((error: unknown) => {
+  await admin.createCrm({ crmId: demoCrmId, name: 'Demo', sandbox: true }).catch((error: unknown) => {
     if (!(error instanceof DomainError && error.code === 'crm.exists')) throw error;
   });
   const file = join(dataDir, 'demo-key');

@@ -43,14 +43,16 @@ function showStep(number: number, { crmId }: StackInfo, { title, method, path, b
   print(`${indent(answer)}\n`);
 }
 
-function showEnd({ inbox, smtp }: StackInfo, mail: DemoMail | undefined): void {
-  if (!mail) return print(`  ${style('green', '✔')} Booked. The confirmation was sent through the mail server at ${new URL(smtp).host}.\n`);
+function showEnd({ inbox, gateway, crmId }: StackInfo, mail: DemoMail | undefined): void {
+  const kept = style('cyan', `${gateway}/crms/${crmId}/sandbox/mails`);
+  if (!mail) return print(`  ${style('green', '✔')} Booked. The CRM is a sandbox, so the confirmation was not sent, but kept: ${kept}\n`);
   print(`  ${style('green', '✔')} ${style('bold', 'Booked, and the confirmation has arrived')}`);
   print(`     From     ${mail.from.map(({ name, address }) => `${name} <${address}>`).join(', ')}`);
   print(`     To       ${mail.to.map(({ address }) => address).join(', ')}`);
   print(`     Subject  ${style('bold', mail.subject)}\n`);
   print(style('dim', mail.text.trim().replaceAll(/^/gm, '     | ')));
-  print(`\n  Read it in the inbox: ${style('cyan', inbox ?? '')}\n`);
+  print(`\n  Read it in the inbox: ${style('cyan', inbox ?? '')}`);
+  print(`  As the CRM is a sandbox, nobody else has got it. A program reads it at ${kept}\n`);
 }
 
 function showEvents(url: string, events: WebhookEvent[]): void {

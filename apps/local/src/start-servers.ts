@@ -19,6 +19,8 @@ export interface Servers {
   databaseUrls: Record<DatabaseService, string>;
   natsUrls: Record<NatsUser, string>;
   smtpUrl: string;
+  /** The inbox, unless the operator gave a mail server: that one may reach people. */
+  sandboxSmtpUrl: string | undefined;
   inboxUrl: string | null;
   started: StartedServer[];
 }
@@ -39,6 +41,7 @@ export async function startServers(settings: Settings, folder: DataFolder, repor
     databaseUrls: Object.fromEntries(await Promise.all(databaseServices.map(databaseUrl))) as Record<DatabaseService, string>,
     natsUrls: Object.fromEntries(natsUsers.map((user) => [user, given.nats ?? nats!.urlFor(user)])) as Record<NatsUser, string>,
     smtpUrl: given.smtp ?? inbox!.smtpUrl,
+    sandboxSmtpUrl: inbox?.smtpUrl,
     inboxUrl: inbox?.webUrl ?? null,
     started: [postgres, nats, inbox].flatMap((server) => server?.started ?? []),
   };

@@ -756,6 +756,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sandbox/mails": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the mails of a sandbox
+         * @description The mails that would have been sent, newest first, for 7 days. Those to a person who is erased are deleted. 20 unless `limit` is smaller.
+         */
+        get: operations["listSandboxMails"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2072,7 +2092,7 @@ export interface components {
          * SandboxClock
          * @example {
          *       "now": "2030-05-06T07:00:00Z",
-         *       "aheadSeconds": 86400
+         *       "aheadSeconds": 0
          *     }
          */
         SandboxClock: {
@@ -2092,6 +2112,68 @@ export interface components {
              * @description The new time, at most 10 years from the real one; `null`: the real time. A date-time with `Z` or a UTC offset, `YYYY-MM-DDThh:mmZ`; seconds are optional.
              */
             now: string | null;
+        };
+        /**
+         * SandboxMail
+         * @example {
+         *       "id": "0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e",
+         *       "template": "booking-confirmed",
+         *       "sentAt": "2030-05-06T07:00:00Z",
+         *       "from": {
+         *         "name": "Studio Blum via Acme",
+         *         "address": "no-reply@acme.example"
+         *       },
+         *       "to": {
+         *         "name": "Ada Lovelace",
+         *         "address": "ada@example.com"
+         *       },
+         *       "replyTo": {
+         *         "name": "Studio Blum",
+         *         "address": "desk@studio.example"
+         *       },
+         *       "subject": "Booked: Yoga Flow, Monday, 3 June 2030, 10:00",
+         *       "text": "Hello Ada Lovelace,\n\nYour booking is confirmed.\n",
+         *       "html": "<!doctype html>\n<html lang=\"en\">\n…\n</html>\n",
+         *       "calendars": [
+         *         {
+         *           "method": "REQUEST",
+         *           "text": "BEGIN:VCALENDAR\r\n…\r\nEND:VCALENDAR\r\n"
+         *         }
+         *       ]
+         *     }
+         */
+        SandboxMail: {
+            /** Format: uuid */
+            id: string;
+            /** @description Which mail it is: `booking-confirmed`, `email-verification` and so on. */
+            template: string;
+            /**
+             * Format: date-time
+             * @description When it would have been sent; UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             * @example 2030-05-06T07:00:00Z
+             */
+            sentAt: string;
+            from: {
+                name: string;
+                address: string;
+            };
+            to: {
+                name: string;
+                address: string;
+            };
+            replyTo: {
+                name: string;
+                address: string;
+            } | null;
+            subject: string;
+            text: string;
+            html: string;
+            /** @description The calendar files. */
+            calendars: {
+                /** @description `REQUEST` or `CANCEL`. */
+                method: string;
+                text: string;
+            }[];
         };
     };
     responses: never;
@@ -10094,6 +10176,120 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    listSandboxMails: {
+        parameters: {
+            query?: {
+                /** @description Only mails to this address, in any case. */
+                to?: string;
+                /** @description Maximum number of mails per page. The URL of the next page is in the `Link` header. */
+                limit?: number;
+                /** @description Where the page starts, as given in the `Link` header of the previous page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The mails */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SandboxMail"][];
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `sandbox.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "sandbox.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `sandbox.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "sandbox.not_found";
                     };
                 };
             };

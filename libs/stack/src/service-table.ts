@@ -29,6 +29,8 @@ export interface Surroundings {
   /** The address of NATS for each service, with its own user unless the operator gave one for all. */
   natsUrls: Record<Service, string>;
   smtpUrl: string;
+  /** Where the mails of sandboxes are shown; undefined: nowhere. */
+  sandboxSmtpUrl?: string | undefined;
   /** Where a service reaches another one, if not at its port: through a proxy. */
   addressOf?: (caller: Service, called: Service) => string;
   /** The keys that seal the secrets of webhooks. */
@@ -72,6 +74,7 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
         CALENDAR_ADDRESS: address('calendar'),
         CUSTOMER_ADDRESS: address('customer'),
         SMTP_URL: around.smtpUrl,
+        ...(around.sandboxSmtpUrl !== undefined && { SANDBOX_SMTP_URL: around.sandboxSmtpUrl }),
         PUBLIC_URL: publicUrl(ports),
       };
     case 'webhook':

@@ -47,7 +47,7 @@ function presentClock({ now, aheadMs }: SandboxClock) {
   return { now: presentInstant(now), aheadSeconds: Math.round(aheadMs / 1_000) };
 }
 
-const clockExample = { now: '2030-05-06T07:00:00Z', aheadSeconds: 86_400 };
+const clockExample = { now: '2030-05-06T07:00:00Z', aheadSeconds: 0 };
 
 const clock = Type.Object(
   {

@@ -32,7 +32,7 @@ function readSteps(file: string): Step[] {
 const guides = globSync('*.md', { cwd: folder }).filter((file) => !['README.md', 'webhooks.md'].includes(file) && readSteps(file).length > 0);
 
 it.each(guides)('every command of %s prints what the guide shows', async (file) => {
-  const crm = await createCrm({ requestsPerMinute: 6_000 });
+  const crm = await createCrm({ requestsPerMinute: 6_000, sandbox: true });
   const mara = unique('mara');
   const settings = [`GATEWAY=${inject('stack').gateway}`, `CRM=${crm.crmId}`, `KEY=${crm.key}`];
   const definitions: string[] = [];

@@ -15,7 +15,7 @@ const { places, text } = document;
 
 let crm: TestCrm;
 beforeAll(async () => {
-  crm = await createCrm();
+  crm = await createCrm({ sandbox: true });
 });
 
 interface Example {
@@ -54,6 +54,7 @@ const order = [
   'createWebhook',
   'updateWebhook',
   'requestErasure',
+  'setSandboxClock',
 ];
 
 /** The references that the examples share, as path parameters. */
@@ -72,18 +73,6 @@ const parameters: Record<string, string> = {
 const references: Record<string, string> = { user: '4711@acme', account: 'main@acme', provider: 'workshop@acme' };
 
 describe('the API document', () => {
-  it('passes the recommended rules of Redocly as served', async () => {
-    const problems = await lintFromString({ source: text, config: await createConfig({ extends: ['recommended'] }) });
-    expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
-  });
-
-  it('passes the OpenAPI rules of Spectral as served, without warnings', async () => {
-    const spectral = new Spectral();
-    spectral.setRuleset({ extends: oas as RulesetDefinition });
-    const findings = await spectral.run(JSON.parse(text));
-    expect(findings.map(({ code, message, path }) => `${code}: ${path.join('/')} ${message}`)).toEqual([]);
-  });
-
   it('stays small: it is read in full by every viewer and generator', () => {
     expect(gzipSync(text).length).toBeLessThan(45_000);
   });
@@ -209,6 +198,21 @@ describe('the API document', () => {
   });
 });
 
+/** Last: each keeps this process so busy that a connection which the gateway closes meanwhile would still be used by the next request. */
+describe('the linters', () => {
+  it('of Redocly find nothing in the API document as served', async () => {
+    const problems = await lintFromString({ source: text, config: await createConfig({ extends: ['recommended'] }) });
+    expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+  });
+
+  it('of Spectral find nothing in the API document as served, not even warnings', async () => {
+    const spectral = new Spectral();
+    spectral.setRuleset({ extends: oas as RulesetDefinition });
+    const findings = await spectral.run(JSON.parse(text));
+    expect(findings.map(({ code, message, path }) => `${code}: ${path.join('/')} ${message}`)).toEqual([]);
+  });
+});
+
 function exampleAnswers({ operation }: Place, status: number): unknown[] {
   return examplesOf(operation.responses[status]?.content?.['application/json'], document.document).map(withoutChance);
 }
@@ -217,7 +221,7 @@ function exampleAnswers({ operation }: Place, status: number): unknown[] {
 function withoutChance(answer: unknown): unknown {
   const text = JSON.stringify(Array.isArray(answer) ? answer.slice(0, 1) : answer);
   return JSON.parse(text.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid'), (name, value: unknown) => {
-    if (name === 'requestedAt' || name === 'createdAt') return 'time';
+    if (['requestedAt', 'createdAt', 'now'].includes(name)) return 'time';
     if (name === 'secret') return 'secret';
     return name === 'appointments' ? [] : value;
   });

@@ -37,7 +37,7 @@ beforeAll(setUp);
 
 /** What the requests below are rejected because of. */
 async function setUp(): Promise<void> {
-  crm = await createCrm();
+  crm = await createCrm({ sandbox: true });
   const appointment = (reference: string, hour: string) => newAppointment(resource, { reference, start: `2031-03-03T${hour}:00`, end: `2031-03-03T${hour}:30` });
   const creations: [string, unknown][] = [
     ['/user', user],
@@ -177,6 +177,9 @@ const requests: Record<string, () => Promise<Answer>> = {
   'events.invalid': put('/webhooks/w-1%40acme', { after: 'none' }),
   'events.invalid-parameter': get('/events', { after: 'none' }),
   'events.expired': get('/events', { after: '018f0000-0000-7000-8000-000000000000' }),
+  'sandbox.invalid': put('/sandbox/clock', { now: '2099-01-01T00:00Z' }),
+  'sandbox.invalid-parameter': get('/sandbox/mails', { cursor: 'none' }),
+  'sandbox.not_found': async () => (await createCrm()).get('/sandbox/clock'),
   'webhook.invalid': post('/webhooks', { ...webhook, reference: 'w-11@acme', types: ['customer'] }),
   'webhook.invalid-parameter': get('/webhooks/w-1%40acme/attempts', { cursor: 'none' }),
   'webhook.not_found': get('/webhooks/other%40acme'),

@@ -266,6 +266,9 @@ const cases: Record<string, Case> = {
   rotateSecret: { request: ({ webhook }) => ({ path: { webhookRef: webhook }, query: {} }), existing: { 'path.webhookRef': 'webhook' } },
   testWebhook: { request: ({ webhook }) => ({ path: { webhookRef: webhook }, query: {} }), existing: { 'path.webhookRef': 'webhook' } },
   listAttempts: { request: ({ webhook }) => ({ path: { webhookRef: webhook }, query: {} }), existing: { 'path.webhookRef': 'webhook' } },
+  getSandboxClock: { request: () => ({ path: {}, query: {} }), existing: {} },
+  setSandboxClock: { request: () => ({ path: {}, query: {}, body: { now: null } }), existing: {} },
+  listSandboxMails: { request: () => ({ path: {}, query: {} }), existing: {} },
   listEvents: { request: ({ provider }) => ({ path: {}, query: { providerRef: provider } }), existing: { 'query.providerRef': 'provider' } },
 };
 
@@ -291,7 +294,7 @@ const absent = Object.fromEntries(
 ) as World;
 
 beforeAll(async () => {
-  [crm, foreignCrm] = [await createCrm(), await createCrm()];
+  [crm, foreignCrm] = [await createCrm({ sandbox: true }), await createCrm({ sandbox: true })];
   own = await createWorld(crm);
   sibling = (await createWorld(crm)).world;
   foreign = (await createWorld(foreignCrm)).world;
@@ -413,7 +416,7 @@ const madeReferences = operations.flatMap((operationId) => (cases[operationId]?.
 describe('a reference that another CRM also uses', () => {
   it.each(madeReferences)('%s accepts as %s, without changing what exists there', async (operationId, where) => {
     const before = await snapshot([foreignCrm]);
-    const caller = await createWorld(await createCrm());
+    const caller = await createWorld(await createCrm({ sandbox: true }));
     for (const taken of Object.values(foreign).filter((reference) => reference.includes('@'))) {
       const { status, text, body } = await sendWith(operationId, caller.world, { [where]: taken }, caller.practice);
       expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);

@@ -51,7 +51,7 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
     await Promise.all(databaseServices.map(async (service) => [service, await createTestDatabase()] as const)),
   ) as Record<DatabaseService, string>;
   const natsUrls = Object.fromEntries(services.map((service) => [service, nats.url(service)])) as Record<Service, string>;
-  const around: Surroundings = { ...(await choosePorts(0)), databaseUrls: databases, natsUrls, smtpUrl: inbox.smtpUrl, webhookSecretKeys: newSecretKeys(), logLevel: 'warn' };
+  const around: Surroundings = { ...(await choosePorts(0)), databaseUrls: databases, natsUrls, smtpUrl: inbox.smtpUrl, sandboxSmtpUrl: inbox.smtpUrl, webhookSecretKeys: newSecretKeys(), logLevel: 'warn' };
   const runner = createRunner(folder, around);
   starting.defer(() => runner.stop());
   await runner.migrate(root);
