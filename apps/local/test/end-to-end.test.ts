@@ -195,6 +195,18 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     await expect(admin('key', 'list', 'nobody')).rejects.toMatchObject({ code: 1, stdout: '' });
   });
 
+  it('sends a mail again', async () => {
+    expect((await play('again')).mail).toBeDefined();
+    const url = `${stack.info.gateway}/crms/demo/provider/salon-again%40demo/participations/booking-again%40demo/mails`;
+    const headers = { 'X-SERVICE-CLIENT-ID': stack.info.apiKey };
+    const mailId = await eventually(async () => {
+      const mails = (await (await fetch(url, { headers })).json()) as { id: string }[];
+      expect(mails).toMatchObject([{ template: 'booking-confirmed', state: 'SENT' }]);
+      return mails[0]!.id;
+    });
+    expect((await fetch(`${url}/${mailId}/resend`, { method: 'POST', headers })).status).toBe(202);
+  });
+
   it('erases a customer', async () => {
     const { mail } = await play('erased');
     expect(mail).toBeDefined();
@@ -228,7 +240,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
       identity: methodsOf('IdentityService'),
       calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'ReferenceService', 'CustomerRemovalService'),
       customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureAddress', 'ErasureService/GetErasureNotice'],
-      notification: [],
+      notification: methodsOf('ParticipationMailService'),
       webhook: methodsOf('EventService', 'WebhookService'),
     };
     const forOperators = {
@@ -292,7 +304,7 @@ function pathTo(span: CollectedSpan, trace: CollectedSpan[]): string[] {
 async function startGateway(settings: Record<string, string>): Promise<{ url: string } & AsyncDisposable> {
   const httpPort = await freePort();
   const url = `http://127.0.0.1:${httpPort}`;
-  const addresses = Object.fromEntries(['identity', 'calendar', 'customer', 'webhook'].map((name) => [`${name.toUpperCase()}_ADDRESS`, stack.info.services[name as Service]]));
+  const addresses = Object.fromEntries(databaseServices.map((name) => [`${name.toUpperCase()}_ADDRESS`, stack.info.services[name]]));
   const certificate = Object.fromEntries(Object.entries(certificates).map(([name, file]) => [name, file.replace('{service}', 'gateway')]));
   const given = { HTTP_PORT: String(httpPort), PUBLIC_URL: url, NATS_URL: stack.info.nats, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
   return { url, ...(await startAppProcess('gateway', { ...given, ...addresses, ...certificate, ...settings })) };

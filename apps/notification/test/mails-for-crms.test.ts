@@ -54,7 +54,7 @@ const resend = async (booking: Booking, mailId: string): Promise<ParticipationMa
 const codeOf = (call: Promise<unknown>): Promise<string> => call.then(() => 'none', (error: { code: string }) => error.code);
 const mailsTo = ({ email }: Booking) => stack.smtp.mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed);
 const calendarsOf = (booking: Booking) => mailsTo(booking).map(({ attachments }) => attachments[0]?.content.toString() ?? '');
-const rowsOf = ({ customerId }: Booking) => stack.database.kysely.selectFrom('mail').selectAll().where('customerId', '=', customerId).execute();
+const rowsOf = ({ customerId }: Booking) => stack.database.kysely.selectFrom('mail').selectAll().where('customerId', '=', customerId).orderBy('id').execute();
 
 /** Resolves with the mails about it, once there are so many and all are finished. */
 const finished = (booking: Booking, count: number): Promise<ParticipationMail[]> =>

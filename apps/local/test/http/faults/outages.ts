@@ -7,6 +7,7 @@ import { type Answer, path } from '../client.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from '../crm.ts';
 import { waitForFeed } from '../feed.ts';
 import { waitForMails } from '../inbox.ts';
+import { mailsAt, sentMails } from '../mails.ts';
 import type { TestStack } from '../start-test-stack.ts';
 import { practiceForFaults } from './stack.ts';
 
@@ -164,6 +165,20 @@ describe('a hanging process', timed, () => {
     );
     expect(record.unanswered).toBe(0);
     await expectNothingLost(record);
+  });
+
+  it('notification: only the requests about mails get 503, and they succeed when it resumes', async () => {
+    const participation = await createParticipation(practice, await createAppointment(practice, { capacity: 5 }));
+    const list = () => crm.get(mailsAt(practice, participation));
+    const [mail] = await sentMails(practice, participation);
+    await whileHanging('notification', async () => {
+      for (const answer of await Promise.all([list(), crm.post(`${mailsAt(practice, participation)}/${mail!.id}/resend`, undefined)])) {
+        expect(answer).toMatchObject({ status: 503, body: { code: 'service.unavailable' } });
+      }
+      expect(await crm.get(practice.at + path`/participations/${participation}`)).toMatchObject({ status: 200 });
+    });
+    // A resend that was not answered may have had its effect.
+    await eventually(async () => expect(await list()).toMatchObject({ status: 200 }));
   });
 
   it('nats: no request is affected', async () => {
