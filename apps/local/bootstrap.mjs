@@ -49,13 +49,15 @@ async function main(command, args) {
   const entry = Object.hasOwn(commands, command ?? '') ? commands[command] : undefined;
   if (!entry) return fail(`usage: node apps/local/bootstrap.mjs <${Object.keys(commands).join('|')}> [arguments]`, 2);
   if (!isInstalled()) await install();
-  if (command !== 'install') run([join(root, entry[0]), ...entry.slice(1), ...args]);
+  // CI runs all tests (vitest.config.ts).
+  const settings = command === 'test' ? { TEST_SCOPE: 'services' } : {};
+  if (command !== 'install') run([join(root, entry[0]), ...entry.slice(1), ...args], settings);
 }
 
-/** Runs the project's own Node in a session of its own, passes signals on, and ends as it ends. */
-function run(args) {
+/** Runs the project's own Node in a session of its own, passes signals on, and ends as it ends. The environment overrides `settings`. */
+function run(args, settings) {
   const path = [join(modules, '.bin'), process.env.PATH].filter(Boolean).join(delimiter);
-  const child = spawn(projectNode, args, { stdio: 'inherit', detached: true, env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path } });
+  const child = spawn(projectNode, args, { stdio: 'inherit', detached: true, env: { NODE_COMPILE_CACHE: compileCache, ...settings, ...process.env, PATH: path } });
   child.once('error', (error) => fail(`The project's Node does not start (${error.message}): remove node_modules and try again.`));
   child.once('exit', (code, signal) => process.exit(signal ? 128 + osConstants.signals[signal] : code));
 

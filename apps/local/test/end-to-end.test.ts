@@ -238,9 +238,9 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const common = ['AuditService', 'DatabaseService', 'DeadLetterService', 'ConsumerService'];
     const forServices = {
       identity: methodsOf('IdentityService'),
-      calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'ReferenceService', 'CustomerRemovalService'),
+      calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'SandboxClockService', 'ReferenceService', 'CustomerRemovalService'),
       customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureAddress', 'ErasureService/GetErasureNotice'],
-      notification: methodsOf('ParticipationMailService'),
+      notification: methodsOf('ParticipationMailService', 'SandboxMailService'),
       webhook: methodsOf('EventService', 'WebhookService'),
     };
     const forOperators = {
