@@ -24,7 +24,7 @@ try {
     number += 1;
     showStep(number, stack, step);
   });
-  showEnd(stack, mail);
+  await showEnd(stack, mail);
   await waitUntil(() => received.some(({ type }) => type === 'participation.created'), { what: 'the event', timeoutMs: eventTimeoutMs }).catch(() => {
     throw new UsageError(`No event arrived at the webhook within ${eventTimeoutMs / 1_000} s.`);
   });
@@ -43,16 +43,25 @@ function showStep(number: number, { crmId }: StackInfo, { title, method, path, b
   print(`${indent(answer)}\n`);
 }
 
-function showEnd({ inbox, gateway, crmId }: StackInfo, mail: DemoMail | undefined): void {
-  const kept = style('cyan', `${gateway}/crms/${crmId}/sandbox/mails`);
-  if (!mail) return print(`  ${style('green', '✔')} Booked. The CRM is a sandbox, so the confirmation was not sent, but kept: ${kept}\n`);
+async function showEnd(stack: StackInfo, mail: DemoMail | undefined): Promise<void> {
+  const kept = (await isSandbox(stack)) ? `${stack.gateway}/crms/${stack.crmId}/sandbox/mails` : undefined;
+  if (!mail) {
+    const whereabouts = kept === undefined ? `was sent through the mail server at ${new URL(stack.smtp).host}.` : `was kept, because the CRM is a sandbox: ${style('cyan', kept)}`;
+    return print(`  ${style('green', '✔')} Booked. The confirmation ${whereabouts}\n`);
+  }
   print(`  ${style('green', '✔')} ${style('bold', 'Booked, and the confirmation has arrived')}`);
   print(`     From     ${mail.from.map(({ name, address }) => `${name} <${address}>`).join(', ')}`);
   print(`     To       ${mail.to.map(({ address }) => address).join(', ')}`);
   print(`     Subject  ${style('bold', mail.subject)}\n`);
   print(style('dim', mail.text.trim().replaceAll(/^/gm, '     | ')));
-  print(`\n  Read it in the inbox: ${style('cyan', inbox ?? '')}`);
-  print(`  As the CRM is a sandbox, nobody else has got it. A program reads it at ${kept}\n`);
+  print(`\n  Read it in the inbox: ${style('cyan', stack.inbox ?? '')}`);
+  if (kept !== undefined) print(`  It has reached nobody, because the CRM is a sandbox. Programs read it at ${style('cyan', kept)}`);
+  print('');
+}
+
+async function isSandbox({ gateway, crmId, apiKey }: StackInfo): Promise<boolean> {
+  const { ok } = await fetch(`${gateway}/crms/${crmId}/sandbox/clock`, { headers: { 'x-service-client-id': apiKey } });
+  return ok;
 }
 
 function showEvents(url: string, events: WebhookEvent[]): void {

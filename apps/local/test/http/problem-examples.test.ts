@@ -157,12 +157,9 @@ const requests: Record<string, () => Promise<Answer>> = {
   },
   'mail.address_missing': async () => {
     const [mail] = await sentMails({ crm, at }, 'm-2@acme');
-    await crm.put(`${at}/customers/c-3%40acme`, { email: null });
-    const answer = await eventually(async () => {
-      expect((await crm.get<{ participation: { email: string | null } }>(`${at}/participations/m-2%40acme`)).body.participation.email).toBeNull();
-      return resend('m-2@acme', mail!.id);
-    });
-    await crm.put(`${at}/customers/c-3%40acme`, { email: recipient.email });
+    await setAddress(null);
+    const answer = await resend('m-2@acme', mail!.id);
+    await setAddress(recipient.email);
     return answer;
   },
   'mail.pending': async () => {
@@ -186,6 +183,15 @@ const requests: Record<string, () => Promise<Answer>> = {
   'webhook.reference_taken': post('/webhooks', { ...webhook, url: 'https://crm.example/other' }),
   'webhook.limit_reached': post('/webhooks', { ...webhook, reference: 'w-11@acme' }),
 };
+
+/** Changes the address of the recipient of mails, and waits until calendar, which is asked for it when a mail is written, knows it. */
+async function setAddress(address: string | null): Promise<void> {
+  await crm.put(`${at}/customers/c-3%40acme`, { email: address });
+  await eventually(async () => {
+    const { body } = await crm.get<{ participation: { email: string | null } }>(`${at}/participations/m-2%40acme`);
+    expect(body.participation.email).toBe(address);
+  });
+}
 
 const resend = (reference: string, mailId: string): Promise<Answer> => crm.post(`${mailsAt({ at }, reference)}/${mailId}/resend`, undefined);
 
