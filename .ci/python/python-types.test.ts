@@ -94,12 +94,13 @@ describe('types for Python', () => {
     const written = JSON.parse(python.runPython(`import sys; sys.path.insert(0, ".")\n${writeAgain}`) as string) as unknown[][];
     for (const [index, { name, examples }] of bodies.entries()) {
       assert.ok(examples.length > 0, `${name} has no example`);
-      assert.deepEqual(written[index], name.endsWith('Request') ? examples.map(withoutNulls) : examples, name);
+      const compared = name.endsWith('Request') ? withoutNulls : (body: unknown) => body;
+      assert.deepEqual(written[index]!.map(compared), examples.map(compared), name);
     }
   });
 });
 
-/** A class of quicktype does not distinguish a field that is null from one that is absent: in a request it leaves both out. */
+/** A class of quicktype does not distinguish an optional field that is null from one that is absent: in a request it leaves both out. */
 function withoutNulls(body: unknown): unknown {
   return JSON.parse(JSON.stringify(body, (_key, value: unknown) => value ?? undefined));
 }
