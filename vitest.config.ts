@@ -4,12 +4,17 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * What is handed out beside the services: packages, documents, manifests, the start command. These tests take a quarter of the time of all, and a change of a
- * service hardly ever breaks them, so `npm test` leaves them to CI (TEST_SCOPE=services). Vitest on its own runs all.
+ * What is handed out beside the services: packages, documents, manifests, the start command, and the whole system with certificates and traces. These tests take
+ * long, and a change of a service hardly ever breaks them, so `npm test` leaves them to CI (TEST_SCOPE=services). Vitest on its own runs all.
  */
 const checksRelease = process.env['TEST_SCOPE'] !== 'services';
-const release = ['client-package', 'document-linters', 'operators', 'postman'].map((name) => `http/${name}.test.ts`);
-const leftToCi = checksRelease ? [] : [...release, 'gateway/test/browser.test.ts', 'embedded/test/postgres.test.ts'].map((file) => `**/${file}`);
+const release = [
+  ...['client-package', 'document-linters', 'guides', 'operators', 'postman', 'problem-examples'].map((name) => `http/${name}`),
+  'embedded/test/postgres',
+  'gateway/test/browser',
+  'local/test/end-to-end',
+];
+const leftToCi = checksRelease ? [] : release.map((file) => `**/${file}.test.ts`);
 
 /** Tests whose time limits are close to what they need, and others that wait nearly all the time. They run last, two at a time. */
 const timed = ['apps/local/test/stack.test.ts'];

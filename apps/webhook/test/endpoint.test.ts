@@ -1,3 +1,4 @@
+import { freePort } from '@scheduling/embedded';
 import { type Certificate, type CertificateAuthority, createCertificateAuthority, eventually } from '@scheduling/testing';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, setGlobalProxyFromEnv } from 'node:http';
@@ -35,7 +36,7 @@ const toLoopback: Lookup = async () => ['127.0.0.1'];
 const send = (poster: Poster, url: string, signal = never): Promise<PostResult> => poster.post(url, { 'x-signature': 'abc' }, body, signal);
 
 /** Listens, and notes the local address of each connection at once, before anything is received. */
-async function listen(server: Server, host = '127.0.0.1') {
+async function listen(server: Server, { host = '127.0.0.1', port: wantedPort = 0 } = {}) {
   const accepted: string[] = [];
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -45,7 +46,7 @@ async function listen(server: Server, host = '127.0.0.1') {
     socket.on('close', () => sockets.delete(socket));
   });
   server.on('secureConnection', (socket: TLSSocket) => socket.on('error', () => {}));
-  server.listen({ host, port: 0 });
+  server.listen({ host, port: wantedPort });
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
@@ -61,7 +62,7 @@ async function listen(server: Server, host = '127.0.0.1') {
   };
 }
 
-const listenHttps = (handle: RequestListener, host?: string) => listen(createHttpsServer(certificate, handle), host);
+const listenHttps = (handle: RequestListener, at?: { host: string; port?: number }) => listen(createHttpsServer(certificate, handle), at);
 
 /** A server that answers with these bytes once it has received the head of a request, and leaves the connection open. */
 const listenRaw = (answer: (socket: TLSSocket) => void) =>
@@ -210,7 +211,7 @@ describe('inner networks', () => {
   ];
 
   test('cannot be reached by a literal address or as localhost', async () => {
-    await using server = await listenHttps(ok, '::');
+    await using server = await listenHttps(ok, { host: '::' });
     // With the second one, only the check at the connection remains.
     for (const poster of [
       createPoster({ allowPrivate: false, ca: authority.cert }),
@@ -235,7 +236,7 @@ describe('inner networks', () => {
     { addresses: ['10.0.0.1', '127.0.0.1', 'fd00::1', '::1'] },
     { addresses: ['169.254.169.254', '::ffff:127.0.0.1'] },
   ])('cannot be reached by a name with $addresses', async ({ addresses }) => {
-    await using server = await listenHttps(ok, '::');
+    await using server = await listenHttps(ok, { host: '::' });
     const poster = createPoster({ allowPrivate: false, lookup: async () => addresses, ca: authority.cert });
     await expect(send(poster, server.url)).resolves.toEqual(blockedResult);
     await expectUntouched(server);
@@ -266,20 +267,21 @@ describe('inner networks', () => {
     { addresses: ['::1', '127.0.0.1'] },
     { addresses: ['127.0.0.1', '::1'] },
   ])('are left out of $addresses', async ({ addresses }) => {
-    await using server = await listenHttps(ok, '::');
+    await using server = await listenHttps(ok, { host: '::' });
     await expect(send(guardedPoster(async () => addresses), server.url)).resolves.toEqual({ status: 204, ...anyDuration });
     expect(server.accepted).toEqual(['127.0.0.1']);
   });
 
   test('are no way out if a public address refuses the connection', async () => {
-    await using server = await listenHttps(ok, '::1');
+    // A port that no other test has at the public address.
+    await using server = await listenHttps(ok, { host: '::1', port: await freePort() });
     await expect(send(guardedPoster(async () => ['127.0.0.1', '::1']), server.url)).resolves.toEqual(blockedResult);
     await expect(send(openPoster(async () => ['127.0.0.1', '::1']), server.url)).resolves.toEqual({ status: 204, ...anyDuration });
     expect(server.accepted).toEqual(['::1']);
   });
 
   test('cannot be reached by a name whose addresses change', async () => {
-    await using server = await listenHttps(ok, '::');
+    await using server = await listenHttps(ok, { host: '::' });
     const answers = ['127.0.0.1', '::1'];
     const poster = guardedPoster(async () => [answers.shift()!]);
     await expect(send(poster, server.url)).resolves.toEqual({ status: 204, ...anyDuration });
@@ -300,7 +302,7 @@ describe('inner networks', () => {
   });
 
   test.for([301, 302, 303, 307, 308])('cannot be reached by a redirect with %i', async (status) => {
-    await using inner = await listenHttps(ok, '::');
+    await using inner = await listenHttps(ok, { host: '::' });
     await using server = await listenHttps((request, response) => {
       request.resume();
       response.writeHead(status, { location: request.url!.endsWith('name') ? inner.url : `https://127.0.0.1:${inner.port}/` }).end();
