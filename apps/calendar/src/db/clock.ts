@@ -10,5 +10,5 @@ export function timeOf(crmId: string): RawBuilder<Date> {
 
 /** Appointments that ended at this time or earlier are archived. Hours, because the length of a day depends on the session's time zone. */
 export function archivedUntil(crmId: string, archiveAfterDays: number): RawBuilder<Date> {
-  return sql<Date>`(SELECT scheduling_now(${crmId}) - make_interval(hours => ${archiveAfterDays * 24}))`;
+  return sql<Date>`(${timeOf(crmId)} - make_interval(hours => ${archiveAfterDays * 24}))`;
 }

@@ -4,6 +4,7 @@ import { type Insertable, type Kysely, sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
 import { parseDateTime } from '../date-time.ts';
+import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
@@ -79,7 +80,7 @@ interface Answer extends CreatedTimeslots {
 }
 
 async function currentMinute(db: Kysely<CalendarSchema>, crmId: string): Promise<Date> {
-  const { rows } = await sql<{ minute: Date }>`SELECT date_trunc('minute', scheduling_now(${crmId})) AS minute`.execute(db);
+  const { rows } = await sql<{ minute: Date }>`SELECT date_trunc('minute', ${timeOf(crmId)}) AS minute`.execute(db);
   return rows[0]!.minute;
 }
 
