@@ -9,6 +9,7 @@ import type { Clients } from './clients.ts';
 import { passOnIdempotencyKeys } from './idempotency-key.ts';
 import { addJsonParser, refuseCompressedBodies } from './json-body.ts';
 import type { KeyRing } from './key-ring.ts';
+import { removeUnknownFields } from './known-fields.ts';
 import { serveGuides } from './guides.ts';
 import { serveDocumentation } from './openapi.ts';
 import { handleConnectionsInTurn } from './pipelining.ts';
@@ -128,6 +129,7 @@ function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { ad
     refuseCompressedBodies(scope);
     admission.guard(scope);
     offerStrictHandling(scope);
+    removeUnknownFields(scope);
     passOnIdempotencyKeys(scope);
     scope.addHook('onRequest', async (_request, reply) => {
       // Responses contain personal data.

@@ -16,7 +16,7 @@ const rejectionMs = 250;
  * is read, so that an unauthorised caller learns nothing, not even what a valid request looks like.
  */
 export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter, strangers: Strangers): void {
-  const actors = new WeakMap<FastifyRequest, string>();
+  const authenticated = new WeakMap<FastifyRequest, { crmId: string; actor: string }>();
   scope.addHook('onRequest', async (request, reply) => {
     const { keyHash, keyPrefix, crm } = await authenticate(request, keyRing, strangers);
     if (crm.requestsPerMinute !== undefined) await limitRate(request, reply, rateLimiter, keyHash, crm.requestsPerMinute);
@@ -24,9 +24,9 @@ export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter
     // The response is the same whether or not that CRM exists.
     if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
     describeSpan({ 'scheduling.crm': crmId });
-    actors.set(request, `crm:${keyPrefix}`);
+    authenticated.set(request, { crmId: crm.crmId, actor: `crm:${keyPrefix}` });
   });
-  scope.addHook('preHandler', (request, _reply, done) => runWithContext({ ...currentContext()!, actor: actors.get(request)! }, done));
+  scope.addHook('preHandler', (request, _reply, done) => runWithContext({ ...currentContext()!, ...authenticated.get(request)! }, done));
 }
 
 async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers: Strangers): Promise<Credentials> {

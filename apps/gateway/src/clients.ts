@@ -3,21 +3,23 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { ParticipationMailServiceService, SandboxMailServiceService } from '@scheduling/contracts/notification/v1';
 import { EventServiceService, WebhookServiceService } from '@scheduling/contracts/webhook/v1';
-import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
+import { type ClientOptions, createClient, type Definition } from '@scheduling/rpc';
+import { addressed, type AddressedClient } from './addressed-client.ts';
+import { requireOwnCrm } from './require-own-crm.ts';
 
-/** The services behind the gateway; it has no data of its own. */
+/** The services behind the gateway; it has no data of its own. Whatever a message is made of, it is about the CRM of the request. */
 export interface Clients extends Disposable {
-  identity: RpcClient<IdentityServiceService>;
-  timeslots: RpcClient<TimeslotServiceService>;
-  appointments: RpcClient<AppointmentServiceService>;
-  participations: RpcClient<ParticipationServiceService>;
-  bookings: RpcClient<BookingServiceService>;
-  clocks: RpcClient<SandboxClockServiceService>;
-  customers: RpcClient<CustomerServiceService>;
-  participationMails: RpcClient<ParticipationMailServiceService>;
-  sandboxMails: RpcClient<SandboxMailServiceService>;
-  events: RpcClient<EventServiceService>;
-  webhooks: RpcClient<WebhookServiceService>;
+  identity: AddressedClient<IdentityServiceService>;
+  timeslots: AddressedClient<TimeslotServiceService>;
+  appointments: AddressedClient<AppointmentServiceService>;
+  participations: AddressedClient<ParticipationServiceService>;
+  bookings: AddressedClient<BookingServiceService>;
+  clocks: AddressedClient<SandboxClockServiceService>;
+  customers: AddressedClient<CustomerServiceService>;
+  participationMails: AddressedClient<ParticipationMailServiceService>;
+  sandboxMails: AddressedClient<SandboxMailServiceService>;
+  events: AddressedClient<EventServiceService>;
+  webhooks: AddressedClient<WebhookServiceService>;
 }
 
 export interface ClientAddresses {
@@ -30,18 +32,20 @@ export interface ClientAddresses {
 
 export function createClients(addresses: ClientAddresses, options: ClientOptions): Clients {
   const stack = new DisposableStack();
+  const open = <D extends Definition>(definition: D, service: string, address: string): AddressedClient<D> =>
+    addressed(definition, stack.use(createClient(definition, service, address, { ...options, checkRequest: requireOwnCrm })));
   return {
-    identity: stack.use(createClient(IdentityServiceService, 'identity', addresses.identityAddress, options)),
-    timeslots: stack.use(createClient(TimeslotServiceService, 'calendar', addresses.calendarAddress, options)),
-    appointments: stack.use(createClient(AppointmentServiceService, 'calendar', addresses.calendarAddress, options)),
-    participations: stack.use(createClient(ParticipationServiceService, 'calendar', addresses.calendarAddress, options)),
-    bookings: stack.use(createClient(BookingServiceService, 'calendar', addresses.calendarAddress, options)),
-    clocks: stack.use(createClient(SandboxClockServiceService, 'calendar', addresses.calendarAddress, options)),
-    customers: stack.use(createClient(CustomerServiceService, 'customer', addresses.customerAddress, options)),
-    participationMails: stack.use(createClient(ParticipationMailServiceService, 'notification', addresses.notificationAddress, options)),
-    sandboxMails: stack.use(createClient(SandboxMailServiceService, 'notification', addresses.notificationAddress, options)),
-    events: stack.use(createClient(EventServiceService, 'webhook', addresses.webhookAddress, options)),
-    webhooks: stack.use(createClient(WebhookServiceService, 'webhook', addresses.webhookAddress, options)),
+    identity: open(IdentityServiceService, 'identity', addresses.identityAddress),
+    timeslots: open(TimeslotServiceService, 'calendar', addresses.calendarAddress),
+    appointments: open(AppointmentServiceService, 'calendar', addresses.calendarAddress),
+    participations: open(ParticipationServiceService, 'calendar', addresses.calendarAddress),
+    bookings: open(BookingServiceService, 'calendar', addresses.calendarAddress),
+    clocks: open(SandboxClockServiceService, 'calendar', addresses.calendarAddress),
+    customers: open(CustomerServiceService, 'customer', addresses.customerAddress),
+    participationMails: open(ParticipationMailServiceService, 'notification', addresses.notificationAddress),
+    sandboxMails: open(SandboxMailServiceService, 'notification', addresses.notificationAddress),
+    events: open(EventServiceService, 'webhook', addresses.webhookAddress),
+    webhooks: open(WebhookServiceService, 'webhook', addresses.webhookAddress),
     [Symbol.dispose]: () => stack.dispose(),
   };
 }

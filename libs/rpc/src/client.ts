@@ -34,6 +34,8 @@ export interface ClientOptions {
   metrics?: Metrics;
   /** The time that a call has if it belongs to no request with a deadline, and that each message of a stream has, in milliseconds; 2,000 by default. */
   timeoutMs?: number;
+  /** Called with each request before it is sent. If it throws, nothing is sent, and the call rejects with that error. */
+  checkRequest?: (request: object) => void;
 }
 
 const defaultTimeoutMs = 2_000;
@@ -94,7 +96,8 @@ export function createClient<D extends Definition>(definition: D, service: strin
   const measure = measureMadeCalls(options.metrics);
   const sender = createCallSender(channel);
   const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-  const connection: Connection = { channel, sender, measure, timeoutMs, seenMs: performance.now() };
+  const { checkRequest = () => undefined } = options;
+  const connection: Connection = { channel, sender, measure, timeoutMs, checkRequest, seenMs: performance.now() };
   const methods: Record<string, unknown> = {};
   for (const [name, method] of Object.entries(definition)) {
     methods[name] = method.responseStream ? streamingCall(openStreamClient, method, service, connection) : unaryCall(connection, name, method, service);
@@ -119,12 +122,13 @@ interface Connection {
   sender: CallSender;
   measure: MeasureCall;
   timeoutMs: number;
+  checkRequest: (request: object) => void;
   /** When a call last found the connection ready, on the clock of `performance`; initially, when the client was created. */
   seenMs: number;
 }
 
 function unaryCall(connection: Connection, name: string, method: MethodDefinition, service: string): (request: never) => Promise<unknown> {
-  const { channel, sender, measure } = connection;
+  const { channel, sender, measure, checkRequest } = connection;
   const idempotent = /^(get|list|authenticate)/.test(name);
   const attempt = async (request: Buffer): Promise<Buffer> => {
     const call = { path: method.path, request, metadata: requestMetadata(), deadlineMs: callDeadlineMs(connection.timeoutMs), onReplay: currentContext()?.onReplay };
@@ -142,6 +146,7 @@ function unaryCall(connection: Connection, name: string, method: MethodDefinitio
   };
   return (request) =>
     inSpan(spanName(method), { kind: 'CLIENT', attributes: () => spanAttributes(method) }, async () => {
+      checkRequest(request);
       const bytes = method.requestSerialize(request);
       try {
         await waitForConnection(connection);
@@ -170,8 +175,9 @@ async function waitForConnection(connection: Connection): Promise<void> {
   await new Promise<void>((resolve) => channel.client.waitForReady(deadlineMs, () => resolve()));
 }
 
-function streamingCall(openClient: () => Client, method: MethodDefinition, service: string, { measure, timeoutMs }: Connection) {
+function streamingCall(openClient: () => Client, method: MethodDefinition, service: string, { measure, timeoutMs, checkRequest }: Connection) {
   return async function* call(request: never, signal?: AbortSignal): AsyncGenerator {
+    checkRequest(request);
     const client = openClient();
     const span = startSpan(spanName(method), { kind: 'CLIENT', attributes: () => spanAttributes(method) });
     const finish = measure(method);

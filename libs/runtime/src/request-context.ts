@@ -7,6 +7,8 @@ export interface RequestContext {
   requestId: string;
   /** Who asked for it: `crm:<prefix of the key>`, or `person` for a page without a key. Absent for what a service does by itself. */
   actor?: string;
+  /** In the gateway: the CRM whose key the request has. */
+  crmId?: string;
   /** In the admin command, and in a service that it calls: who works with it, by their own account. Not sent on to other services. */
   operator?: string;
   /** Epoch milliseconds after which the caller no longer waits for the response. Absent for work without a waiting caller. */

@@ -12,12 +12,9 @@ import { crmParams } from './path-parameters.ts';
 export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/account', { schema: createAccountSchema }, async (request, reply) => {
-      const { body } = request;
+      const { params, body } = request;
       requireReference(body.accountReference);
-      const { account, created } = await identity.createAccount({
-        crmId: request.params.crmId,
-        account: givenFields(createAccountSchema.body, body),
-      });
+      const { account, created } = await identity.createAccount(params, { account: givenFields(createAccountSchema.body, body) });
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, account: account! });
     });
 
@@ -28,8 +25,7 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
 
     app.put('/account/:reference', { schema: updateAccountSchema }, async (request) => {
       const { params, body } = request;
-      const { account } = await identity.updateAccount({
-        ...params,
+      const { account } = await identity.updateAccount(params, {
         branch: body.branch,
         invoiceAddress: body.invoiceAddress === null ? noAddress : body.invoiceAddress,
         invoiceContactName: clearing(body.invoiceContactName),

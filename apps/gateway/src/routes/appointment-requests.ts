@@ -49,7 +49,10 @@ export function toCreateAppointment(body: NewAppointment): Omit<CreateAppointmen
 
 export function toAppointmentChange(body: Static<typeof appointmentChange>): Omit<UpdateAppointmentRequest, ProviderKey | 'appointmentReference' | 'sendMails'> {
   return {
-    ...body,
+    start: body.start,
+    end: body.end,
+    capacity: body.capacity,
+    acceptBookings: body.acceptBookings,
     description: clearing(body.description),
     contactReference: clearing(body.contactReference),
     notes: clearing(body.notes),

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { AppointmentState, type ListAppointmentsRequest } from '@scheduling/contracts/calendar/v1';
+import { AppointmentState } from '@scheduling/contracts/calendar/v1';
 import type { FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { type Admission, weightOfMany } from '../admission.ts';
@@ -18,9 +18,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
   return async (app) => {
     app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: listConfig }, async (request, reply) => {
       const { params, query } = request;
-      const list: ListAppointmentsRequest = {
-        crmId: params.crmId,
-        providerReference: params.providerRef,
+      const filter = {
         productReference: given(query.productRef),
         resourceReference: given(query.resourceRef),
         state: query.state && AppointmentState[query.state],
@@ -30,49 +28,36 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
         limit: query.limit,
         cursor: query.cursor,
       };
-      return sendList({ request, reply, admission }, publicUrl, openAppointments({ appointments }, list, reply));
+      return sendList({ request, reply, admission }, publicUrl, openAppointments({ appointments }, params, filter, reply));
     });
 
     app.get('/provider/:providerRef/appointments/:appointmentRef', { schema: getAppointmentSchema }, async ({ params }, reply) => {
-      const { json } = await appointments.getAppointment({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        appointmentReference: params.appointmentRef,
-      });
+      const { json } = await appointments.getAppointment(params);
       return reply.type(jsonType).send(wrappedAppointment(json));
     });
 
     app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
       const { params, body } = request;
-      const provider = { crmId: params.crmId, providerReference: params.providerRef };
       if (isSeries(body)) {
-        const series = await appointments.createSeries({ ...provider, ...toCreateSeries(body), asJson: true });
+        const series = await appointments.createSeries(params, { ...toCreateSeries(body), asJson: true });
         void reply.code(201);
         // A calendar of the previous version answers without `json`.
         return series.json ? reply.type(jsonType).send(`[${series.json.toString()}]`) : reply.send(series.appointments.map(presentAppointment));
       }
-      const { appointment, created, json } = await appointments.createAppointment({ ...provider, ...toCreateAppointment(body), asJson: true });
+      const { appointment, created, json } = await appointments.createAppointment(params, { ...toCreateAppointment(body), asJson: true });
       void reply.code(created ? 201 : 200);
       if (json) return reply.type(jsonType).send(wrappedAppointment(json));
       return reply.send({ 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) });
     });
 
     app.put('/provider/:providerRef/appointments/:appointmentRef', { schema: updateAppointmentSchema }, async ({ params, body, query }, reply) => {
-      const { json } = await appointments.updateAppointment({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        appointmentReference: params.appointmentRef,
-        ...toAppointmentChange(body),
-        sendMails: query.sendMails,
-      });
+      const { json } = await appointments.updateAppointment(params, { ...toAppointmentChange(body), sendMails: query.sendMails });
       return reply.type(jsonType).send(wrappedAppointment(json));
     });
 
     app.delete('/provider/:providerRef/appointments', { schema: cancelAppointmentSchema }, async (request) => {
       const { params, body, query } = request;
-      const { appointment } = await appointments.cancelAppointment({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
+      const { appointment } = await appointments.cancelAppointment(params, {
         appointmentReference: requiredArgument('appointmentReference', body, query),
         message: singleArgument('message', body, query),
       });
@@ -81,7 +66,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
 
     app.delete('/provider/:providerRef/appointments/withoutNotification', { schema: deleteAppointmentsSchema }, async (request, reply) => {
       const { params, body, query } = request;
-      await appointments.deleteAppointments({ crmId: params.crmId, providerReference: params.providerRef, target: deletionTarget(body, query) });
+      await appointments.deleteAppointments(params, { target: deletionTarget(body, query) });
       return reply.code(204).send(null);
     });
   };

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type BookingRules, Confirmation } from '@scheduling/contracts/calendar/v1';
+import { type BookingRules, Confirmation, type Offer } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { integer, line, oneOf, optionalInteger, rasterRange } from '../fields.ts';
+import { givenFields, integer, line, oneOf, optionalInteger, rasterRange } from '../fields.ts';
 import { apiInfoValue, nullable, presentEnum, problems, wrapped } from '../schemas.ts';
 import { price } from './appointment-presentation.ts';
 import { priceInput } from './appointment-schemas.ts';
@@ -13,25 +13,31 @@ import { providerParams } from './path-parameters.ts';
 export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/provider/:providerRef/booking-rules', { schema: getBookingRulesSchema }, async ({ params }) => {
-      const { rules } = await bookings.getBookingRules({ crmId: params.crmId, providerReference: params.providerRef });
+      const { rules } = await bookings.getBookingRules(params);
       return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
     });
 
     app.put('/provider/:providerRef/booking-rules', { schema: updateBookingRulesSchema }, async ({ params, body }) => {
-      const { horizon, confirmation, reminders, offers, ...fields } = body;
-      const { rules } = await bookings.updateBookingRules({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        ...fields,
+      const { horizon, confirmation, reminders, offers } = body;
+      const { rules } = await bookings.updateBookingRules(params, {
+        minimumNotice: body.minimumNotice,
         horizon: horizon ?? undefined,
         noHorizon: horizon === null,
+        changeNotice: body.changeNotice,
         confirmation: confirmation && Confirmation[confirmation],
+        page: body.page,
         reminders: reminders && { minutes: reminders },
-        offers: offers && { offers: offers.map(({ price: offered, ...offer }) => ({ ...offer, price: offered ?? undefined })) },
+        notifyProvider: body.notifyProvider,
+        maxPerPerson: body.maxPerPerson,
+        offers: offers && { offers: offers.map(toOffer) },
       });
       return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
     });
   };
+}
+
+function toOffer(input: Static<typeof offerInput>): Offer {
+  return givenFields(offerInput, input);
 }
 
 function presentRules(rules: BookingRules) {

@@ -17,28 +17,23 @@ export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox 
   return async (app) => {
     app.post('/provider/:providerRef/bookings', { schema: createBookingSchema }, async (request, reply) => {
       const { params, body, query } = request;
-      const answer = await bookings.bookSlot({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
+      const answer = await bookings.bookSlot(params, {
+        ...givenFields(createBookingSchema.querystring, query),
         place: toPlace(body),
         reference: body.reference,
         state: ParticipationState[body.state],
         customer: toCustomer(body),
         message: given(body.message),
-        ...query,
       });
       return reply.code(answer.created ? 201 : 200).send({ 'api-info': apiInfoValue, booking: presentBooking(answer) });
     });
 
     app.post('/provider/:providerRef/bookings/:participationRef', { schema: changeBookingSchema }, async ({ params, body, query }) => {
-      const answer = await bookings.changeBooking({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        participationReference: params.participationRef,
+      const answer = await bookings.changeBooking(params, {
+        ...givenFields(changeBookingSchema.querystring, query),
         place: toNewPlace(body),
         customer: toCustomer(body),
         message: given(body.message),
-        ...query,
       });
       return { 'api-info': apiInfoValue, booking: presentBooking(answer) };
     });

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { ListCustomersRequest } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import type { FastifyReply } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { clearing, email, givenFields, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
@@ -19,15 +19,13 @@ export function customerRoutes({ customers }: Clients, publicUrl: string, admiss
     app.get('/provider/:providerRef/customers', { schema: listCustomersSchema, config: listConfig }, async (request, reply) => {
       const { params, query } = request;
       const { email: address, q: text, limit, cursor } = query;
-      const asked = { crmId: params.crmId, providerReference: params.providerRef, email: address, text, limit, cursor };
-      return sendList({ request, reply, admission }, publicUrl, openCustomers({ customers }, asked, reply));
+      return sendList({ request, reply, admission }, publicUrl, openCustomers({ customers }, params, { email: address, text, limit, cursor }, reply));
     });
 
     app.get('/provider/:providerRef/customers/:customerRef', { schema: getCustomerSchema }, async (request, reply) => {
       const { crmId, providerRef, customerRef } = request.params;
       try {
-        const { customer } = await customers.getCustomer({
-          crmId,
+        const { customer } = await customers.getCustomer({ crmId }, {
           key: { $case: 'reference', value: { providerReference: providerRef, customerReference: customerRef } },
         });
         return { 'api-info': apiInfoValue, customer: customer! };
@@ -40,17 +38,15 @@ export function customerRoutes({ customers }: Clients, publicUrl: string, admiss
 
     app.post('/provider/:providerRef/customers', { schema: createCustomerSchema }, async (request, reply) => {
       const { params, body } = request;
-      requireSameProvider(params.providerRef, body.providerReference);
-      const { customer, created } = await customers.createCustomer({ crmId: params.crmId, ...givenFields(createCustomerSchema.body, body) });
+      const { providerReference, ...fields } = givenFields(createCustomerSchema.body, body);
+      requireSameProvider(params.providerRef, providerReference);
+      const { customer, created } = await customers.createCustomer(params, fields);
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, customer: customer! });
     });
 
     app.put('/provider/:providerRef/customers/:customerRef', { schema: updateCustomerSchema }, async (request) => {
       const { params, body } = request;
-      const { customer } = await customers.updateCustomer({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        customerReference: params.customerRef,
+      const { customer } = await customers.updateCustomer(params, {
         newCustomerReference: body.customerReference,
         userName: body.userName,
         email: clearing(body.email),
@@ -62,22 +58,24 @@ export function customerRoutes({ customers }: Clients, publicUrl: string, admiss
     });
 
     app.delete('/provider/:providerRef/customers/:customerRef', { schema: deleteCustomerSchema }, async (request, reply) => {
-      const { crmId, providerRef, customerRef } = request.params;
-      await customers.deleteCustomer({
-        crmId,
-        providerReference: providerRef,
-        customerReference: customerRef,
-        ignoreFutureAppointments: singleFlag(request.body?.ignoreFutureAppointments, request.query.ignoreFutureAppointments),
+      const { params, body, query } = request;
+      await customers.deleteCustomer(params, {
+        ignoreFutureAppointments: singleFlag(body?.ignoreFutureAppointments, query.ignoreFutureAppointments),
       });
       return reply.code(204).send(null);
     });
   };
 }
 
-function openCustomers({ customers }: Pick<Clients, 'customers'>, asked: ListCustomersRequest, reply: FastifyReply): OpenList {
+function openCustomers(
+  { customers }: Pick<Clients, 'customers'>,
+  provider: Static<typeof providerParams>,
+  filter: Omit<ListCustomersRequest, 'crmId' | 'providerReference'>,
+  reply: FastifyReply,
+): OpenList {
   const toJson = reply.compileSerializationSchema(elementSchema);
   return async function* messages(signal): AsyncGenerator<ListMessage> {
-    for await (const { customers: listed, nextCursor } of customers.listCustomers(asked, signal)) {
+    for await (const { customers: listed, nextCursor } of customers.listCustomers(provider, filter, signal)) {
       yield { json: Buffer.from(listed.map((each) => toJson({ ...each })).join(',')), nextCursor };
     }
   };

@@ -11,7 +11,7 @@ import { crmParams } from './path-parameters.ts';
 export function erasureRoutes({ customers }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/erasures', { schema: requestErasureSchema }, async ({ params, body }, reply) => {
-      const { erasure } = await customers.eraseAddress({ crmId: params.crmId, email: body.email });
+      const { erasure } = await customers.eraseAddress(params, { email: body.email });
       return reply.code(202).send({ 'api-info': apiInfoValue, erasure: presentErasure(erasure!) });
     });
 

@@ -15,8 +15,7 @@ const defaultLimit = 100;
 export function eventRoutes({ events }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/events', { schema: listEventsSchema, config: { weigh } }, async ({ params, query, url }, reply) => {
-      const { json, nextAfter } = await events.listEvents({
-        crmId: params.crmId,
+      const { json, nextAfter } = await events.listEvents(params, {
         after: query.after ?? 'start',
         limit: query.limit ?? defaultLimit,
         types: given(query.types)?.split(',') ?? [],

@@ -1,4 +1,4 @@
-import { runWithContext } from '@scheduling/runtime';
+import { currentContext, runWithContext } from '@scheduling/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
@@ -42,9 +42,10 @@ export async function sendJson(exchange: Exchange, texts: JsonTexts<Text>, optio
 async function* inTurns({ request, admission }: Exchange, texts: JsonTexts<Text>, admitted: boolean): AsyncGenerator<Text, undefined> {
   // The later ones are asked for in events of the connection, which do not know the request's context.
   const inContext = AsyncLocalStorage.snapshot();
+  const { requestId, crmId } = currentContext()!;
   const nextInTurn = async (first: boolean): Promise<IteratorResult<Text, Text>> => {
     using _turn = first && admitted ? undefined : await admission.takeTurn(request, first ? weights.firstPart : weights.laterPart, { first });
-    return await (first ? texts.next() : inContext(() => runWithContext({ requestId: request.id }, () => texts.next())));
+    return await (first ? texts.next() : inContext(() => runWithContext({ requestId, crmId }, () => texts.next())));
   };
   try {
     let next = await nextInTurn(true);

@@ -12,19 +12,15 @@ import { participationParams } from './participations.ts';
 export function participationMailRoutes({ participationMails }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/provider/:providerRef/participations/:participationRef/mails', { schema: listMailsSchema }, async ({ params }) => {
-      const { mails } = await participationMails.listParticipationMails(keyOf(params));
+      const { mails } = await participationMails.listParticipationMails(params);
       return mails.map(presentMail);
     });
 
     app.post('/provider/:providerRef/participations/:participationRef/mails/:mailId/resend', { schema: resendMailSchema }, async ({ params }, reply) => {
-      const { mail } = await participationMails.resendMail({ ...keyOf(params), mailId: params.mailId });
+      const { mail } = await participationMails.resendMail(params);
       return reply.code(202).send({ 'api-info': apiInfoValue, mail: presentMail(mail!) });
     });
   };
-}
-
-function keyOf({ crmId, providerRef, participationRef }: { crmId: string; providerRef: string; participationRef: string }) {
-  return { crmId, providerReference: providerRef, participationReference: participationRef };
 }
 
 function presentMail({ createdAt, finishedAt, ...mail }: ParticipationMail) {

@@ -16,9 +16,7 @@ export function participationRoutes({ participations }: Clients, publicUrl: stri
   return async (app) => {
     app.get('/provider/:providerRef/participations', { schema: listParticipationsSchema, config: listConfig }, async (request, reply) => {
       const { params, query } = request;
-      const listed = {
-        crmId: params.crmId,
-        providerReference: params.providerRef,
+      const filter = {
         customerReference: given(query.customerRef),
         state: query.state && ParticipationState[query.state],
         from: given(query.from),
@@ -27,23 +25,17 @@ export function participationRoutes({ participations }: Clients, publicUrl: stri
         limit: query.limit,
         cursor: query.cursor,
       };
-      return sendList({ request, reply, admission }, publicUrl, (signal) => participations.listParticipations(listed, signal));
+      return sendList({ request, reply, admission }, publicUrl, (signal) => participations.listParticipations(params, filter, signal));
     });
 
     app.get('/provider/:providerRef/participations/:participationRef', { schema: getParticipationSchema }, async ({ params }) => {
-      const { participation } = await participations.getParticipation({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        participationReference: params.participationRef,
-      });
+      const { participation } = await participations.getParticipation(params);
       return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
     });
 
     app.post('/provider/:providerRef/participations', { schema: createParticipationSchema }, async (request, reply) => {
       const { params, body, query } = request;
-      const { participation, created } = await participations.createParticipation({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
+      const { participation, created } = await participations.createParticipation(params, {
         ...givenFields(createParticipationSchema.body, body),
         ...givenFields(createParticipationSchema.querystring, query),
         state: ParticipationState[body.state],
@@ -53,10 +45,7 @@ export function participationRoutes({ participations }: Clients, publicUrl: stri
 
     app.post('/provider/:providerRef/participations/:participationRef', { schema: updateParticipationSchema }, async (request) => {
       const { params, body, query } = request;
-      const { participation } = await participations.updateParticipation({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        participationReference: params.participationRef,
+      const { participation } = await participations.updateParticipation(params, {
         ...givenFields(updateParticipationSchema.body, body),
         ...givenFields(updateParticipationSchema.querystring, query),
         state: ParticipationState[body.state],

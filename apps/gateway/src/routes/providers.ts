@@ -13,20 +13,19 @@ export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox
   return async (app) => {
     app.post('/provider', { schema: createProviderSchema }, async (request, reply) => {
       const { params, body } = request;
-      const { provider, created } = await identity.createProvider({ crmId: params.crmId, ...givenFields(createProviderSchema.body, body) });
+      const { provider, created } = await identity.createProvider(params, givenFields(createProviderSchema.body, body));
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, provider: presentProvider(provider!) });
     });
 
     app.get('/provider/:reference', { schema: getProviderSchema }, async (request) => {
       const { crmId, reference } = request.params;
-      const { provider } = await identity.getProvider({ crmId, key: { $case: 'reference', value: reference } });
+      const { provider } = await identity.getProvider({ crmId }, { key: { $case: 'reference', value: reference } });
       return { 'api-info': apiInfoValue, provider: presentProvider(provider!) };
     });
 
     app.put('/provider/:reference', { schema: updateProviderSchema }, async (request) => {
       const { params, body } = request;
-      const { provider } = await identity.updateProvider({
-        ...params,
+      const { provider } = await identity.updateProvider(params, {
         name: body.name,
         email: clearing(body.email),
         mobile: clearing(body.mobile),

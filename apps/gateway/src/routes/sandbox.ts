@@ -22,13 +22,13 @@ export function sandboxRoutes({ clocks, sandboxMails }: Clients, publicUrl: stri
     });
 
     app.put('/sandbox/clock', { schema: setClockSchema }, async ({ params, body }) => {
-      const { clock } = await clocks.setSandboxClock({ crmId: params.crmId, now: body.now === null ? undefined : new Date(body.now) });
+      const { clock } = await clocks.setSandboxClock(params, { now: body.now === null ? undefined : new Date(body.now) });
       return { 'api-info': apiInfoValue, clock: presentClock(clock!) };
     });
 
     app.get('/sandbox/mails', { schema: listMailsSchema, config: { weigh } }, async ({ params, query, url }, reply) => {
       const { limit = maxMails, cursor } = query;
-      const { mails, nextCursor } = await sandboxMails.listSandboxMails({ crmId: params.crmId, to: given(query.to), limit, cursor });
+      const { mails, nextCursor } = await sandboxMails.listSandboxMails(params, { to: given(query.to), limit, cursor });
       if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, url, 'cursor', nextCursor));
       return mails.map(presentMail);
     });

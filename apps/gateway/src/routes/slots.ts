@@ -15,9 +15,7 @@ export function slotRoutes({ bookings }: Clients, publicUrl: string, admission: 
   return async (app) => {
     app.get('/provider/:providerRef/slots', { schema: listSlotsSchema, config: listConfig }, async (request, reply) => {
       const { params, query } = request;
-      const slots = {
-        crmId: params.crmId,
-        providerReference: params.providerRef,
+      const filter = {
         from: given(query.from),
         to: given(query.to),
         resourceReference: given(query.resourceRef),
@@ -27,7 +25,7 @@ export function slotRoutes({ bookings }: Clients, publicUrl: string, admission: 
         limit: query.limit,
         cursor: query.cursor,
       };
-      return sendList({ request, reply, admission }, publicUrl, (signal) => bookings.listSlots(slots, signal));
+      return sendList({ request, reply, admission }, publicUrl, (signal) => bookings.listSlots(params, filter, signal));
     });
   };
 }

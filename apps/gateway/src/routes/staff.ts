@@ -13,19 +13,17 @@ import { personFields, spokenLanguageTags, user } from './users.ts';
 export function staffRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/provider/:providerRef/staff', { schema: listStaffSchema }, async (request) => {
-      const { users } = await identity.listStaff({ crmId: request.params.crmId, providerReference: request.params.providerRef });
+      const { users } = await identity.listStaff(request.params);
       return users;
     });
 
     app.post('/provider/:providerRef/staff', { schema: addStaffSchema }, async (request, reply) => {
-      const { crmId, providerRef } = request.params;
-      const { user, added } = await identity.addStaff({ crmId, providerReference: providerRef, member: memberOf(request.body) });
+      const { user, added } = await identity.addStaff(request.params, { member: memberOf(request.body) });
       return reply.code(added ? 201 : 200).send({ 'api-info': apiInfoValue, user: user! });
     });
 
     app.delete('/provider/:providerRef/staff/:userRef', { schema: removeStaffSchema }, async (request, reply) => {
-      const { crmId, providerRef, userRef } = request.params;
-      await identity.removeStaff({ crmId, providerReference: providerRef, userReference: userRef });
+      await identity.removeStaff(request.params);
       return reply.code(204).send(null);
     });
   };

@@ -1,16 +1,18 @@
-import type { Appointment, ListTimeslotsRequest, ListTimeslotsResponse, Timeslot } from '@scheduling/contracts/calendar/v1';
+import type { Appointment, ListTimeslotsResponse, Timeslot } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
-import type { Clients } from '../clients.ts';
 import type { JsonTexts } from './json-stream.ts';
 
 export type TimeslotsPart = Pick<ListTimeslotsResponse, 'timeslots' | 'continued' | 'continuation'>;
 
+/** Asks for the part that the previous one named. */
+export type ReadPart = (continuation: string) => Promise<TimeslotsPart>;
+
 /** The parts of an answer, of which the first has arrived; each of the others is asked for when it is needed. */
-export async function* partsFrom(timeslots: Clients['timeslots'], request: ListTimeslotsRequest, first: TimeslotsPart): AsyncGenerator<TimeslotsPart, undefined> {
+export async function* partsFrom(first: TimeslotsPart, readPart: ReadPart): AsyncGenerator<TimeslotsPart, undefined> {
   let part = first;
   yield part;
   while (part.continuation !== undefined) {
-    part = await timeslots.listTimeslots({ ...request, continuation: part.continuation });
+    part = await readPart(part.continuation);
     // During a rollout: a calendar of the previous version answers with all of it, from the beginning.
     if (part.continued === undefined) throw new DomainError('service.unavailable', { text: 'calendar does not know parts' });
     yield part;

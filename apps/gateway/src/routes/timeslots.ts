@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type ListTimeslotsRequest, type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
@@ -14,60 +14,49 @@ import { appointment, appointmentExample, presentAppointment } from './appointme
 import { sendJson } from './json-stream.ts';
 import { address, addressInput, toLocation } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
-import { partsFrom, type TimeslotsPart, timeslotTexts, type ToJson } from './timeslot-texts.ts';
+import { partsFrom, type ReadPart, type TimeslotsPart, timeslotTexts, type ToJson } from './timeslot-texts.ts';
 
 /** interface 4.1. The timeslots come from calendar in parts, because nobody knows how many appointments they contain. */
 export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/provider/:providerRef/timeslots', { schema: createTimeslotsSchema, config: { weigh: weightOfCreation, isStreamed } }, async (request, reply) => {
-      const { crmId, providerRef } = request.params;
-      const { created, ...first } = await timeslots.createTimeslots({
-        crmId,
-        providerReference: providerRef,
-        timeslots: request.body.timeslots.map(toNewTimeslot),
+      const { params, body } = request;
+      const { created, ...first } = await timeslots.createTimeslots(params, {
+        timeslots: body.timeslots.map(toNewTimeslot),
         inParts: true,
         asJson: true,
       });
-      const parts = partsFrom(timeslots, restOfAnswer(crmId, providerRef), first);
+      const parts = partsFrom(first, restOfAnswer(timeslots, params));
       void reply.code(created ? 201 : 200);
       return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), array), { admitted: true });
     });
 
     app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema, config: { isStreamed } }, async (request, reply) => {
       const { params, query } = request;
-      const list = {
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        resourceReference: params.resourceRef,
-        ...givenFields(listTimeslotsSchema.querystring, query),
-        asJson: true,
-      };
+      const list = { ...givenFields(listTimeslotsSchema.querystring, query), asJson: true };
       async function* listed(): AsyncGenerator<TimeslotsPart> {
-        const first = await timeslots.listTimeslots({ ...list, continuation: '' });
+        const readPart = (continuation: string) => timeslots.listTimeslots(params, { ...list, continuation });
+        const first = await readPart('');
         if (first.nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, request.url, 'cursor', first.nextCursor));
-        yield* partsFrom(timeslots, list, first);
+        yield* partsFrom(first, readPart);
       }
       return sendJson({ request, reply, admission }, timeslotTexts(listed(), toJson(reply), array));
     });
 
     app.put('/provider/:providerRef/timeslots/:timeslotRef', { schema: updateTimeslotSchema, config: { isStreamed } }, async (request, reply) => {
       const { params, body } = request;
-      const { timeslot, continuation } = await timeslots.updateTimeslot({
-        crmId: params.crmId,
-        providerReference: params.providerRef,
-        timeslotReference: params.timeslotRef,
+      const { timeslot, continuation } = await timeslots.updateTimeslot(params, {
         ...givenFields(updateTimeslotSchema.body, body),
         state: body.state && TimeslotState[body.state],
         inParts: true,
         asJson: true,
       });
-      const parts = partsFrom(timeslots, restOfAnswer(params.crmId, params.providerRef), { timeslots: [timeslot!], continuation });
+      const parts = partsFrom({ timeslots: [timeslot!], continuation }, restOfAnswer(timeslots, params));
       return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), wrapper), { admitted: true });
     });
 
     app.delete('/provider/:providerRef/timeslots/:timeslotRef', { schema: deleteTimeslotSchema }, async (request, reply) => {
-      const { crmId, providerRef, timeslotRef } = request.params;
-      await timeslots.deleteTimeslot({ crmId, providerReference: providerRef, timeslotReference: timeslotRef });
+      await timeslots.deleteTimeslot(request.params);
       return reply.code(204).send(null);
     });
   };
@@ -91,9 +80,9 @@ function toNewTimeslot(body: Static<typeof newTimeslot>): NewTimeslot {
   };
 }
 
-/** The list for which only the continuation counts. */
-function restOfAnswer(crmId: string, providerReference: string): ListTimeslotsRequest {
-  return { crmId, providerReference, resourceReference: '', from: '', to: '', asJson: true };
+/** Of the list only the continuation counts. */
+function restOfAnswer(timeslots: Clients['timeslots'], { crmId, providerRef }: Static<typeof providerParams>): ReadPart {
+  return (continuation) => timeslots.listTimeslots({ crmId, providerRef }, { resourceReference: '', from: '', to: '', asJson: true, continuation });
 }
 
 /** As the schemas of the responses say. */

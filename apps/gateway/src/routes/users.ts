@@ -11,9 +11,8 @@ import { crmParams } from './path-parameters.ts';
 export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/user', { schema: createUserSchema }, async (request, reply) => {
-      const { body } = request;
-      const { user, created } = await identity.createUser({
-        crmId: request.params.crmId,
+      const { params, body } = request;
+      const { user, created } = await identity.createUser(params, {
         reference: body.reference,
         email: body.email,
         username: body.username,
@@ -33,8 +32,7 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
 
     app.put('/user/:reference', { schema: updateUserSchema }, async (request) => {
       const { params, body } = request;
-      const { user } = await identity.updateUser({
-        ...params,
+      const { user } = await identity.updateUser(params, {
         email: body.email,
         username: body.username,
         lastName: body.lastName,

@@ -15,22 +15,26 @@ export function webhookRoutes({ webhooks }: Clients, publicUrl: string): Fastify
   return async (app) => {
     app.post('/webhooks', { schema: createWebhookSchema }, async ({ params, body }, reply) => {
       const { reference, url, providerReference } = givenFields(createWebhookSchema.body, body);
-      const request = { crmId: params.crmId, reference, url, types: body.types ?? [], providerReference, ignoreActors: body.ignoreActors ?? [] };
-      const { webhook, secret, created } = await webhooks.createWebhook(request);
+      const { webhook, secret, created } = await webhooks.createWebhook(params, {
+        reference,
+        url,
+        types: body.types ?? [],
+        providerReference,
+        ignoreActors: body.ignoreActors ?? [],
+      });
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, webhook: { ...presentWebhook(webhook!), secret } });
     });
 
     app.get('/webhooks', { schema: listWebhooksSchema }, async ({ params }) => (await webhooks.listWebhooks(params)).webhooks.map(presentWebhook));
 
     app.get('/webhooks/:webhookRef', { schema: getWebhookSchema }, async ({ params }) => {
-      const { webhook } = await webhooks.getWebhook(keyOf(params));
+      const { webhook } = await webhooks.getWebhook(params);
       return { 'api-info': apiInfoValue, webhook: presentWebhook(webhook!) };
     });
 
     app.put('/webhooks/:webhookRef', { schema: updateWebhookSchema }, async ({ params, body }) => {
       const { url, types, providerReference, ignoreActors, state, after } = body;
-      const { webhook } = await webhooks.updateWebhook({
-        ...keyOf(params),
+      const { webhook } = await webhooks.updateWebhook(params, {
         url,
         types: types === undefined ? undefined : { values: types ?? [] },
         providerReference: providerReference === null ? '' : providerReference,
@@ -42,31 +46,27 @@ export function webhookRoutes({ webhooks }: Clients, publicUrl: string): Fastify
     });
 
     app.delete('/webhooks/:webhookRef', { schema: deleteWebhookSchema }, async ({ params }, reply) => {
-      await webhooks.deleteWebhook(keyOf(params));
+      await webhooks.deleteWebhook(params);
       return reply.code(204).send(null);
     });
 
     app.post('/webhooks/:webhookRef/secret', { schema: rotateSecretSchema }, async ({ params }) => {
-      const { webhook, secret } = await webhooks.rotateSecret(keyOf(params));
+      const { webhook, secret } = await webhooks.rotateSecret(params);
       return { 'api-info': apiInfoValue, webhook: { ...presentWebhook(webhook!), secret } };
     });
 
     app.post('/webhooks/:webhookRef/test', { schema: testWebhookSchema }, async ({ params }, reply) => {
-      const { eventId } = await webhooks.testWebhook(keyOf(params));
+      const { eventId } = await webhooks.testWebhook(params);
       return reply.code(202).send({ 'api-info': apiInfoValue, test: { eventId } });
     });
 
     app.get('/webhooks/:webhookRef/attempts', { schema: listAttemptsSchema }, async ({ params, query, url }, reply) => {
       const { limit = defaultAttempts, cursor } = query;
-      const { attempts, nextCursor } = await webhooks.listAttempts({ ...keyOf(params), limit, cursor });
+      const { attempts, nextCursor } = await webhooks.listAttempts(params, { limit, cursor });
       if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, url, 'cursor', nextCursor));
       return attempts.map(presentAttempt);
     });
   };
-}
-
-function keyOf({ crmId, webhookRef }: { crmId: string; webhookRef: string }) {
-  return { crmId, webhookReference: webhookRef };
 }
 
 function presentWebhook({ enabled, nextAttemptAt, createdAt, ...webhook }: Webhook) {

@@ -1,0 +1,51 @@
+import { fastify, type FastifyRequest } from 'fastify';
+import { type TSchema, Type } from 'typebox';
+import { describe, expect, it } from 'vitest';
+import { alternative, optionalBody } from './fields.ts';
+import { knownFields, removeUnknownFields } from './known-fields.ts';
+import { validatorCompiler } from './validation.ts';
+
+const known = (value: unknown, schema: TSchema): unknown => knownFields(value, schema);
+
+const child = Type.Object({ name: Type.String() });
+
+describe('knownFields', () => {
+  it('keeps what the schema names, at every depth', () => {
+    const schema = Type.Object({ name: Type.String(), child, children: Type.Array(child), numbers: Type.Array(Type.Integer()) });
+    const all = { name: 'a', child: { name: 'b' }, children: [{ name: 'c' }], numbers: [1] };
+    expect(known(all, schema)).toEqual(all);
+    const more = { ...all, crmId: 'x', child: { name: 'b', crmId: 'x' }, children: [{ name: 'c', crmId: { name: 'x' } }] };
+    expect(known(more, schema)).toEqual(all);
+  });
+
+  it('keeps the fields of the kind that a body of one of two kinds has, and null in the field that distinguishes them', () => {
+    const schema = alternative('reference', Type.Object({ reference: Type.String() }), Type.Object({ email: Type.String() }));
+    expect(known({ reference: 'a', email: 'b', crmId: 'x' }, schema)).toEqual({ reference: 'a' });
+    expect(known({ reference: null, email: 'b', crmId: 'x' }, schema)).toEqual({ reference: null, email: 'b' });
+  });
+
+  it('keeps no field of the prototype', () => {
+    const value = JSON.parse('{"__proto__":{"crmId":"x"},"constructor":"x","name":"a"}') as object;
+    const result = known(value, child) as object;
+    expect([Object.keys(result), Object.getPrototypeOf(result)]).toEqual([['name'], Object.prototype]);
+  });
+
+  it('leaves nothing without a schema, and what is no object as it is', () => {
+    expect(knownFields({ crmId: 'x' }, { properties: {} })).toEqual({});
+    expect([null, undefined, 'a', 1].map((value) => known(value, optionalBody({}, { title: 'T', examples: [] })))).toEqual([null, undefined, 'a', 1]);
+  });
+});
+
+describe('removeUnknownFields', () => {
+  it('hands a handler only what the schemas of its route name', async () => {
+    const app = fastify();
+    app.setValidatorCompiler(validatorCompiler);
+    removeUnknownFields(app);
+    const echo = async ({ query, body }: FastifyRequest) => ({ query, body: body ?? null });
+    app.put('/both', { schema: { querystring: Type.Object({ limit: Type.Optional(Type.Integer()) }), body: child } }, echo);
+    app.put('/neither', echo);
+    const send = async (url: string) => (await app.inject({ method: 'PUT', url, payload: { name: 'a', crmId: 'x' } })).json<unknown>();
+    expect(await send('/both?limit=1&crmId=x&crmId=y')).toEqual({ query: { limit: 1 }, body: { name: 'a' } });
+    expect(await send('/neither?limit=1')).toEqual({ query: {}, body: {} });
+  });
+});

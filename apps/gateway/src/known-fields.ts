@@ -1,0 +1,29 @@
+import type { FastifyInstance } from 'fastify';
+import { type BodySchema, fieldsOf } from './body-schema.ts';
+
+/**
+ * A handler sees only the parameters and fields that the schemas of its route name; the others are removed when the request has been validated. So they have no meaning,
+ * whatever a handler does with a body or a query. Without a schema, nothing is left of it.
+ */
+export function removeUnknownFields(scope: FastifyInstance): void {
+  scope.addHook('preHandler', (request, _reply, done) => {
+    const { querystring, body } = (request.routeOptions.schema ?? {}) as { querystring?: BodySchema; body?: BodySchema };
+    request.query = knownFields(request.query, querystring ?? nothing);
+    request.body = knownFields(request.body, body ?? nothing);
+    done();
+  });
+}
+
+const nothing: BodySchema = { properties: {} };
+
+/** A copy with only the fields that the schema names, at every depth. A value whose schema says nothing about its fields is left as it is. */
+export function knownFields(value: unknown, schema: BodySchema): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    return items === undefined ? value : value.map((each) => knownFields(each, items));
+  }
+  const fields = fieldsOf(value, schema);
+  if (fields === undefined) return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([name, each]) => (Object.hasOwn(fields, name) ? [[name, knownFields(each, fields[name]!)]] : [])));
+}
