@@ -30,8 +30,13 @@ describe('knownFields', () => {
     expect([Object.keys(result), Object.getPrototypeOf(result)]).toEqual([['name'], Object.prototype]);
   });
 
-  it('leaves nothing without a schema, and what is no object as it is', () => {
-    expect(knownFields({ crmId: 'x' }, { properties: {} })).toEqual({});
+  it('leaves nothing of an object or a list whose schema does not say what is in it', () => {
+    const schemas = [{}, Type.Unknown(), Type.Union([child, Type.Null()]), Type.Intersect([child]), Type.Record(Type.String(), Type.Unknown()), Type.Object({})];
+    expect(schemas.map((schema) => knownFields({ crmId: 'x' }, schema))).toEqual(schemas.map(() => ({})));
+    expect(schemas.map((schema) => knownFields([{ crmId: 'x' }], schema))).toEqual(schemas.map(() => []));
+  });
+
+  it('leaves what is no object as it is', () => {
     expect([null, undefined, 'a', 1].map((value) => known(value, optionalBody({}, { title: 'T', examples: [] })))).toEqual([null, undefined, 'a', 1]);
   });
 });

@@ -16,14 +16,14 @@ export function removeUnknownFields(scope: FastifyInstance): void {
 
 const nothing: BodySchema = { properties: {} };
 
-/** A copy with only the fields that the schema names, at every depth. A value whose schema says nothing about its fields is left as it is. */
+/** A copy with only the fields that the schema names, at every depth. Of an object or list whose schema does not say what is in it, nothing is left. */
 export function knownFields(value: unknown, schema: BodySchema): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
     const { items } = schema;
-    return items === undefined ? value : value.map((each) => knownFields(each, items));
+    return items === undefined ? [] : value.map((each) => knownFields(each, items));
   }
-  const fields = fieldsOf(value, schema);
-  if (fields === undefined) return value;
-  return Object.fromEntries(Object.entries(value).flatMap(([name, each]) => (Object.hasOwn(fields, name) ? [[name, knownFields(each, fields[name]!)]] : [])));
+  const values = value as Record<string, unknown>;
+  const known = Object.entries(fieldsOf(value, schema) ?? {}).filter(([name]) => Object.hasOwn(values, name));
+  return Object.fromEntries(known.map(([name, field]) => [name, knownFields(values[name], field)]));
 }

@@ -27,7 +27,7 @@ beforeAll(async () => {
   own = await createWorld(crm);
   sibling = (await createWorld(crm)).world;
   foreign = (await createWorld(foreignCrm)).world;
-  await waitUntilQuiet([crm, foreignCrm], 3);
+  await waitUntilQuiet([crm, foreignCrm]);
 });
 
 describe('every route', () => {
