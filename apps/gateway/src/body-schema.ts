@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify';
+
 /** The parts of a schema that define which fields a request can have, and how long they may be. */
 export interface BodySchema {
   properties?: Record<string, BodySchema>;
@@ -8,6 +10,14 @@ export interface BodySchema {
   then?: BodySchema;
   else?: BodySchema;
 }
+
+/** What the route of a request says about its query and its body. What it does not mention has no fields. */
+export function schemasFor({ routeOptions }: FastifyRequest): { query: BodySchema; body: BodySchema } {
+  const { querystring, body } = (routeOptions.schema ?? {}) as { querystring?: BodySchema; body?: BodySchema };
+  return { query: querystring ?? nothing, body: body ?? nothing };
+}
+
+const nothing: BodySchema = { properties: {} };
 
 /**
  * The fields that this object can have; undefined if it may have any. For a body of one of two kinds: the fields of its kind, and the field that

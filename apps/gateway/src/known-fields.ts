@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type BodySchema, fieldsOf } from './body-schema.ts';
+import { type BodySchema, fieldsOf, schemasFor } from './body-schema.ts';
 
 /**
  * A handler sees only the parameters and fields that the schemas of its route name; the others are removed when the request has been validated. So they have no meaning,
@@ -7,14 +7,12 @@ import { type BodySchema, fieldsOf } from './body-schema.ts';
  */
 export function removeUnknownFields(scope: FastifyInstance): void {
   scope.addHook('preHandler', (request, _reply, done) => {
-    const { querystring, body } = (request.routeOptions.schema ?? {}) as { querystring?: BodySchema; body?: BodySchema };
-    request.query = knownFields(request.query, querystring ?? nothing);
-    request.body = knownFields(request.body, body ?? nothing);
+    const { query, body } = schemasFor(request);
+    request.query = knownFields(request.query, query);
+    request.body = knownFields(request.body, body);
     done();
   });
 }
-
-const nothing: BodySchema = { properties: {} };
 
 /** A copy with only the fields that the schema names, at every depth. Of an object or list whose schema does not say what is in it, nothing is left. */
 export function knownFields(value: unknown, schema: BodySchema): unknown {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type BodySchema, escapePointer, fieldsOf } from './body-schema.ts';
+import { type BodySchema, escapePointer, fieldsOf, schemasFor } from './body-schema.ts';
 import { type Fault, RequestError } from './problem.ts';
 
 /** A body of 1 MiB can hold a hundred thousand unknown fields. */
@@ -11,10 +11,10 @@ export function offerStrictHandling(scope: FastifyInstance): void {
     const { prefer } = request.headers;
     if (prefer === undefined || !prefersStrictHandling(prefer)) return done();
     void reply.header('preference-applied', 'handling=strict');
-    const { querystring, body } = (request.routeOptions.schema ?? {}) as { querystring?: BodySchema; body?: BodySchema };
+    const { query, body } = schemasFor(request);
     const faults: Fault[] = [
-      ...unknownParameters(request.query as object, querystring).map((parameter) => ({ parameter, detail: 'is not a known parameter' })),
-      ...unknownFields(request.body, body ?? { properties: {} }, '').map((pointer) => ({ pointer, detail: 'is not a known field' })),
+      ...unknownParameters(request.query as object, query).map((parameter) => ({ parameter, detail: 'is not a known parameter' })),
+      ...unknownFields(request.body, body, '').map((pointer) => ({ pointer, detail: 'is not a known field' })),
     ];
     if (faults.length === 0) return done();
     return done(new RequestError('request.unknown_field', { faults: faults.slice(0, maxFaults) }));
@@ -27,7 +27,7 @@ export function prefersStrictHandling(header: string | string[]): boolean {
   return preferences.find((preference) => preference.split('=', 1)[0] === 'handling') === 'handling=strict';
 }
 
-function unknownParameters(query: object, schema: BodySchema = {}): string[] {
+function unknownParameters(query: object, schema: BodySchema): string[] {
   return Object.keys(query).filter((name) => !Object.hasOwn(schema.properties ?? {}, name));
 }
 

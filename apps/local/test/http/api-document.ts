@@ -52,6 +52,22 @@ export function examplesOf(media: Media | undefined, { components }: Document): 
   return named.map((example) => ('value' in example ? example : components.examples[example.$ref.split('/').at(-1)!]!).value);
 }
 
+/** The parts of a schema that say which fields a value can have. */
+export interface FieldSchema {
+  $ref?: string;
+  anyOf?: unknown[];
+  properties?: Record<string, unknown>;
+  items?: unknown;
+}
+
+/** The schemas of which a value can have the fields: this one, or its alternatives. */
+export function fieldSchemas(schema: unknown, document: Document): FieldSchema[] {
+  if (schema === undefined) return [];
+  const { $ref, anyOf = [] } = schema as FieldSchema;
+  if ($ref !== undefined) return fieldSchemas(document.components.schemas[$ref.split('/').at(-1)!], document);
+  return [schema as FieldSchema, ...anyOf.flatMap((each) => fieldSchemas(each, document))];
+}
+
 /** Every problem code of the document. */
 export function codesIn(text: string): Set<string> {
   return new Set([...text.matchAll(/"code":\{"type":"string","enum":\[([^\]]+)\]/g)].flatMap((match) => JSON.parse(`[${match[1]}]`) as string[]));

@@ -4,7 +4,7 @@ import type { Place } from './api-document.ts';
 import { type Answer, apiDocument, path } from './client.ts';
 import { createCrm, createTimeslot, newAppointment, type Practice, type TestCrm, unique } from './crm.ts';
 import { type Names, namesOf, queryParameters, withNames } from './isolation/foreign-names.ts';
-import { cases, type Request, type World } from './isolation/operation-cases.ts';
+import { cases, type Request, sendRequest, type World } from './isolation/operation-cases.ts';
 import { snapshot, waitUntilQuiet } from './isolation/snapshot.ts';
 import { createWorld } from './isolation/world.ts';
 
@@ -94,14 +94,14 @@ function rankOf({ method, operation }: Place): number {
 describe.each(attempts)('$title', ({ place, requestOf }) => {
   it('takes what its address names from the address alone', async () => {
     const [expected, attempted] = [requestOf(control), requestOf(attacker)];
-    const first = await send(control, place, expected);
+    const first = await sendRequest(control.crm, place, expected);
     expect([200, 201, 202, 204], first.text).toContain(first.status);
     const everything = withNames(place, attempted, namesOf(foreign, foreignCrm));
-    expect(shown(attacker, place, await send(attacker, place, everything)), 'everything of another CRM').toEqual(shown(control, place, first));
+    expect(shown(attacker, place, await sendRequest(attacker.crm, place, everything)), 'everything of another CRM').toEqual(shown(control, place, first));
     if (place.operation.operationId !== sentOnce) {
-      const again = await send(control, place, expected);
+      const again = shown(control, place, await sendRequest(control.crm, place, expected));
       for (const { what, request } of attacks(place, attempted)) {
-        expect(shown(attacker, place, await send(attacker, place, request)), what).toEqual(shown(control, place, again));
+        expect(shown(attacker, place, await sendRequest(attacker.crm, place, request)), what).toEqual(again);
       }
     }
     expect(await rowsOfVictims()).toEqual(untouched);
@@ -141,12 +141,6 @@ function singleNames(): [string, Names][] {
   const inPaths = new Set(document.places.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)));
   const names = [...inPaths].flatMap((name) => [...new Set([name, name.replace(/Ref$/, 'Reference')])]);
   return names.map((name) => [name, { [name]: (name === 'crmId' ? ofForeign : ofSibling)[name] }]);
-}
-
-function send({ crm }: Party, { path: pattern, method }: Place, request: Request): Promise<Answer> {
-  const address = pattern.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(request.path[name]!));
-  const body = method === 'get' ? undefined : request.body;
-  return crm.send(method.toUpperCase(), address, body, { query: request.query, headers: { 'x-request-id': 'names' } });
 }
 
 /**

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { fieldSchemas } from './api-document.ts';
 import { type Answer, apiDocument } from './client.ts';
 import { createCrm, createPractice, type Practice, type TestCrm } from './crm.ts';
-import { cases, type Kind, newReference, type Request, type World } from './isolation/operation-cases.ts';
+import { cases, type Kind, newReference, type Request, sendRequest, type World } from './isolation/operation-cases.ts';
 import { snapshot, waitUntilQuiet } from './isolation/snapshot.ts';
 import { createWorld } from './isolation/world.ts';
 
@@ -114,13 +115,12 @@ describe('the caller’s own resources', () => {
 
 /** Sends the request of a case with some of its references replaced. */
 function sendWith(operationId: string, world: World, replaced: Record<string, string>, practice: Practice = own.practice): Promise<Answer> {
-  const { path, method } = document.places.find(({ operation }) => operation.operationId === operationId)!;
+  const place = document.places.find(({ operation }) => operation.operationId === operationId)!;
   const { request: usual, alternatives = {} } = cases[operationId]!;
   const request = (Object.keys(replaced).flatMap((where) => alternatives[where] ?? [])[0] ?? usual)(world, practice);
   dropAlternative(request, Object.keys(replaced));
   for (const [where, reference] of Object.entries(replaced)) replace(request, where, reference);
-  const address = path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(request.path[name]!));
-  return practice.crm.send(method.toUpperCase(), address, request.body, { query: request.query, headers: { 'x-request-id': 'isolation' } });
+  return sendRequest(practice.crm, place, request);
 }
 
 /** A DELETE takes an argument from the body or the query, and an appointment or a series: only the place that is replaced is kept. */
@@ -163,20 +163,9 @@ function isReferenceName(name: string): boolean {
   return /(?:^ref|Ref)(?:erence)?$|Id$/.test(name) || name === 'reference';
 }
 
-interface Schema {
-  $ref?: string;
-  anyOf?: Schema[];
-  properties?: Record<string, Schema>;
-  items?: Schema;
-}
-
 function referencesIn(schema: unknown, at: string): string[] {
-  if (schema === undefined) return [];
-  const { $ref, anyOf = [], properties = {}, items } = schema as Schema;
-  if ($ref !== undefined) return referencesIn(document.document.components.schemas[$ref.split('/').at(-1)!], at);
-  return [
-    ...anyOf.flatMap((each) => referencesIn(each, at)),
-    ...(items === undefined ? [] : referencesIn(items, `${at}.0`)),
+  return fieldSchemas(schema, document.document).flatMap(({ properties = {}, items }) => [
+    ...referencesIn(items, `${at}.0`),
     ...Object.entries(properties).flatMap(([name, property]) => (isReferenceName(name) ? [`${at}.${name}`] : referencesIn(property, `${at}.${name}`))),
-  ];
+  ]);
 }

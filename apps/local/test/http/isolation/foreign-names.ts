@@ -1,7 +1,7 @@
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../../src/config.ts';
-import type { Place } from '../api-document.ts';
+import { fieldSchemas, type Place } from '../api-document.ts';
 import { apiDocument } from '../client.ts';
 import type { TestCrm } from '../crm.ts';
 import { newReference, type Request, type World } from './operation-cases.ts';
@@ -37,38 +37,23 @@ function valueOf(type: string): unknown {
   return {};
 }
 
-/** Adds names to the query and to every object of the body, except those that the operation has there. */
+/** Adds names to the query and to every object of the body, except those that the operation has there. A GET has no body. */
 export function withNames(place: Place, request: Request, names: Names): Request {
   const schema = place.operation.requestBody?.content['application/json'].schema;
   return {
     ...request,
     query: { ...asStrings(without(names, queryParameters(place))), ...request.query },
-    body: addNames(request.body ?? {}, [schema], names) as NonNullable<Request['body']>,
+    ...(place.method !== 'get' && { body: addNames(request.body ?? {}, [schema], names) as NonNullable<Request['body']> }),
   };
 }
 
 function addNames(value: unknown, schemas: unknown[], names: Names): unknown {
-  const resolved = schemas.flatMap(resolve);
+  const resolved = schemas.flatMap((schema) => fieldSchemas(schema, document));
   if (Array.isArray(value)) return value.map((each) => addNames(each, resolved.map(({ items }) => items), names));
   if (typeof value !== 'object' || value === null) return value;
   const documented = (name: string): unknown[] => resolved.flatMap(({ properties = {} }) => (Object.hasOwn(properties, name) ? [properties[name]] : []));
   const given = Object.entries(value).map(([name, each]) => [name, addNames(each, documented(name), names)]);
   return { ...without(names, Object.keys(names).filter((name) => documented(name).length > 0)), ...Object.fromEntries(given) };
-}
-
-interface Schema {
-  $ref?: string;
-  anyOf?: unknown[];
-  properties?: Record<string, unknown>;
-  items?: unknown;
-}
-
-/** The schemas of which a value can have the fields. */
-function resolve(schema: unknown): Schema[] {
-  if (schema === undefined) return [];
-  const { $ref, anyOf } = schema as Schema;
-  if ($ref !== undefined) return resolve(document.components.schemas[$ref.split('/').at(-1)!]);
-  return anyOf === undefined ? [schema as Schema] : anyOf.flatMap(resolve);
 }
 
 function without(names: Names, excluded: string[]): Names {

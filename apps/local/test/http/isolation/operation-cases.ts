@@ -1,4 +1,6 @@
-import { newAppointment, newTimeslot, type Practice, unique } from '../crm.ts';
+import type { Place } from '../api-document.ts';
+import type { Answer } from '../client.ts';
+import { newAppointment, newTimeslot, type Practice, type TestCrm, unique } from '../crm.ts';
 
 /** The kind of resource that a reference in a request refers to. */
 export type Kind = 'provider' | 'user' | 'staff' | 'account' | 'timeslot' | 'appointment' | 'series' | 'participation' | 'mail' | 'hold' | 'customer' | 'resource' | 'product' | 'erasure' | 'webhook';
@@ -272,4 +274,10 @@ function newBooking(world: World): Record<string, unknown> {
 /** All of the same length, so that responses containing them have the same length, too. */
 export function newReference(): string {
   return `${unique('thing')}@test`;
+}
+
+/** All with the same request id, so that responses differ only in their content. */
+export function sendRequest(crm: TestCrm, place: Place, { path, query, body }: Request): Promise<Answer> {
+  const address = place.path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name]!));
+  return crm.send(place.method.toUpperCase(), address, body, { query, headers: { 'x-request-id': 'isolation' } });
 }
