@@ -134,7 +134,7 @@ function withSettings(command: Command, describeDefault: (setting: keyof typeof 
 }
 
 function toRequest(crmId: string, { rateLimit, ...settings }: CrmOptions) {
-  return { crmId, ...settings, requestsPerMinute: rateLimit };
+  return { ...settings, crmId, requestsPerMinute: rateLimit };
 }
 
 function wholeNumber(zero: string): (text: string) => number {

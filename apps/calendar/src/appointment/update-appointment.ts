@@ -52,7 +52,7 @@ export async function updateAppointment(dependencies: CalendarDependencies, requ
     const changed = await tx
       .updateTable('appointment')
       // At least one column.
-      .set({ crmId, ...changes })
+      .set({ ...changes, crmId })
       .where('crmId', '=', crmId)
       .where('id', '=', present.id)
       .returningAll()

@@ -33,9 +33,9 @@ export async function updateBookingRules(dependencies: CalendarDependencies, { c
   const first: BookingRules = { ...defaultRules, ...withoutAbsent(given) };
   return dependencies.database.kysely
     .insertInto('bookingRules')
-    .values({ crmId, providerId, ...first, offers: JSON.stringify(first.offers) })
+    .values({ ...first, crmId, providerId, offers: JSON.stringify(first.offers) })
     // At least one column.
-    .onConflict((conflict) => conflict.columns(['crmId', 'providerId']).doUpdateSet({ crmId, ...given, offers: given.offers && JSON.stringify(given.offers) }))
+    .onConflict((conflict) => conflict.columns(['crmId', 'providerId']).doUpdateSet({ ...given, crmId, offers: given.offers && JSON.stringify(given.offers) }))
     .returning(columns)
     .executeTakeFirstOrThrow();
 }

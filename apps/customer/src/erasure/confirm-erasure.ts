@@ -13,7 +13,8 @@ interface ErasureKey {
  * Records that a service has erased the person; the last confirmation completes the erasure and deletes the notice. That of an address is complete
  * when all of its parts are, too.
  */
-export async function confirmErasure(tx: Transaction<CustomerSchema>, { service, ...key }: CustomerErasureConfirmed): Promise<void> {
+export async function confirmErasure(tx: Transaction<CustomerSchema>, { crmId, erasureId, service }: CustomerErasureConfirmed): Promise<void> {
+  const key = { crmId, erasureId };
   if (!(await lockErasure(tx, key))) return;
   await tx
     .insertInto('erasureConfirmation')

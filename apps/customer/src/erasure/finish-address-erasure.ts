@@ -56,7 +56,7 @@ async function addParts({ database }: CustomerDependencies, { crmId, id: erasure
     const parts = await tx
       .insertInto('erasure')
       // In the same order everywhere, because concurrent requests lock them.
-      .values(persons.toSorted((one, other) => (one.customerId < other.customerId ? -1 : 1)).map((person) => ({ crmId, ...person, ignoreFutureAppointments: true, requestedBy })))
+      .values(persons.toSorted((one, other) => (one.customerId < other.customerId ? -1 : 1)).map((person) => ({ ...person, crmId, ignoreFutureAppointments: true, requestedBy })))
       .onConflict((conflict) =>
         conflict.constraint('erasure_customer_key').doUpdateSet({ state: 'checking', ignoreFutureAppointments: true, publishedAt: sql<Date>`now()`, completedAt: null }),
       )
