@@ -40,4 +40,8 @@ export const callers = {
     removeCustomer: ['customer'],
     findEmbeddedParticipations: ['customer'],
   },
+  CustomerCopyService: {
+    forgetReference: ['customer'],
+    refreshCustomer: ['customer'],
+  },
 };

@@ -4,6 +4,7 @@ import {
   BookingServiceService,
   type BookSlotRequest,
   Confirmation,
+  CustomerCopyServiceService,
   CustomerRemovalServiceService,
   type DeleteAppointmentsRequest,
   ParticipationServiceService,
@@ -24,7 +25,8 @@ import { getAppointment } from './appointment/get-appointment.ts';
 import { listAppointments } from './appointment/list-appointments.ts';
 import { updateAppointment } from './appointment/update-appointment.ts';
 import { callers } from './callers.ts';
-import type { NamedCustomer } from './customer/customer-copy.ts';
+import { type NamedCustomer, refreshCustomer } from './customer/customer-copy.ts';
+import { forgetReference } from './customer/forget-reference.ts';
 import { removeCustomer } from './customer/remove-customer.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import {
@@ -68,6 +70,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostSandboxClockService(dependencies),
     hostReferenceService(dependencies),
     hostCustomerRemovalService(dependencies),
+    hostCustomerCopyService(dependencies),
   ];
 }
 
@@ -215,6 +218,16 @@ function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedS
   return hostService(CustomerRemovalServiceService, callers.CustomerRemovalService, {
     removeCustomer: async (request) => ({ removed: (await removeCustomer(dependencies, request)).map(toRemovedParticipationMessage) }),
     findEmbeddedParticipations: async (request) => ({ participationIds: await findEmbeddedParticipations(dependencies, request) }),
+  });
+}
+
+function hostCustomerCopyService(dependencies: CalendarDependencies): HostedService {
+  return hostService(CustomerCopyServiceService, callers.CustomerCopyService, {
+    forgetReference: async (request) => ({ version: await forgetReference(dependencies, request) }),
+    refreshCustomer: async (request) => {
+      await refreshCustomer(dependencies, request);
+      return {};
+    },
   });
 }
 

@@ -4,6 +4,7 @@ import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
 import type { Config } from './config.ts';
+import { startCopyRefresher } from './customer/start-copy-refresher.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
@@ -37,6 +38,7 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         onClockSet: () => sweeper?.wake(),
       };
       use(startKeySweeper({ database, logger }));
+      use(startCopyRefresher(dependencies, logger));
       use(startRetention({ ...dependencies, anonymiseAfterDays, logger }));
       return { hosted: hostCalendarServices(dependencies), subscriptions: calendarSubscriptions(dependencies) };
     },

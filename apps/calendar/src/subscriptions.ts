@@ -1,7 +1,7 @@
-import { DomainError } from '@scheduling/errors';
+import { undefinedIfNotFound } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent, type Subscription, subscription } from '@scheduling/messaging';
-import { storeCustomer } from './customer/customer-copy.ts';
+import { findAtOwner, storeCustomer } from './customer/customer-copy.ts';
 import { forgetRemovedParticipations, removeCustomer } from './customer/remove-customer.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
@@ -9,7 +9,7 @@ import { storeProvider } from './provider/provider-copy.ts';
 
 /** Events from other services: calendar refreshes its copies of providers and customers, and erases deleted people. */
 export function calendarSubscriptions(dependencies: CalendarDependencies): Subscription<CalendarSchema>[] {
-  const { identity, customers } = dependencies;
+  const { identity } = dependencies;
   return [
     subscription(events.providerChanged, async ({ crmId, providerId }) => {
       const answer = await undefinedIfNotFound(identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }));
@@ -18,9 +18,9 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
       };
     }),
     subscription(events.customerChanged, async ({ crmId, customerId }) => {
-      const answer = await undefinedIfNotFound(customers.getCustomer({ crmId, key: { $case: 'id', value: customerId } }));
+      const customer = await findAtOwner(dependencies, crmId, customerId);
       return async (tx) => {
-        if (answer?.customer) await storeCustomer(tx, crmId, answer.customer);
+        if (customer) await storeCustomer(tx, crmId, customer);
       };
     }),
     subscription(events.customerErasureRequested, async ({ crmId, customerId, erasureId, byAddress }) => {
@@ -32,14 +32,4 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
       };
     }),
   ];
-}
-
-/** What existed when the event was published may be gone when it arrives. */
-async function undefinedIfNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof DomainError && error.category === 'not_found') return undefined;
-    throw error;
-  }
 }

@@ -1,6 +1,8 @@
 import { type BookSlotRequest, type ChangeBookingRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
+import { type Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { up as repairEmbeddedNames } from '../src/db/migrations/2026-12-08-1-embedded-names.ts';
 import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, eventsOf, freshReference, newAppointment, newParticipation, owned, refusal, seatsOf, startCalendar } from './calendar-under-test.ts';
 import { createTimeslot, customerOf, listSlots, newBooking, placeIn } from './slots-under-test.ts';
 
@@ -304,6 +306,36 @@ describe('a hold', () => {
       );
       expect(outcomes.map(String).toSorted()).toEqual(['participation.move_not_allowed', 'true']);
     }
+  });
+
+  it('of somebody who was embedded in the appointment keeps nothing of them when it is confirmed for a customer', async () => {
+    const email = `${freshReference('embedded').slice(0, -5)}@example.com`;
+    const reference = freshReference('participation');
+    await createAppointment(calendar, { participations: [{ reference, name: 'Embedded', email, mobile: '+49 151', state: ParticipationState.RESERVED }] });
+    const findByAddress = async () => (await calendar.removals.findEmbeddedParticipations({ crmId: owned.crmId, email })).participationIds;
+    expect(await findByAddress()).toHaveLength(1);
+    const nameOnly = { customerReference: freshReference('customer'), userName: 'Ada' };
+    const { participation } = await change(reference, { customer: { $case: 'newCustomer', value: nameOnly } });
+    expect(participation).toMatchObject({ state: ParticipationState.BOOKED, name: 'Ada', email: undefined, mobile: undefined, customerReference: nameOnly.customerReference });
+    expect(await findByAddress()).toEqual([]);
+    const row = await calendar.database.kysely.selectFrom('participation').selectAll().where('reference', '=', reference).executeTakeFirstOrThrow();
+    expect(row).toMatchObject({ name: null, email: null, mobile: null });
+  });
+
+  it('that was confirmed so by an earlier version is repaired', async () => {
+    const { database } = calendar;
+    const customerReferences = [await createCustomer(calendar), await createCustomer(calendar)];
+    const appointmentReference = await createAppointment(calendar, { capacity: 2 });
+    const references = await Promise.all(customerReferences.map(async (each) => {
+      const request = newParticipation({ appointmentReference, customerReference: each });
+      await calendar.participations.createParticipation(request);
+      return request.reference;
+    }));
+    await sql`ALTER TABLE participation DROP CONSTRAINT participation_person_check`.execute(database.kysely);
+    await database.kysely.updateTable('participation').set({ name: 'Embedded', email: 'embedded@example.com', mobile: '1' }).where('reference', 'in', references).execute();
+    await repairEmbeddedNames(database.kysely as Kysely<unknown>);
+    const rows = await database.kysely.selectFrom('participation').select(['name', 'email', 'mobile']).where('reference', 'in', references).execute();
+    expect(rows).toEqual([{ name: null, email: null, mobile: null }, { name: null, email: null, mobile: null }]);
   });
 
   it('that has expired is not found', async () => {

@@ -3,6 +3,7 @@ import {
   BookingServiceService,
   type CreateAppointmentRequest,
   type CreateParticipationRequest,
+  CustomerCopyServiceService,
   CustomerRemovalServiceService,
   ParticipationServiceService,
   ParticipationState,
@@ -31,6 +32,7 @@ export interface Calendar extends AsyncDisposable {
   participations: RpcClient<typeof ParticipationServiceService>;
   bookings: RpcClient<typeof BookingServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
+  copies: RpcClient<typeof CustomerCopyServiceService>;
   clocks: RpcClient<typeof SandboxClockServiceService>;
   /** The response of `/metrics`. */
   scrape(): Promise<string>;
@@ -86,10 +88,11 @@ export async function startCalendarBeside(addresses: { identity: string; custome
     const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address, longTimeout));
     const bookings = replica.use(createClient(BookingServiceService, 'calendar', address, longTimeout));
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
+    const copies = replica.use(createClient(CustomerCopyServiceService, 'calendar', address, longTimeout));
     const clocks = replica.use(createClient(SandboxClockServiceService, 'calendar', address, longTimeout));
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
-    return { timeslots, appointments, participations, bookings, removals, clocks, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
+    return { timeslots, appointments, participations, bookings, removals, copies, clocks, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
   };
   const calendar = starting.use(await startReplica());
   const identity = starting.use(createClient(IdentityServiceService, 'identity', addresses.identity, longTimeout));

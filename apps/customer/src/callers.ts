@@ -1,11 +1,12 @@
 /** The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows the same calls. */
 export const callers = {
   CustomerService: {
-    getCustomer: ['gateway', 'calendar'],
+    getCustomer: ['gateway', 'calendar', 'notification'],
     listCustomers: ['gateway'],
     listCustomerReferences: ['webhook'],
     createCustomer: ['gateway', 'calendar'],
     updateCustomer: ['gateway'],
+    confirmCustomer: ['calendar'],
     deleteCustomer: ['gateway'],
     eraseAddress: ['gateway'],
     getAddressErasure: ['gateway'],

@@ -4,6 +4,7 @@ import type { Broker } from '@scheduling/events';
 import type { Loop } from '@scheduling/runtime';
 import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
 import { callers } from './callers.ts';
+import { confirmCustomer } from './customer/confirm-customer.ts';
 import { createCustomer } from './customer/create-customer.ts';
 import type { CustomerDependencies, CustomerRow } from './customer/customer.ts';
 import { getCustomerById, getCustomerByReference } from './customer/get-customer.ts';
@@ -22,7 +23,7 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
     getCustomer: async ({ crmId, key }) => {
       const customer =
         key?.$case === 'reference'
-          ? await getCustomerByReference(dependencies, { crmId, ...key.value })
+          ? await getCustomerByReference(dependencies, { ...key.value, crmId })
           : await getCustomerById(dependencies, { crmId, id: key?.value ?? '' });
       return { customer: toMessage(customer) };
     },
@@ -35,6 +36,7 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
       return { customer: toMessage(customer), created };
     },
     updateCustomer: async (request) => ({ customer: toMessage(await updateCustomer(dependencies, request)) }),
+    confirmCustomer: async (request) => ({ customer: toMessage(await confirmCustomer(dependencies, request)) }),
     deleteCustomer: async (request) => {
       await deleteCustomer(dependencies, request);
       return {};

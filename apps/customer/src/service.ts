@@ -1,4 +1,4 @@
-import { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
+import { CustomerCopyServiceService, CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
@@ -25,6 +25,7 @@ export function createCustomerService(config: Config, logger: Logger): Promise<R
         identity: connect(IdentityServiceService, 'identity', config.identityAddress),
         providerIds: createProviderIds(),
         removals: connect(CustomerRemovalServiceService, 'calendar', config.calendarAddress),
+        copies: connect(CustomerCopyServiceService, 'calendar', config.calendarAddress),
       };
       createErasureMetrics(metrics, database);
       use(startKeySweeper({ database, logger }));

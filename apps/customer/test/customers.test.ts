@@ -97,16 +97,16 @@ describe('a customer', () => {
     expect(customer).toMatchObject({ userName: 'After', email: 'before@example.com', note: undefined, version: 2 });
   });
 
-  it('can change its reference, but not to one that is taken', async () => {
+  it('keeps its reference if another one is taken, or calendar does not know of it', async () => {
     await customers.createCustomer({ ...key('old'), userName: 'Mover' });
     await customers.createCustomer({ ...key('taken'), userName: 'Sitter' });
     await expect(customers.updateCustomer({ ...key('old'), newCustomerReference: 'taken' })).rejects.toMatchObject({
       category: 'conflict',
       code: 'customer.reference_taken',
     });
-    await customers.updateCustomer({ ...key('old'), newCustomerReference: 'new' });
-    await expect(get(key('old'))).rejects.toMatchObject({ code: 'customer.not_found' });
-    expect((await get(key('new'))).customer).toMatchObject({ userName: 'Mover' });
+    await expect(customers.updateCustomer({ ...key('old'), newCustomerReference: 'new', userName: 'Moved' })).rejects.toMatchObject({ category: 'unavailable' });
+    await expect(get(key('new'))).rejects.toMatchObject({ code: 'customer.not_found' });
+    expect((await get(key('old'))).customer).toMatchObject({ userName: 'Mover', version: 1 });
   });
 });
 

@@ -41,7 +41,7 @@ describe('the customers of a provider', () => {
     const { customer } = await service.customers.getCustomer({ crmId: 'one', key: { $case: 'reference', value: { providerReference: 'p1', customerReference: 'first' } } });
     expect((await list())[0]).toEqual(customer);
     expect(await names({})).toEqual(['Ada Ünal', 'Berta', '100%_\\']);
-    await service.customers.updateCustomer({ crmId: 'one', providerReference: 'p1', customerReference: 'first', newCustomerReference: 'zzz' });
+    await service.customers.updateCustomer({ crmId: 'one', providerReference: 'p1', customerReference: 'first', note: 'changed' });
     expect(await names({})).toEqual(['Ada Ünal', 'Berta', '100%_\\']);
   });
 

@@ -1,23 +1,37 @@
 import type { CreateCustomerRequest, Customer } from '@scheduling/contracts/customer/v1';
-import { DomainError } from '@scheduling/errors';
+import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { ProviderReference } from '../provider/provider-copy.ts';
+import type { CustomerId } from './lock-customer.ts';
 
-export interface CustomerReference {
-  crmId: string;
-  providerReference: string;
+export interface CustomerReference extends ProviderReference {
   customerReference: string;
 }
 
+/**
+ * The id of the customer with this reference, as far as calendar knows it: undefined means that the customer service must be asked
+ * ({@link fetchCustomer}). Reads inside a transaction that books use the same condition, and lock the row.
+ */
+export async function findCustomerId(db: Kysely<CalendarSchema>, { crmId, providerId, reference }: { crmId: string; providerId: string; reference: string }): Promise<string | undefined> {
+  const known = await db
+    .selectFrom('customer')
+    .select('id')
+    .where('crmId', '=', crmId)
+    .where('providerId', '=', providerId)
+    .where('reference', '=', reference)
+    .orderBy('refreshedAt', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return known?.id;
+}
+
 /** Fetches a customer that calendar does not know by this reference and stores a copy. Rejects with `customer.not_found`. */
-export async function fetchCustomer({ database, customers }: CalendarDependencies, key: CustomerReference): Promise<void> {
-  const { customer } = await customers.getCustomer({
-    crmId: key.crmId,
-    key: { $case: 'reference', value: { providerReference: key.providerReference, customerReference: key.customerReference } },
-  });
-  await storeUnlessErased(database.kysely, key.crmId, customer!);
+export async function fetchCustomer(dependencies: CalendarDependencies, { crmId, providerReference, customerReference }: CustomerReference): Promise<string> {
+  const { customer } = await dependencies.customers.getCustomer({ crmId, key: { $case: 'reference', value: { providerReference, customerReference } } });
+  await storeUnlessErased(dependencies, crmId, customer!);
+  return customer!.id;
 }
 
 /** A customer whom the customer service knows by the reference, or whom it creates with this content unless it knows the reference. */
@@ -25,32 +39,52 @@ export type NamedCustomer = { customerReference: string } | Omit<CreateCustomerR
 
 /** Stores a copy of a customer whom calendar does not know, and has the customer created if necessary. Rejects with `customer.not_found`. */
 export async function provideCustomer(dependencies: CalendarDependencies, { crmId, providerReference }: ProviderReference, named: NamedCustomer): Promise<void> {
-  if (!('userName' in named)) return fetchCustomer(dependencies, { crmId, providerReference, ...named });
-  const { customer } = await dependencies.customers.createCustomer({ crmId, providerReference, ...named });
-  await storeUnlessErased(dependencies.database.kysely, crmId, customer!);
-}
-
-async function storeUnlessErased(db: Kysely<CalendarSchema>, crmId: string, customer: Customer): Promise<void> {
-  await storeCustomer(db, crmId, customer);
-  if (await isErased(db, crmId, customer.id)) throw new DomainError('customer.not_found');
+  if (!('userName' in named)) {
+    await fetchCustomer(dependencies, { crmId, providerReference, customerReference: named.customerReference });
+    return;
+  }
+  const { customer } = await dependencies.customers.createCustomer({ ...named, crmId, providerReference });
+  await storeUnlessErased(dependencies, crmId, customer!);
 }
 
 /** Calendar erases a person first; the customer service may still have the record for a moment. */
-async function isErased(db: Kysely<CalendarSchema>, crmId: string, id: string): Promise<boolean> {
-  const erased = await db
-    .selectFrom('customer')
-    .select('id')
-    .where('crmId', '=', crmId)
-    .where('id', '=', id)
-    .where('erasedAt', 'is not', null)
-    .executeTakeFirst();
-  return erased !== undefined;
+async function storeUnlessErased(dependencies: CalendarDependencies, crmId: string, customer: Customer): Promise<void> {
+  if (!(await storeConfirmed(dependencies, crmId, customer))) throw new DomainError('customer.not_found');
+}
+
+/** Replaces the copy of a customer by what the customer service says now. Nothing is left to replace of one who does not exist any more. */
+export async function refreshCustomer(dependencies: CalendarDependencies, { crmId, customerId }: CustomerId): Promise<void> {
+  const customer = await findAtOwner(dependencies, crmId, customerId);
+  if (customer !== undefined) await storeConfirmed(dependencies, crmId, customer);
+}
+
+/** Undefined if the customer service has none with this id, or has no longer. */
+export async function findAtOwner({ customers }: CalendarDependencies, crmId: string, id: string): Promise<Customer | undefined> {
+  const answer = await undefinedIfNotFound(customers.getCustomer({ crmId, key: { $case: 'id', value: id } }));
+  return answer?.customer;
 }
 
 /**
- * A newer copy replaces an older one, never the reverse, and no copy is stored after an erasure. A lookup by reference finds the copy stored
- * last.
+ * Stores what the customer service answered. If calendar requires a later version, a reference was to change with it: a change that was not made then, by a
+ * process that has ended or in a database that has been restored, must not be made after this answer, so the customer service confirms the customer
+ * with that version. False, and nothing is stored, for somebody who has been erased.
  */
+async function storeConfirmed({ database: { kysely }, customers }: CalendarDependencies, crmId: string, customer: Customer): Promise<boolean> {
+  await storeCustomer(kysely, crmId, customer);
+  const copy = await kysely
+    .selectFrom('customer')
+    .select(['erasedAt', sql<number>`greatest(version, required_version)`.as('version')])
+    .where('crmId', '=', crmId)
+    .where('id', '=', customer.id)
+    .executeTakeFirstOrThrow();
+  if (copy.erasedAt !== null) return false;
+  if (customer.version >= copy.version) return true;
+  const { customer: confirmed } = await customers.confirmCustomer({ crmId, id: customer.id, version: copy.version });
+  await storeCustomer(kysely, crmId, confirmed!);
+  return true;
+}
+
+/** A newer copy replaces an older one, never the reverse, none from before the required version is stored, and none after an erasure. */
 export async function storeCustomer(db: Kysely<CalendarSchema>, crmId: string, customer: Customer): Promise<void> {
   const row = {
     providerId: customer.providerId,
@@ -64,12 +98,13 @@ export async function storeCustomer(db: Kysely<CalendarSchema>, crmId: string, c
   };
   await db
     .insertInto('customer')
-    .values({ crmId, id: customer.id, ...row })
+    .values({ ...row, crmId, id: customer.id })
     .onConflict((conflict) =>
       conflict
         .columns(['crmId', 'id'])
         .doUpdateSet(row)
         .where('customer.version', '<=', row.version)
+        .where('customer.requiredVersion', '<=', row.version)
         .where('customer.erasedAt', 'is', null),
     )
     .execute();

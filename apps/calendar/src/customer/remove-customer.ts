@@ -9,12 +9,7 @@ import { appendRemovals } from '../events/append-events.ts';
 import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { isActive, takesSeat } from '../participation/moves.ts';
-
-export interface CustomerId {
-  crmId: string;
-  /** Of a participant who was embedded in an appointment, the id of the participation. */
-  customerId: string;
-}
+import { type CustomerId, lockCustomer } from './lock-customer.ts';
 
 /** A participation that was removed from its appointment, with what the last mail about it needs. */
 export type RemovedParticipation = Pick<
@@ -84,16 +79,6 @@ function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }
     .orderBy('id')
     .forNoKeyUpdate()
     .execute();
-}
-
-/** Bookings hold the customer FOR KEY SHARE, so this waits for those in progress and blocks all others. An unknown customer gets a row to lock. */
-async function lockCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
-  await tx
-    .insertInto('customer')
-    .values({ crmId, id: customerId, version: 0 })
-    .onConflict((conflict) => conflict.columns(['crmId', 'id']).doNothing())
-    .execute();
-  await tx.selectFrom('customer').select('id').where('crmId', '=', crmId).where('id', '=', customerId).forUpdate().execute();
 }
 
 function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {

@@ -1,5 +1,5 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import { concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as tables from './migrations/2026-11-21-tables.ts';
 import * as roomForUpdates from './migrations/2026-11-23-room-for-updates.ts';
@@ -10,6 +10,10 @@ import * as embeddedAddresses from './migrations/2026-11-27-embedded-addresses.t
 import * as anonymisedAppointments from './migrations/2026-11-28-anonymised-appointments.ts';
 import * as appointmentRevisions from './migrations/2026-12-02-appointment-revisions.ts';
 import * as sandboxClocks from './migrations/2026-12-06-sandbox-clocks.ts';
+import * as customerVersions from './migrations/2026-12-08-customer-versions.ts';
+import * as embeddedNames from './migrations/2026-12-08-1-embedded-names.ts';
+import * as oneName from './migrations/2026-12-08-2-one-name.ts';
+import * as oneNameEverywhere from './migrations/2026-12-08-3-one-name-everywhere.ts';
 
 const migrations = {
   '2026-11-21-tables': tables,
@@ -21,6 +25,8 @@ const migrations = {
   '2026-11-28-anonymised-appointments': anonymisedAppointments,
   '2026-12-02-appointment-revisions': appointmentRevisions,
   '2026-12-06-sandbox-clocks': sandboxClocks,
+  '2026-12-08-customer-versions': customerVersions,
+  '2026-12-08-customers-without-reference': concurrentIndex('customer_without_reference', 'customer (refreshed_at) WHERE reference IS NULL AND erased_at IS NULL'),
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -84,6 +90,16 @@ const functions = {
   '2026-12-06-11-claim-place': sqlFile(new URL('../slot/claim-place.sql', import.meta.url)),
   '2026-12-06-12-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
   '2026-12-06-13-read-booking': sqlFile(new URL('../slot/read-booking.sql', import.meta.url)),
+  '2026-12-08-1-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
+  '2026-12-08-2-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2026-12-08-3-read-participations': sqlFile(new URL('../participation/read-participations.sql', import.meta.url)),
+};
+
+/** What relies on the functions. */
+const repairs = {
+  '2026-12-08-1-embedded-names': embeddedNames,
+  '2026-12-08-2-one-name': oneName,
+  '2026-12-08-3-one-name-everywhere': oneNameEverywhere,
 };
 
 /** In execution order; the doctor compares the database with them. */
@@ -92,6 +108,7 @@ export const migrationSets: MigrationSet[] = [
   idempotencyMigrations,
   { name: 'calendar', migrations },
   { name: 'calendar_functions', migrations: functions, inOneTransaction: true },
+  { name: 'calendar_repairs', migrations: repairs },
 ];
 
 export function migrateCalendarDatabase(url: string, logger: Logger): Promise<void> {

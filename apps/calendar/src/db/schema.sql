@@ -79,10 +79,12 @@ CREATE TABLE customer (
   version integer NOT NULL,
   refreshed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   erased_at timestamp with time zone,
+  required_version integer NOT NULL DEFAULT 0,
   CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT customer_check CHECK (((erased_at IS NULL) OR ((reference IS NULL) AND (user_name IS NULL) AND (email IS NULL) AND (mobile IS NULL) AND (language IS NULL))))
 );
 CREATE INDEX customer_by_reference ON public.customer USING btree (crm_id, provider_id, reference, refreshed_at);
+CREATE INDEX customer_without_reference ON public.customer USING btree (refreshed_at) WHERE ((reference IS NULL) AND (erased_at IS NULL));
 
 CREATE TABLE dead_letter (
   consumer text NOT NULL,
@@ -159,6 +161,7 @@ CREATE TABLE participation (
   changed_at timestamp with time zone NOT NULL DEFAULT scheduling_now(),
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
+  CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR ((name IS NULL) AND (email IS NULL) AND (mobile IS NULL)))),
   CONSTRAINT participation_state_check CHECK ((state = ANY (ARRAY['RESERVED'::text, 'REQUESTED'::text, 'BOOKED'::text, 'CANCELED'::text, 'DELETED'::text]))),
   CONSTRAINT participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE,
   CONSTRAINT participation_crm_id_customer_id_fkey FOREIGN KEY (crm_id, customer_id) REFERENCES customer(crm_id, id),
@@ -349,15 +352,21 @@ BEGIN
     IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
   END IF;
   SELECT participation.id, participation.reserved_until <= scheduling_now(the_crm) AS is_over, is_place(appointment, opening, request) AS same_place,
-      customer.reference IS NOT DISTINCT FROM request ->> 'customerReference' AS same_customer
+      participation.customer_id
     INTO known
     FROM participation
     JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
-    LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
    WHERE participation.crm_id = the_crm AND participation.reference = request ->> 'reference';
   IF FOUND THEN
+    SELECT * INTO person FROM customer
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+     ORDER BY refreshed_at DESC LIMIT 1;
     RETURN jsonb_build_object('participationId', known.id, 'outcome', CASE
-      WHEN known.is_over THEN 'reference_expired' WHEN known.same_place AND known.same_customer THEN 'exists' ELSE 'reference_taken' END);
+      WHEN known.is_over THEN 'reference_expired'
+      WHEN NOT known.same_place THEN 'reference_taken'
+      WHEN person.id IS NULL AND request ->> 'customerReference' IS NOT NULL THEN 'customer_unknown'
+      WHEN known.customer_id IS NOT DISTINCT FROM person.id THEN 'exists'
+      ELSE 'reference_taken' END);
   END IF;
 
   SELECT * INTO claim FROM claim_place(request, opening, NULL);
@@ -853,7 +862,9 @@ BEGIN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
   END IF;
   UPDATE participation
-     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id)
+     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
+         -- Whoever was embedded is the customer from now on, whose data the customer service has.
+         name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END
    WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
   PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin);
@@ -1172,8 +1183,13 @@ BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
   IF NOT FOUND THEN RETURN; END IF;
 
-  IF request ? 'customerReference' THEN
+  IF request ? 'customerId' THEN
+    customer_ids := ARRAY[(request ->> 'customerId')::uuid];
+  ELSIF request ? 'customerReference' THEN
+    -- From a process of the previous version.
     customer_ids := ARRAY(SELECT id FROM customer WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference');
+  END IF;
+  IF customer_ids IS NOT NULL THEN
     -- Those of a customer are in no order, so each part reads all of them, unless they are more than it may read.
     PERFORM FROM participation WHERE crm_id = the_crm AND customer_id = ANY (customer_ids) OFFSET max_rows LIMIT 1;
     by_customer := NOT FOUND;
@@ -1182,7 +1198,7 @@ BEGIN
   -- Planned for these values: which index is best depends on them.
   FOR next IN EXECUTE concat(
     'SELECT appointment.starts_at, appointment.id AS appointment_id, participation.id,
-            participation.id IS NOT NULL AND ($9 IS NULL OR participation.state = $9)
+            participation.id IS NOT NULL AND ($8 IS NULL OR participation.customer_id = ANY ($8)) AND ($9 IS NULL OR participation.state = $9)
               AND ($10 IS NULL OR participation.changed_at >= $10) AND (participation.reserved_until IS NULL OR participation.reserved_until > $11) AS is_listed
        FROM appointment',
     CASE WHEN by_customer THEN

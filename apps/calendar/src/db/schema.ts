@@ -23,7 +23,10 @@ export interface ProviderTable {
   version: number;
 }
 
-/** Calendar's copy of the customer service's customers. The id of an erased one remains, so that a late copy cannot bring the person back. */
+/**
+ * Calendar's copy of the customer service's customers. The id of an erased one remains, so that a late copy cannot bring the person back. What the
+ * reference of a copy says is true: the customer service has it forgotten here before it changes it.
+ */
 export interface CustomerTable {
   crmId: string;
   id: string;
@@ -34,6 +37,8 @@ export interface CustomerTable {
   mobile: string | null;
   language: string | null;
   version: number;
+  /** An older copy is not stored: the reference may have changed with this version. */
+  requiredVersion: Generated<number>;
   refreshedAt: Generated<Date>;
   erasedAt: Date | null;
 }

@@ -1,7 +1,8 @@
-import { DomainError } from '@scheduling/errors';
+import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import { readFunction } from '@scheduling/postgres';
 import { isUuid } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
+import { fetchCustomer, findCustomerId } from '../customer/customer-copy.ts';
 import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
@@ -45,8 +46,11 @@ export async function* listParticipations(dependencies: CalendarDependencies, qu
   const firstRequest = { size: Math.min(firstSize, left + 1) };
   const { filter, part: first } = await readWithRememberedProvider(dependencies, query, async (provider) => {
     const start = readQuery(query, provider);
-    const part = await readPart(db, { ...start.filter, ...firstRequest, providerVersion: provider.version, after: start.after });
-    return part === 'provider_changed' ? part : { filter: start.filter, part };
+    const customer = await readCustomer(dependencies, query, provider);
+    if (customer === 'unknown') return { filter: start.filter, part: { participations: [] } };
+    const filter = { ...start.filter, ...customer };
+    const part = await readPart(db, { ...filter, ...firstRequest, providerVersion: provider.version, after: start.after });
+    return part === 'provider_changed' ? part : { filter, part };
   });
   let part = first;
   let last: ListedParticipation | undefined;
@@ -63,10 +67,22 @@ export async function* listParticipations(dependencies: CalendarDependencies, qu
   }
 }
 
+/** Whom the reference in the query means, by the customer service if calendar does not know it. */
+async function readCustomer(
+  dependencies: CalendarDependencies,
+  { crmId, providerReference, customerReference }: ParticipationsQuery,
+  { id: providerId }: ProviderRow,
+): Promise<Pick<ParticipationsFilter, 'customerId'> | 'unknown'> {
+  if (customerReference === undefined) return {};
+  const known = await findCustomerId(dependencies.database.kysely, { crmId, providerId, reference: customerReference });
+  const customerId = known ?? (await undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference })));
+  return customerId === undefined ? 'unknown' : { customerId };
+}
+
 interface ParticipationsFilter {
   crmId: string;
   providerId: string;
-  customerReference?: string | undefined;
+  customerId?: string | undefined;
   state?: ParticipationState | undefined;
   from?: Date | undefined;
   to?: Date | undefined;
@@ -88,8 +104,8 @@ function readQuery(query: ParticipationsQuery, { id: providerId, timeZone }: Pro
   const after = query.cursor === undefined ? undefined : decodePosition(query.cursor);
   if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a valid cursor');
   errors.throwIfAny('participation.invalid');
-  const { crmId, customerReference, state } = query;
-  return { filter: { crmId, providerId, customerReference, state, from, to, changedSince }, after };
+  const { crmId, state } = query;
+  return { filter: { crmId, providerId, state, from, to, changedSince }, after };
 }
 
 /** See read-participations.sql. */

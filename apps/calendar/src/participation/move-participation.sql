@@ -48,7 +48,9 @@ BEGIN
     UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
   END IF;
   UPDATE participation
-     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id)
+     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
+         -- Whoever was embedded is the customer from now on, whose data the customer service has.
+         name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END
    WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
   PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin);

@@ -32,7 +32,7 @@ const maxAttempts = 5;
 
 /**
  * Moves a participation to another state by the table of interface 3.1, in one round trip with the seat and the event. A concurrent move is
- * taken into account. The caller reports the commit. Rejects with `participation.not_found`, `participation.state_unsupported`,
+ * taken into account. The caller reports the commit. Returns the participation as it was found, with the new state; for one that had the state already, as it is. Rejects with `participation.not_found`, `participation.state_unsupported`,
  * `participation.move_not_allowed`, `participation.capacity_exhausted`, `appointment.cancelled`, `booking.customer_missing`, or with `customer.not_found` if
  * calendar does not know the customer.
  */
@@ -41,7 +41,7 @@ export async function moveParticipation(
   bookings: BookingMetrics,
   present: MovableParticipation,
   move: RequestedMove,
-): Promise<ParticipationRecord> {
+): Promise<MovableParticipation> {
   let current: MovableParticipation | undefined = present;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     if (current === undefined || current.expired) throw new DomainError('participation.not_found');
@@ -104,12 +104,12 @@ function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, mo
     exempt: move.ignoreCapacity,
     message: move.message ?? null,
     origin: changeOrigin(notify),
-    ...move.customer,
+    ...(move.customer && { providerReference: move.customer.providerReference, customerReference: move.customer.customerReference }),
   };
   return callFunction(db, { name: 'move_participation', request, locks: current.appointmentReference });
 }
 
-function movedRecord(current: MovableParticipation, { state, message, customer }: RequestedMove): ParticipationRecord {
+function movedRecord(current: MovableParticipation, { state, message, customer }: RequestedMove): MovableParticipation {
   return {
     ...current,
     customerReference: customer?.customerReference ?? current.customerReference,

@@ -2,7 +2,7 @@
 -- which a part can end at any participation, however many appointments start at the same moment.
 --
 -- Request: crmId, providerId, providerVersion (absent: any), size (how many the part may have), rows (how many participations, and appointments without
---   any, are read for it, whether or not they match; at least 2), and if given customerReference, state, from and to (of the appointment), changedSince,
+--   any, are read for it, whether or not they match; at least 2), and if given customerId, state, from and to (of the appointment), changedSince,
 --   and after (the position after which the part begins).
 -- Answer: one row for each, and one more if the part ended before the list. No row: the provider's row has another version. A row without anything: there
 --   are none.
@@ -31,8 +31,13 @@ BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
   IF NOT FOUND THEN RETURN; END IF;
 
-  IF request ? 'customerReference' THEN
+  IF request ? 'customerId' THEN
+    customer_ids := ARRAY[(request ->> 'customerId')::uuid];
+  ELSIF request ? 'customerReference' THEN
+    -- From a process of the previous version.
     customer_ids := ARRAY(SELECT id FROM customer WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference');
+  END IF;
+  IF customer_ids IS NOT NULL THEN
     -- Those of a customer are in no order, so each part reads all of them, unless they are more than it may read.
     PERFORM FROM participation WHERE crm_id = the_crm AND customer_id = ANY (customer_ids) OFFSET max_rows LIMIT 1;
     by_customer := NOT FOUND;
@@ -41,7 +46,7 @@ BEGIN
   -- Planned for these values: which index is best depends on them.
   FOR next IN EXECUTE concat(
     'SELECT appointment.starts_at, appointment.id AS appointment_id, participation.id,
-            participation.id IS NOT NULL AND ($9 IS NULL OR participation.state = $9)
+            participation.id IS NOT NULL AND ($8 IS NULL OR participation.customer_id = ANY ($8)) AND ($9 IS NULL OR participation.state = $9)
               AND ($10 IS NULL OR participation.changed_at >= $10) AND (participation.reserved_until IS NULL OR participation.reserved_until > $11) AS is_listed
        FROM appointment',
     CASE WHEN by_customer THEN

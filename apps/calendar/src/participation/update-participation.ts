@@ -15,7 +15,7 @@ export interface ParticipationUpdate extends RequestedMove {
 export async function updateParticipation(dependencies: CalendarDependencies, request: ParticipationUpdate): Promise<ParticipationRecord> {
   const { crmId } = request;
   const participation = await runOnce(dependencies.database, crmId, {
-    work: async (db) => {
+    work: async (db): Promise<ParticipationRecord | undefined> => {
       const present = await findParticipation(db, { crmId, reference: request.participationReference, providerReference: request.providerReference });
       return present && moveParticipation(db, dependencies.bookings, present, request);
     },

@@ -7,7 +7,8 @@
 --   reservationSeconds, message (may be null), origin (of the event, with its subject; see append-events.sql).
 -- Answer: outcome and reclaimed, the number of expired reservations it removed. The outcome is created, exists, provider_changed, timeslot_unknown,
 --   appointment_unknown, customer_unknown, reference_taken, reference_expired, stale, or unavailable with a reason. For created also slot, the columns of
---   its appointment, and name, email, mobile and reservedUntil of the participation; for exists the participationId.
+--   its appointment, and name, email, mobile and reservedUntil of the participation; for exists the participationId, and for customer_unknown if the
+--   participation exists.
 -- If another transaction concurrently takes the reference of the participation, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION book_slot(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -31,15 +32,21 @@ BEGIN
     IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
   END IF;
   SELECT participation.id, participation.reserved_until <= scheduling_now(the_crm) AS is_over, is_place(appointment, opening, request) AS same_place,
-      customer.reference IS NOT DISTINCT FROM request ->> 'customerReference' AS same_customer
+      participation.customer_id
     INTO known
     FROM participation
     JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
-    LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
    WHERE participation.crm_id = the_crm AND participation.reference = request ->> 'reference';
   IF FOUND THEN
+    SELECT * INTO person FROM customer
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+     ORDER BY refreshed_at DESC LIMIT 1;
     RETURN jsonb_build_object('participationId', known.id, 'outcome', CASE
-      WHEN known.is_over THEN 'reference_expired' WHEN known.same_place AND known.same_customer THEN 'exists' ELSE 'reference_taken' END);
+      WHEN known.is_over THEN 'reference_expired'
+      WHEN NOT known.same_place THEN 'reference_taken'
+      WHEN person.id IS NULL AND request ->> 'customerReference' IS NOT NULL THEN 'customer_unknown'
+      WHEN known.customer_id IS NOT DISTINCT FROM person.id THEN 'exists'
+      ELSE 'reference_taken' END);
   END IF;
 
   SELECT * INTO claim FROM claim_place(request, opening, NULL);

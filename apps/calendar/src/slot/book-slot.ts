@@ -1,8 +1,8 @@
-import { DomainError, type SlotReason } from '@scheduling/errors';
+import { DomainError, type SlotReason, undefinedIfNotFound } from '@scheduling/errors';
 import { callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
-import { type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
+import { fetchCustomer, type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
@@ -55,6 +55,9 @@ export async function bookSlot(dependencies: CalendarDependencies, request: NewB
       case 'customer_unknown':
         await provideCustomer(dependencies, request, request.customer!);
         break;
+      case 'owner_unknown':
+        await findOwner(dependencies, request);
+        break;
       case 'reference_expired':
         await reclaimReservations(dependencies, request.crmId, [request.reference]);
         break;
@@ -77,8 +80,14 @@ function checkRequest({ place, state, customer }: NewBooking): void {
   errors.throwIfAny('booking.invalid');
 }
 
+/** The participation exists already, and calendar does not know whom the reference means. A customer who would have to be created is not its owner. */
+async function findOwner(dependencies: CalendarDependencies, { crmId, providerReference, customer }: NewBooking): Promise<void> {
+  const owner = await undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference: customer!.customerReference }));
+  if (owner === undefined) throw new DomainError('participation.reference_taken');
+}
+
 /** Why an attempt failed in a way that a retry can fix. */
-type Obstacle = ProviderChanged | 'customer_unknown' | 'reference_expired' | 'reference_unsettled' | 'stale';
+type Obstacle = ProviderChanged | 'customer_unknown' | 'owner_unknown' | 'reference_expired' | 'reference_unsettled' | 'stale';
 
 async function tryToBook({ database, bookings }: CalendarDependencies, provider: ProviderRow, id: string, request: NewBooking): Promise<CreatedBooking | Obstacle> {
   const { crmId } = request;
@@ -114,8 +123,9 @@ async function completeBooking(
       const booking = await readBooking(db, request, answer.participationId);
       return booking === undefined ? 'reference_unsettled' : { booking, created: false };
     }
-    case 'provider_changed':
     case 'customer_unknown':
+      return answer.participationId === undefined ? 'customer_unknown' : 'owner_unknown';
+    case 'provider_changed':
     case 'reference_expired':
     case 'stale':
       return answer.outcome;
@@ -135,7 +145,8 @@ type BookingResult = { reclaimed?: number } & (
   | { outcome: 'created'; slot: SlotRecord; name: string | null; email: string | null; mobile: string | null; reservedUntil: string | null }
   | { outcome: 'exists'; participationId: string }
   | { outcome: 'unavailable'; reason: SlotReason }
-  | { outcome: 'provider_changed' | 'timeslot_unknown' | 'appointment_unknown' | 'customer_unknown' | 'reference_taken' | 'reference_expired' | 'stale' }
+  | { outcome: 'customer_unknown'; participationId?: string }
+  | { outcome: 'provider_changed' | 'timeslot_unknown' | 'appointment_unknown' | 'reference_taken' | 'reference_expired' | 'stale' }
 );
 
 /** See book-slot.sql. */

@@ -1,7 +1,7 @@
-import { DomainError, type SlotReason } from '@scheduling/errors';
+import { DomainError, type SlotReason, undefinedIfNotFound } from '@scheduling/errors';
 import { callFunction, type FunctionCall, runOnce } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
-import { type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
+import { fetchCustomer, findCustomerId, type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
@@ -42,12 +42,19 @@ export async function changeBooking(dependencies: CalendarDependencies, request:
     const changed = await tryToChange(dependencies, request);
     if (typeof changed !== 'string') return changed;
     if (changed === 'customer_unknown') await provideCustomer(dependencies, request, request.customer!);
+    if (changed === 'owner_unknown') await findOwner(dependencies, request);
   }
   throw new DomainError('slot.busy');
 }
 
+/** The booking has a customer, and calendar does not know whom the reference means. A customer who would have to be created is somebody else. */
+async function findOwner(dependencies: CalendarDependencies, { crmId, providerReference, customer }: BookingChange): Promise<void> {
+  const owner = await undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference: customer!.customerReference }));
+  if (owner === undefined) throw notSameCustomer();
+}
+
 /** Why an attempt failed in a way that a retry can fix. */
-type Obstacle = ProviderChanged | 'customer_unknown' | 'stale';
+type Obstacle = ProviderChanged | 'customer_unknown' | 'owner_unknown' | 'stale';
 
 /** Calls no other service: with an `Idempotency-Key`, this is a transaction. */
 async function tryToChange(dependencies: CalendarDependencies, request: BookingChange): Promise<Booking | Obstacle> {
@@ -57,7 +64,7 @@ async function tryToChange(dependencies: CalendarDependencies, request: BookingC
     work: async (db) => {
       const present = await findParticipation(db, { crmId, providerReference: request.providerReference, reference: request.participationReference });
       if (present === undefined || present.expired) return undefined;
-      const obstacle = place === undefined ? await confirmHold(dependencies, db, present, request) : await moveBooking(dependencies, db, { provider, present, place, request });
+      const obstacle = place === undefined ? await confirmHold(dependencies, db, { provider, present, request }) : await moveBooking(dependencies, db, { provider, present, place, request });
       return obstacle ?? readBooking(db, request, present.id);
     },
     keep: (answer) => (answer === undefined || typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: false }),
@@ -67,22 +74,27 @@ async function tryToChange(dependencies: CalendarDependencies, request: BookingC
   return changed;
 }
 
-async function confirmHold(
-  { bookings }: CalendarDependencies,
-  db: Kysely<CalendarSchema>,
-  present: MovableParticipation,
-  { providerReference, customer, message, sendMails }: BookingChange,
-): Promise<Obstacle | undefined> {
-  const { state, customerReference } = present;
+interface Confirmation {
+  provider: ProviderRow;
+  present: MovableParticipation;
+  request: BookingChange;
+}
+
+async function confirmHold({ bookings }: CalendarDependencies, db: Kysely<CalendarSchema>, { provider, present, request }: Confirmation): Promise<Obstacle | undefined> {
+  const { crmId, customer, message, sendMails } = request;
+  const { state, customerId } = present;
   if (state !== 'RESERVED' && state !== 'BOOKED') throw notAllowed(`A participation that is ${state} is not a hold.`);
-  const isNew = state === 'RESERVED' && customerReference === null;
-  if (customer !== undefined && customer.customerReference !== customerReference && !isNew) throw notSameCustomer();
-  const owner = isNew && customer !== undefined ? { providerReference, customerReference: customer.customerReference } : undefined;
+  const isNew = state === 'RESERVED' && customerId === null;
+  if (customer !== undefined && !isNew) {
+    const named = await findCustomerId(db, { crmId, providerId: provider.id, reference: customer.customerReference });
+    if (named === undefined) return 'owner_unknown';
+    if (named !== customerId) throw notSameCustomer();
+  }
+  const owner = isNew && customer !== undefined ? { providerReference: request.providerReference, customerReference: customer.customerReference } : undefined;
   try {
     const confirmed = await moveParticipation(db, bookings, present, { state: 'BOOKED', message, sendMails, ignoreCapacity: false, customer: owner });
-    // Confirmed for somebody else in the meantime.
-    if (owner !== undefined && confirmed.customerReference !== owner.customerReference) throw notSameCustomer();
-    return undefined;
+    // Somebody else has confirmed it in the meantime, for a customer whom the next attempt compares.
+    return owner !== undefined && confirmed.customerId !== null ? 'stale' : undefined;
   } catch (error) {
     if (error instanceof DomainError && error.code === 'customer.not_found') return 'customer_unknown';
     throw error;

@@ -1,4 +1,4 @@
-import type { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
+import type { CustomerCopyServiceService, CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
@@ -17,4 +17,6 @@ export interface CustomerDependencies {
   providerIds: ProviderIds;
   /** Decides whether a customer may be deleted, and owns the bookings. */
   removals: ClientOf<typeof CustomerRemovalServiceService>;
+  /** Books by references, so it must know of a changed one. */
+  copies: ClientOf<typeof CustomerCopyServiceService>;
 }

@@ -684,11 +684,14 @@ export interface GetParticipationNoticeResponse {
   message?:
     | string
     | undefined;
-  /** The customer's language tag, when one is known. */
+  /**
+   * The customer's language tag, when one is known. A mail takes it, the name and the address from the customer service: what calendar knows of a
+   * customer may have been replaced.
+   */
   language?:
     | string
     | undefined;
-  /** Absent for a participant who was embedded in the creation of the appointment. */
+  /** Absent for a participant who was embedded in the creation of the appointment, whom only calendar knows. */
   customerId?:
     | string
     | undefined;
@@ -714,6 +717,26 @@ export interface FindEmbeddedParticipationsRequest {
 
 export interface FindEmbeddedParticipationsResponse {
   participationIds: string[];
+}
+
+export interface ForgetReferenceRequest {
+  crmId: string;
+  customerId: string;
+  /** What the change would have by the customer service's records. */
+  version: number;
+}
+
+export interface ForgetReferenceResponse {
+  /** Above every version that calendar knows of this customer, and at least the requested one. */
+  version: number;
+}
+
+export interface RefreshCustomerRequest {
+  crmId: string;
+  customerId: string;
+}
+
+export interface RefreshCustomerResponse {
 }
 
 /** A participation that left its appointment, with what a last mail about it needs. */
@@ -5884,6 +5907,250 @@ export const FindEmbeddedParticipationsResponse: MessageFns<FindEmbeddedParticip
   },
 };
 
+function createBaseForgetReferenceRequest(): ForgetReferenceRequest {
+  return { crmId: "", customerId: "", version: 0 };
+}
+
+export const ForgetReferenceRequest: MessageFns<ForgetReferenceRequest> = {
+  encode(message: ForgetReferenceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.customerId !== "") {
+      writer.uint32(18).string(message.customerId);
+    }
+    if (message.version !== 0) {
+      writer.uint32(24).uint32(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetReferenceRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetReferenceRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ForgetReferenceRequest>): ForgetReferenceRequest {
+    return ForgetReferenceRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ForgetReferenceRequest>): ForgetReferenceRequest {
+    const message = createBaseForgetReferenceRequest();
+    message.crmId = object.crmId ?? "";
+    message.customerId = object.customerId ?? "";
+    message.version = object.version ?? 0;
+    return message;
+  },
+};
+
+function createBaseForgetReferenceResponse(): ForgetReferenceResponse {
+  return { version: 0 };
+}
+
+export const ForgetReferenceResponse: MessageFns<ForgetReferenceResponse> = {
+  encode(message: ForgetReferenceResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.version !== 0) {
+      writer.uint32(8).uint32(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetReferenceResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetReferenceResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ForgetReferenceResponse>): ForgetReferenceResponse {
+    return ForgetReferenceResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ForgetReferenceResponse>): ForgetReferenceResponse {
+    const message = createBaseForgetReferenceResponse();
+    message.version = object.version ?? 0;
+    return message;
+  },
+};
+
+function createBaseRefreshCustomerRequest(): RefreshCustomerRequest {
+  return { crmId: "", customerId: "" };
+}
+
+export const RefreshCustomerRequest: MessageFns<RefreshCustomerRequest> = {
+  encode(message: RefreshCustomerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.customerId !== "") {
+      writer.uint32(18).string(message.customerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RefreshCustomerRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRefreshCustomerRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RefreshCustomerRequest>): RefreshCustomerRequest {
+    return RefreshCustomerRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RefreshCustomerRequest>): RefreshCustomerRequest {
+    const message = createBaseRefreshCustomerRequest();
+    message.crmId = object.crmId ?? "";
+    message.customerId = object.customerId ?? "";
+    return message;
+  },
+};
+
+function createBaseRefreshCustomerResponse(): RefreshCustomerResponse {
+  return {};
+}
+
+export const RefreshCustomerResponse: MessageFns<RefreshCustomerResponse> = {
+  encode(_: RefreshCustomerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RefreshCustomerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRefreshCustomerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RefreshCustomerResponse>): RefreshCustomerResponse {
+    return RefreshCustomerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RefreshCustomerResponse>): RefreshCustomerResponse {
+    const message = createBaseRefreshCustomerResponse();
+    return message;
+  },
+};
+
 function createBaseRemovedParticipation(): RemovedParticipation {
   return {
     participationId: "",
@@ -9653,6 +9920,101 @@ export const CustomerRemovalServiceClient = makeGenericClientConstructor(
     options?: Partial<ClientOptions>,
   ): CustomerRemovalServiceClient;
   service: typeof CustomerRemovalServiceService;
+  serviceName: string;
+};
+
+/**
+ * What the customer service tells the calendar about changed references, so that nobody is booked by a reference that means somebody else by now.
+ * Not for the gateway.
+ */
+export type CustomerCopyServiceService = typeof CustomerCopyServiceService;
+export const CustomerCopyServiceService = {
+  /**
+   * Before a customer gets another reference: waits for bookings that are using the present one, and forgets it. From now on no reference means this
+   * customer here, until a copy of at least the version that is answered has been stored; whoever books asks the customer service meanwhile. The
+   * change must get that version. UNAVAILABLE (database.unavailable) while bookings keep the customer locked.
+   */
+  forgetReference: {
+    path: "/scheduling.calendar.v1.CustomerCopyService/ForgetReference" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ForgetReferenceRequest): Buffer =>
+      Buffer.from(ForgetReferenceRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ForgetReferenceRequest => ForgetReferenceRequest.decode(value),
+    responseSerialize: (value: ForgetReferenceResponse): Buffer =>
+      Buffer.from(ForgetReferenceResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ForgetReferenceResponse => ForgetReferenceResponse.decode(value),
+  },
+  /** Afterwards: replaces the copy by what the customer service says now. If the change has not been made, it cannot be made with this version any more. */
+  refreshCustomer: {
+    path: "/scheduling.calendar.v1.CustomerCopyService/RefreshCustomer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RefreshCustomerRequest): Buffer =>
+      Buffer.from(RefreshCustomerRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RefreshCustomerRequest => RefreshCustomerRequest.decode(value),
+    responseSerialize: (value: RefreshCustomerResponse): Buffer =>
+      Buffer.from(RefreshCustomerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RefreshCustomerResponse => RefreshCustomerResponse.decode(value),
+  },
+} as const;
+
+export interface CustomerCopyServiceServer extends UntypedServiceImplementation {
+  /**
+   * Before a customer gets another reference: waits for bookings that are using the present one, and forgets it. From now on no reference means this
+   * customer here, until a copy of at least the version that is answered has been stored; whoever books asks the customer service meanwhile. The
+   * change must get that version. UNAVAILABLE (database.unavailable) while bookings keep the customer locked.
+   */
+  forgetReference: handleUnaryCall<ForgetReferenceRequest, ForgetReferenceResponse>;
+  /** Afterwards: replaces the copy by what the customer service says now. If the change has not been made, it cannot be made with this version any more. */
+  refreshCustomer: handleUnaryCall<RefreshCustomerRequest, RefreshCustomerResponse>;
+}
+
+export interface CustomerCopyServiceClient extends Client {
+  /**
+   * Before a customer gets another reference: waits for bookings that are using the present one, and forgets it. From now on no reference means this
+   * customer here, until a copy of at least the version that is answered has been stored; whoever books asks the customer service meanwhile. The
+   * change must get that version. UNAVAILABLE (database.unavailable) while bookings keep the customer locked.
+   */
+  forgetReference(
+    request: ForgetReferenceRequest,
+    callback: (error: ServiceError | null, response: ForgetReferenceResponse) => void,
+  ): ClientUnaryCall;
+  forgetReference(
+    request: ForgetReferenceRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ForgetReferenceResponse) => void,
+  ): ClientUnaryCall;
+  forgetReference(
+    request: ForgetReferenceRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ForgetReferenceResponse) => void,
+  ): ClientUnaryCall;
+  /** Afterwards: replaces the copy by what the customer service says now. If the change has not been made, it cannot be made with this version any more. */
+  refreshCustomer(
+    request: RefreshCustomerRequest,
+    callback: (error: ServiceError | null, response: RefreshCustomerResponse) => void,
+  ): ClientUnaryCall;
+  refreshCustomer(
+    request: RefreshCustomerRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RefreshCustomerResponse) => void,
+  ): ClientUnaryCall;
+  refreshCustomer(
+    request: RefreshCustomerRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RefreshCustomerResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const CustomerCopyServiceClient = makeGenericClientConstructor(
+  CustomerCopyServiceService,
+  "scheduling.calendar.v1.CustomerCopyService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): CustomerCopyServiceClient;
+  service: typeof CustomerCopyServiceService;
   serviceName: string;
 };
 

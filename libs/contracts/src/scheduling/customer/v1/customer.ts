@@ -114,6 +114,16 @@ export interface UpdateCustomerResponse {
   customer?: Customer | undefined;
 }
 
+export interface ConfirmCustomerRequest {
+  crmId: string;
+  id: string;
+  version: number;
+}
+
+export interface ConfirmCustomerResponse {
+  customer?: Customer | undefined;
+}
+
 export interface DeleteCustomerRequest {
   crmId: string;
   providerReference: string;
@@ -1230,6 +1240,142 @@ export const UpdateCustomerResponse: MessageFns<UpdateCustomerResponse> = {
   },
   fromPartial(object: DeepPartial<UpdateCustomerResponse>): UpdateCustomerResponse {
     const message = createBaseUpdateCustomerResponse();
+    message.customer = (object.customer !== undefined && object.customer !== null)
+      ? Customer.fromPartial(object.customer)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseConfirmCustomerRequest(): ConfirmCustomerRequest {
+  return { crmId: "", id: "", version: 0 };
+}
+
+export const ConfirmCustomerRequest: MessageFns<ConfirmCustomerRequest> = {
+  encode(message: ConfirmCustomerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.id !== "") {
+      writer.uint32(18).string(message.id);
+    }
+    if (message.version !== 0) {
+      writer.uint32(24).uint32(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfirmCustomerRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfirmCustomerRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ConfirmCustomerRequest>): ConfirmCustomerRequest {
+    return ConfirmCustomerRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ConfirmCustomerRequest>): ConfirmCustomerRequest {
+    const message = createBaseConfirmCustomerRequest();
+    message.crmId = object.crmId ?? "";
+    message.id = object.id ?? "";
+    message.version = object.version ?? 0;
+    return message;
+  },
+};
+
+function createBaseConfirmCustomerResponse(): ConfirmCustomerResponse {
+  return { customer: undefined };
+}
+
+export const ConfirmCustomerResponse: MessageFns<ConfirmCustomerResponse> = {
+  encode(message: ConfirmCustomerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.customer !== undefined) {
+      Customer.encode(message.customer, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfirmCustomerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfirmCustomerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.customer = Customer.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ConfirmCustomerResponse>): ConfirmCustomerResponse {
+    return ConfirmCustomerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ConfirmCustomerResponse>): ConfirmCustomerResponse {
+    const message = createBaseConfirmCustomerResponse();
     message.customer = (object.customer !== undefined && object.customer !== null)
       ? Customer.fromPartial(object.customer)
       : undefined;
@@ -2635,8 +2781,9 @@ export const CustomerServiceService = {
     responseDeserialize: (value: Buffer): CreateCustomerResponse => CreateCustomerResponse.decode(value),
   },
   /**
-   * Changes the fields that are given, the reference too; an empty text clears an optional field. NOT_FOUND (customer.not_found),
-   * FAILED_PRECONDITION (customer.reference_taken).
+   * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
+   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken), UNAVAILABLE (customer.busy) while the customer is being
+   * changed by others.
    */
   updateCustomer: {
     path: "/scheduling.customer.v1.CustomerService/UpdateCustomer" as const,
@@ -2648,6 +2795,21 @@ export const CustomerServiceService = {
     responseSerialize: (value: UpdateCustomerResponse): Buffer =>
       Buffer.from(UpdateCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UpdateCustomerResponse => UpdateCustomerResponse.decode(value),
+  },
+  /**
+   * For calendar, which accepts no copy from before a version, because the reference was to change with it: answers the customer with at least that
+   * version, after which the change needs a later one. NOT_FOUND (customer.not_found).
+   */
+  confirmCustomer: {
+    path: "/scheduling.customer.v1.CustomerService/ConfirmCustomer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ConfirmCustomerRequest): Buffer =>
+      Buffer.from(ConfirmCustomerRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ConfirmCustomerRequest => ConfirmCustomerRequest.decode(value),
+    responseSerialize: (value: ConfirmCustomerResponse): Buffer =>
+      Buffer.from(ConfirmCustomerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ConfirmCustomerResponse => ConfirmCustomerResponse.decode(value),
   },
   /**
    * Deletes a customer and everything that is known of the person. When this has answered no read shows the person any more; the data itself
@@ -2709,10 +2871,16 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
    */
   createCustomer: handleUnaryCall<CreateCustomerRequest, CreateCustomerResponse>;
   /**
-   * Changes the fields that are given, the reference too; an empty text clears an optional field. NOT_FOUND (customer.not_found),
-   * FAILED_PRECONDITION (customer.reference_taken).
+   * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
+   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken), UNAVAILABLE (customer.busy) while the customer is being
+   * changed by others.
    */
   updateCustomer: handleUnaryCall<UpdateCustomerRequest, UpdateCustomerResponse>;
+  /**
+   * For calendar, which accepts no copy from before a version, because the reference was to change with it: answers the customer with at least that
+   * version, after which the change needs a later one. NOT_FOUND (customer.not_found).
+   */
+  confirmCustomer: handleUnaryCall<ConfirmCustomerRequest, ConfirmCustomerResponse>;
   /**
    * Deletes a customer and everything that is known of the person. When this has answered no read shows the person any more; the data itself
    * goes as soon as every service has confirmed. NOT_FOUND (customer.not_found), FAILED_PRECONDITION
@@ -2794,8 +2962,9 @@ export interface CustomerServiceClient extends Client {
     callback: (error: ServiceError | null, response: CreateCustomerResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Changes the fields that are given, the reference too; an empty text clears an optional field. NOT_FOUND (customer.not_found),
-   * FAILED_PRECONDITION (customer.reference_taken).
+   * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
+   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken), UNAVAILABLE (customer.busy) while the customer is being
+   * changed by others.
    */
   updateCustomer(
     request: UpdateCustomerRequest,
@@ -2811,6 +2980,25 @@ export interface CustomerServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UpdateCustomerResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * For calendar, which accepts no copy from before a version, because the reference was to change with it: answers the customer with at least that
+   * version, after which the change needs a later one. NOT_FOUND (customer.not_found).
+   */
+  confirmCustomer(
+    request: ConfirmCustomerRequest,
+    callback: (error: ServiceError | null, response: ConfirmCustomerResponse) => void,
+  ): ClientUnaryCall;
+  confirmCustomer(
+    request: ConfirmCustomerRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ConfirmCustomerResponse) => void,
+  ): ClientUnaryCall;
+  confirmCustomer(
+    request: ConfirmCustomerRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ConfirmCustomerResponse) => void,
   ): ClientUnaryCall;
   /**
    * Deletes a customer and everything that is known of the person. When this has answered no read shows the person any more; the data itself
