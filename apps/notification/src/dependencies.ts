@@ -1,5 +1,5 @@
 import type { ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
-import type { ErasureServiceService } from '@scheduling/contracts/customer/v1';
+import type { CustomerServiceService, ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
@@ -12,6 +12,8 @@ export interface NotificationDependencies {
   identity: ClientOf<typeof IdentityServiceService>;
   findSenders: FindSenders;
   participations: ClientOf<typeof ParticipationServiceService>;
+  /** Owns the names and addresses that mails are sent to. */
+  customers: ClientOf<typeof CustomerServiceService>;
   erasures: ClientOf<typeof ErasureServiceService>;
   /** The sender for CRMs without their own address. */
   senderAddress: string;

@@ -1,5 +1,5 @@
 import { ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
-import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
+import { CustomerServiceService, ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
@@ -39,6 +39,7 @@ export function createNotificationService(config: Config, logger: Logger, overri
         identity,
         findSenders: createSenders(identity),
         participations: connect(ParticipationServiceService, 'calendar', config.calendarAddress),
+        customers: connect(CustomerServiceService, 'customer', config.customerAddress),
         erasures: connect(ErasureServiceService, 'customer', config.customerAddress),
         senderAddress,
         publicUrl,

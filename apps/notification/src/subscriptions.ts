@@ -1,5 +1,5 @@
 import type { CustomerErasureRequested, EmailVerificationRequested, ParticipationChanged } from '@scheduling/contracts/events/v1';
-import { DomainError } from '@scheduling/errors';
+import { undefinedIfNotFound } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { type Effect, type Subscription, subscription } from '@scheduling/messaging';
 import type { NotificationSchema } from './db/schema.ts';
@@ -32,7 +32,7 @@ async function mailAboutChange(dependencies: NotificationDependencies, change: P
   const mail = mailOfChange(change);
   // A calendar of the previous version publishes silent changes here, too.
   if (mail === undefined || !change.notify) return undefined;
-  const notice = await unlessGone(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
+  const notice = await undefinedIfNotFound(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
   if (notice === undefined) return undefined;
   const intent = await writeParticipationMail(dependencies, { crmId, participationId, version, mail, actor: change.actor, notice });
   return intent && ((tx) => storeMail(tx, { ...intent, eventId }));
@@ -45,7 +45,7 @@ async function mailForVerification(
   eventId: string,
 ): Promise<Effect<NotificationSchema> | undefined> {
   if (await isStored(dependencies.database, crmId, eventId)) return undefined;
-  const verification = await unlessGone(dependencies.identity.issueVerificationToken({ crmId, verificationId }));
+  const verification = await undefinedIfNotFound(dependencies.identity.issueVerificationToken({ crmId, verificationId }));
   if (verification === undefined) return undefined;
   const { crm } = await dependencies.identity.getCrm({ crmId });
   const content = composeVerificationMail({ verification, crm: crm!, ...dependencies });
@@ -64,7 +64,7 @@ async function eraseCustomer(dependencies: NotificationDependencies, request: Cu
 
 /** Everybody who is known with the address is erased separately. The address is no longer known once the erasure is complete. */
 async function eraseAddress(dependencies: NotificationDependencies, { crmId, erasureId }: CustomerErasureRequested): Promise<Effect<NotificationSchema>> {
-  const answer = await unlessGone(dependencies.erasures.getErasureAddress({ crmId, erasureId }));
+  const answer = await undefinedIfNotFound(dependencies.erasures.getErasureAddress({ crmId, erasureId }));
   return async (tx) => {
     if (answer) await eraseMailsTo(tx, crmId, answer.email);
     await concludeErasure(tx, { crmId, erasureId }, undefined);
@@ -75,7 +75,7 @@ async function composeLastMail(
   dependencies: NotificationDependencies,
   { crmId, customerId, erasureId }: CustomerErasureRequested,
 ): Promise<LastMailIntent | undefined> {
-  const notice = await unlessGone(dependencies.erasures.getErasureNotice({ crmId, erasureId }));
+  const notice = await undefinedIfNotFound(dependencies.erasures.getErasureNotice({ crmId, erasureId }));
   if (!notice?.email || notice.removed.length === 0) return undefined;
   const senders = await dependencies.findSenders(crmId, notice.providerId);
   const content = composeRemovalMail({ notice, ...senders, senderAddress: dependencies.senderAddress, writtenAt: new Date() });
@@ -92,14 +92,4 @@ async function composeLastMail(
     content,
     sandbox: senders.crm.sandbox,
   };
-}
-
-/** Anything deleted or superseded since the event needs no mail. */
-async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call;
-  } catch (error) {
-    if (error instanceof DomainError && error.category === 'not_found') return undefined;
-    throw error;
-  }
 }

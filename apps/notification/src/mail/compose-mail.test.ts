@@ -56,7 +56,7 @@ const cancelled: MailOfChange = { template: 'booking-cancelled', calendar: 'CANC
 
 function compose(facts: Facts, change: Change = {}): MailContent {
   const notice: GetParticipationNoticeResponse = {
-    participation: { reference: 'R-1', name: facts.name ?? 'Anna', email: 'anna@example.com', state: ParticipationState.BOOKED, messages: [] },
+    participation: { reference: 'R-1', name: '', state: ParticipationState.BOOKED, messages: [] },
     appointment: {
       reference: 'one',
       acceptBookings: true,
@@ -75,19 +75,19 @@ function compose(facts: Facts, change: Change = {}): MailContent {
     providerId: provider.id,
     currentVersion: 1,
     message: facts.message,
-    language: facts.language,
   };
   return composeParticipationMail({
     participationId,
     version: change.version ?? 1,
     mail: change.mail ?? confirmed,
     actor: change.actor ?? 'crm:key',
+    recipient: { name: facts.name ?? 'Anna', email: 'anna@example.com', language: facts.language },
     notice,
     provider: { ...provider, ...change.provider },
     crm: { ...crm, ...change.crm },
     senderAddress: 'no-reply@scheduling.example',
     writtenAt: new Date('2030-06-01T00:00:00Z'),
-  })!;
+  });
 }
 
 /** As sent over the wire. */

@@ -1,7 +1,7 @@
 import type { Appointment, GetParticipationNoticeResponse } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { type CalendarMethod, writeCalendar } from '../calendar/write-calendar.ts';
-import type { MailCalendar, MailContent } from '../db/schema.ts';
+import type { MailAddress, MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
 import type { Texts } from '../language/texts.ts';
 import { brandOf, imprintsOf } from './brand.ts';
@@ -13,6 +13,14 @@ import { contactOf, organizerOf, replyAddressOf, senderForProvider, senderNameOf
 import type { MailOfChange } from './mail-of-change.ts';
 import { withoutLinks } from './remove-links.ts';
 
+/** Who receives a mail, as of now. */
+export interface Recipient {
+  name: string;
+  email: string;
+  /** Language tag. Absent: the CRM's language. */
+  language?: string | undefined;
+}
+
 export interface ParticipationMail {
   participationId: string;
   /** Of the participation, at the change that the mail is about. */
@@ -20,6 +28,8 @@ export interface ParticipationMail {
   mail: MailOfChange;
   /** Who caused the change, as events say it. */
   actor: string;
+  recipient: Recipient;
+  /** What it says of the participant is not used. */
   notice: GetParticipationNoticeResponse;
   provider: Provider;
   crm: Crm;
@@ -27,17 +37,16 @@ export interface ParticipationMail {
   writtenAt: Date;
 }
 
-/** The mail about a booking, in the customer's language or else the CRM's; times are in the provider's zone. Undefined when there is no address. */
-export function composeParticipationMail(request: ParticipationMail): MailContent | undefined {
-  const { mail, notice, provider, crm, senderAddress } = request;
-  const { participation, appointment } = notice;
-  if (!participation?.email || !appointment) return undefined;
-  const language = chooseLanguage(notice.language, crm.language);
+/** The mail about a booking, in the customer's language or else the CRM's; times are in the provider's zone. */
+export function composeParticipationMail(request: ParticipationMail): MailContent {
+  const { mail, recipient, notice, provider, crm, senderAddress } = request;
+  const appointment = notice.appointment!;
+  const language = chooseLanguage(recipient.language, crm.language);
   const parts = partsOf(request, appointment, language);
   return {
     from: senderForProvider(provider, crm, senderAddress),
     replyTo: replyAddressOf(provider),
-    to: { name: singleLine(participation.name), address: participation.email },
+    to: addressOf(recipient),
     language: language.locale,
     subject: parts.subject,
     text: renderText(parts),
@@ -47,7 +56,7 @@ export function composeParticipationMail(request: ParticipationMail): MailConten
 }
 
 function partsOf(request: ParticipationMail, appointment: Appointment, { texts, locale }: Language): MailParts {
-  const { mail, notice, provider, crm } = request;
+  const { mail, recipient, notice, provider, crm } = request;
   const facts = factsOf(mail, appointment);
   const name = singleLine(provider.name);
   const { subject, status, headline, lead } = texts.mails[mail.template];
@@ -60,7 +69,7 @@ function partsOf(request: ParticipationMail, appointment: Appointment, { texts, 
     name,
     status,
     headline,
-    greeting: texts.greeting(singleLine(notice.participation!.name)),
+    greeting: texts.greeting(singleLine(recipient.name)),
     lead,
     cause: causeOf(request, texts),
     appointments: [describeAppointment(facts, provider, locale, detailsOf(request, appointment, { texts, locale }))],
@@ -110,7 +119,7 @@ function toneOf({ template }: MailOfChange): Tone {
 }
 
 function calendarOf(request: ParticipationMail, method: CalendarMethod, appointment: Appointment, locale: string): MailCalendar {
-  const { participationId, version, mail, notice, provider, crm, senderAddress, writtenAt } = request;
+  const { participationId, version, mail, recipient, notice, provider, crm, senderAddress, writtenAt } = request;
   const facts = factsOf(mail, appointment);
   const text = writeCalendar({
     participationId,
@@ -122,11 +131,15 @@ function calendarOf(request: ParticipationMail, method: CalendarMethod, appointm
     timeZone: provider.timeZone,
     location: linesOfLocation(facts.address, locale).join(', '),
     description: [multiLine(notice.message ?? ''), [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n')].filter(Boolean).join('\n\n'),
-    organizer: organizerOf(provider, senderOf(crm, senderAddress), notice.participation!.email!),
-    attendee: { name: singleLine(notice.participation!.name), address: notice.participation!.email! },
+    organizer: organizerOf(provider, senderOf(crm, senderAddress), recipient.email),
+    attendee: addressOf(recipient),
     writtenAt,
   });
   return { method, text };
+}
+
+function addressOf({ name, email }: Recipient): MailAddress {
+  return { name: singleLine(name), address: email };
 }
 
 function factsOf(mail: MailOfChange, { description, start, end, address }: Appointment): AppointmentFacts {

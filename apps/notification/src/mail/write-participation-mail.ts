@@ -1,6 +1,7 @@
 import type { GetParticipationNoticeResponse } from '@scheduling/contracts/calendar/v1';
+import { undefinedIfNotFound } from '@scheduling/errors';
 import type { NotificationDependencies } from '../dependencies.ts';
-import { composeParticipationMail } from './compose-participation-mail.ts';
+import { composeParticipationMail, type Recipient } from './compose-participation-mail.ts';
 import type { MailOfChange } from './mail-of-change.ts';
 import type { MailIntent } from './store-mail.ts';
 
@@ -16,15 +17,32 @@ export interface ChangeMail {
   notice: GetParticipationNoticeResponse;
 }
 
-/** Writes a mail about a change of a participation from the present data of its provider and CRM. Undefined when there is no address. */
+/**
+ * Writes a mail about a change of a participation from the present data of its customer, provider and CRM. Undefined when there is no address, or
+ * no longer a customer.
+ */
 export async function writeParticipationMail(
-  { findSenders, senderAddress }: NotificationDependencies,
+  dependencies: NotificationDependencies,
   { crmId, participationId, version, mail, actor, notice }: ChangeMail,
 ): Promise<Omit<MailIntent, 'eventId'> | undefined> {
+  const { findSenders, senderAddress } = dependencies;
   const { customerId = participationId, providerId } = notice;
-  const senders = await findSenders(crmId, providerId);
-  const content = composeParticipationMail({ participationId, version, mail, actor, notice, ...senders, senderAddress, writtenAt: new Date() });
-  if (content === undefined) return undefined;
+  const [recipient, senders] = await Promise.all([findRecipient(dependencies, crmId, notice), findSenders(crmId, providerId)]);
+  if (recipient === undefined) return undefined;
+  const content = composeParticipationMail({ participationId, version, mail, actor, recipient, notice, ...senders, senderAddress, writtenAt: new Date() });
   const { template, calendar: calendarMethod } = mail;
   return { crmId, aboutId: participationId, version, template, customerId, providerId, actor, calendarMethod, content, sandbox: senders.crm.sandbox };
+}
+
+/** A customer's name and address are those that the customer service has: what calendar knows of them may have been replaced. Undefined without an address. */
+async function findRecipient(
+  { customers }: NotificationDependencies,
+  crmId: string,
+  { customerId, participation }: GetParticipationNoticeResponse,
+): Promise<Recipient | undefined> {
+  if (customerId === undefined) return participation?.email === undefined ? undefined : { name: participation.name, email: participation.email };
+  const answer = await undefinedIfNotFound(customers.getCustomer({ crmId, key: { $case: 'id', value: customerId } }));
+  if (answer?.customer?.email === undefined) return undefined;
+  const { userName: name, email, language } = answer.customer;
+  return { name, email, language };
 }

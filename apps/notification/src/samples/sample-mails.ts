@@ -78,27 +78,26 @@ export function sampleMails(recipient: string): SampleMail[] {
   });
 }
 
-function samplesOf(crm: Crm, recipient: string): SampleMail[] {
+function samplesOf(crm: Crm, address: string): SampleMail[] {
   const { language } = crm;
   const shared = { provider, crm, senderAddress, writtenAt };
+  const recipient = { name: 'Anna Beispiel', email: address, language };
   const aboutChanges = changes.map(({ message, at, ...mail }) => ({
     template: mail.template,
-    content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', notice: noticeOf(recipient, language, message, at) })!,
+    content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', recipient, notice: noticeOf(message, at) }),
   }));
   const removal = composeRemovalMail({
     ...shared,
     notice: {
       providerId: provider.id,
-      name: 'Anna Beispiel',
-      email: recipient,
-      language,
+      ...recipient,
       removed: [
         { participationId, version: 2, ...appointment },
         { participationId: '01990000-0000-7000-8000-000000000003', version: 2, ...videoCall },
       ],
     },
   });
-  const user = { id: provider.id, email: recipient, username: 'anna', lastName: 'Beispiel', firstName: 'Anna', emailVerified: false };
+  const user = { id: provider.id, email: address, username: 'anna', lastName: 'Beispiel', firstName: 'Anna', emailVerified: false };
   const verification = composeVerificationMail({
     verification: { token: 'c2FtcGxlLXRva2VuLW9mLW5vLXVzZS1hdC1hbGw', user, language },
     crm,
@@ -113,9 +112,9 @@ function samplesOf(crm: Crm, recipient: string): SampleMail[] {
   return samples.map((sample) => ({ ...sample, language }));
 }
 
-function noticeOf(email: string, language: string, message: string | undefined, at: typeof videoCall | undefined): GetParticipationNoticeResponse {
+function noticeOf(message: string | undefined, at: typeof videoCall | undefined): GetParticipationNoticeResponse {
   return {
-    participation: { reference: 'R-2027-0815', name: 'Anna Beispiel', email, state: ParticipationState.BOOKED, messages: [] },
+    participation: { reference: 'R-2027-0815', name: '', state: ParticipationState.BOOKED, messages: [] },
     appointment: {
       ...(at ?? appointment),
       reference: 'sample',
@@ -131,6 +130,5 @@ function noticeOf(email: string, language: string, message: string | undefined, 
     providerId: provider.id,
     currentVersion: 1,
     message,
-    language,
   };
 }
