@@ -6,6 +6,7 @@ await import('./faults/doctor.ts');
 await import('./faults/long-list.ts');
 await import('./faults/shared-appointments.ts');
 await import('./faults/contention.ts');
+await import('./faults/right-person.ts');
 await import('./faults/outages.ts');
 await import('./faults/webhooks.ts');
 

@@ -1,6 +1,6 @@
-import { childrenOf, processIsAlive, signalProcess, waitUntil } from '@scheduling/embedded';
-import { type Service, services, type Unit } from '@scheduling/stack';
-import { eventually, sumSamples, whilePaused } from '@scheduling/testing';
+import { waitUntil } from '@scheduling/embedded';
+import { type Service, services } from '@scheduling/stack';
+import { eventually, sumSamples } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createAdminClient } from '../../../src/demo-crm.ts';
 import { type Answer, path } from '../client.ts';
@@ -9,6 +9,7 @@ import { waitForFeed } from '../feed.ts';
 import { waitForMails } from '../inbox.ts';
 import { mailsAt, sentMails } from '../mails.ts';
 import type { TestStack } from '../start-test-stack.ts';
+import { kill, whileHanging } from './processes.ts';
 import { practiceForFaults } from './stack.ts';
 
 const timed = { timeout: 240_000 };
@@ -117,42 +118,22 @@ async function expectNothingLost(record: Observations): Promise<void> {
   for (const reference of record.customers) expect(await crm.get(practice.at + path`/customers/${reference}`)).toMatchObject({ status: 200 });
 }
 
-async function kill(unit: Unit): Promise<void> {
-  for (const pid of await processesOf(unit)) signalProcess(pid, 'SIGKILL');
-}
-
-/** Does something while a process hangs, as if its machine were lost. */
-async function whileHanging(unit: Unit, happen: () => Promise<unknown>): Promise<void> {
-  await whilePaused(await processesOf(unit), happen);
-}
-
-async function processesOf(unit: Unit): Promise<number[]> {
-  const pid = await waitUntil(() => livePid(unit), { what: `${unit} to be there`, timeoutMs: healMs });
-  return [pid, ...(await childrenOf(pid))];
-}
-
-/** Undefined while it is restarting. */
-async function livePid(unit: Unit): Promise<number | undefined> {
-  const pid = (await stack.currentInfo()).pids[unit];
-  return pid !== null && (await processIsAlive(pid)) ? pid : undefined;
-}
-
 describe('a killed process', timed, () => {
   // A call waits briefly for a service that restarts, so it is possible that no request is affected.
   it.each(['calendar', 'identity', 'customer', 'postgres'] as const)('%s: requests get 503 at worst, it recovers, and nothing is lost', async (unit) => {
-    const record = await whileClientsWork(() => kill(unit));
+    const record = await whileClientsWork(() => kill(stack, unit));
     expect(record.unanswered).toBe(0);
     await expectNothingLost(record);
   });
 
   it('gateway: connections break, the system recovers, and nothing is lost', async () => {
-    const record = await whileClientsWork(() => kill('gateway'));
+    const record = await whileClientsWork(() => kill(stack, 'gateway'));
     expect(record.unanswered).toBeGreaterThan(0);
     await expectNothingLost(record);
   });
 
   it.each(['nats', 'notification', 'webhook', 'inbox'] as const)('%s: no request is affected', async (unit) => {
-    const record = await whileClientsWork(() => kill(unit));
+    const record = await whileClientsWork(() => kill(stack, unit));
     expect([record.unavailableMs, record.unanswered]).toEqual([[], 0]);
     await expectNothingLost(record);
   });
@@ -161,7 +142,7 @@ describe('a killed process', timed, () => {
 describe('a hanging process', timed, () => {
   it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests needing it get 503 within 2 s and succeed when it resumes', async (unit) => {
     const record = await whileClientsWork((soFar) =>
-      whileHanging(unit, () => waitUntil(() => soFar.unavailableMs.length >= workers, { what: '503s', timeoutMs: healMs })),
+      whileHanging(stack, unit, () => waitUntil(() => soFar.unavailableMs.length >= workers, { what: '503s', timeoutMs: healMs })),
     );
     expect(record.unanswered).toBe(0);
     await expectNothingLost(record);
@@ -171,7 +152,7 @@ describe('a hanging process', timed, () => {
     const participation = await createParticipation(practice, await createAppointment(practice, { capacity: 5 }));
     const list = () => crm.get(mailsAt(practice, participation));
     const [mail] = await sentMails(practice, participation);
-    await whileHanging('notification', async () => {
+    await whileHanging(stack, 'notification', async () => {
       for (const answer of await Promise.all([list(), crm.post(`${mailsAt(practice, participation)}/${mail!.id}/resend`, undefined)])) {
         expect(answer).toMatchObject({ status: 503, body: { code: 'service.unavailable' } });
       }
@@ -183,7 +164,7 @@ describe('a hanging process', timed, () => {
 
   it('nats: no request is affected', async () => {
     const record = await whileClientsWork((soFar) =>
-      whileHanging('nats', () => {
+      whileHanging(stack, 'nats', () => {
         const before = soFar.participations.length;
         return waitUntil(() => soFar.participations.length > before + 20, { what: 'bookings while NATS hangs', timeoutMs: healMs });
       }),
@@ -203,7 +184,7 @@ describe('a scrape of the metrics', timed, () => {
     const measured = { postgres: 'scheduling_outbox_unsent_events', nats: 'scheduling_consumer_lag_events' }[unit];
     const isKnown = async (): Promise<boolean> => sumSamples(await scrape('calendar'), measured) !== undefined;
     await waitUntil(isKnown, { what: `${measured} to be known`, timeoutMs: healMs });
-    await whileHanging(unit, async () => {
+    await whileHanging(stack, unit, async () => {
       const texts = await Promise.all(services.map(scrape));
       for (const text of texts) expect(sumSamples(text, 'process_start_time_seconds')).toBeGreaterThan(0);
       // Unknown at the moment, which is not the same as zero.
@@ -218,7 +199,7 @@ describe('a booking made while something it depends on is down', timed, () => {
   it.each(['nats', 'notification'] as const)('is mailed when %s is running again after it was killed', async (unit) => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own);
-    await kill(unit);
+    await kill(stack, unit);
     await createParticipation(own, appointment);
     expect(await waitForMails(own.customerEmail, 1, stack.info)).toHaveLength(1);
   });
@@ -226,7 +207,7 @@ describe('a booking made while something it depends on is down', timed, () => {
   it.each(['nats', 'notification', 'inbox'] as const)('is mailed when %s resumes', async (unit) => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own, { capacity: 2 });
-    await whileHanging(unit, async () => {
+    await whileHanging(stack, unit, async () => {
       await createParticipation(own, appointment);
       await createParticipation(own, appointment, { state: 'REQUESTED' });
     });
@@ -241,7 +222,7 @@ describe('the event feed', timed, () => {
     const customer = practiceOfOwn.at + path`/customers/${practiceOfOwn.customer}`;
     await createAppointment(practiceOfOwn);
     const before = await waitForFeed(own, 2);
-    await whileHanging(unit, async () => {
+    await whileHanging(stack, unit, async () => {
       await eventually(async () => {
         const { status, durationMs } = await own.get('/events');
         expect(status).toBe(503);
@@ -254,7 +235,7 @@ describe('the event feed', timed, () => {
 
   it('has what happened while webhook was dead', async () => {
     const own = await createCrm({}, stack.info);
-    await kill('webhook');
+    await kill(stack, 'webhook');
     const practiceOfOwn = await createPractice(own);
     await createParticipation(practiceOfOwn, await createAppointment(practiceOfOwn));
     const types = (await waitUntil(() => waitForFeed(own, 3), { what: 'the feed', timeoutMs: healMs })).map(({ type }) => type);
@@ -265,8 +246,8 @@ describe('the event feed', timed, () => {
 describe('a revoked key', timed, () => {
   type During = (happen: () => Promise<void>) => Promise<void>;
   const outages: Record<string, During> = {
-    'was killed': (happen) => kill('nats').then(happen),
-    hangs: (happen) => whileHanging('nats', happen),
+    'was killed': (happen) => kill(stack, 'nats').then(happen),
+    hangs: (happen) => whileHanging(stack, 'nats', happen),
   };
 
   it.each(Object.entries(outages))('stops working within 5 s although NATS %s (interface 5)', async (_, during) => {
