@@ -127,7 +127,7 @@ export function createAdmission(): Admission {
 }
 
 /** The weight of parsing and checking a body. */
-export function weightOfBody(body: string): number {
+export function weightOfBody(body: Buffer): number {
   return 1 + Math.floor(body.length / bytesPerWeight);
 }
 

@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isUtf8 } from 'node:buffer';
 import { type Admission, weightOfBody } from './admission.ts';
 import { RequestError } from './problem.ts';
 import { announcedBytes, noteArrival } from './request-hooks.ts';
@@ -8,12 +9,14 @@ export function addJsonParser(app: FastifyInstance, { admit }: Pick<Admission, '
   // A `__proto__` or `constructor.prototype` of its own is an attack, not data.
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '' && (request.method === 'DELETE' || request.routeOptions.schema?.body === undefined)) return done(null);
-    if (body === '') return done(new RequestError('request.malformed', { detail: 'The body is empty.' }));
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (body.length === 0 && (request.method === 'DELETE' || request.routeOptions.schema?.body === undefined)) return done(null);
+    if (body.length === 0) return done(new RequestError('request.malformed', { detail: 'The body is empty.' }));
+    const refusal = refusalOfEncoding(request, body);
+    if (refusal !== undefined) return done(refusal);
     noteArrival(request);
     const parseBody = (): void => {
-      void parse(request, body, (error, value) => {
+      void parse(request, body.toString(), (error, value) => {
         if (error) return done(new RequestError('request.malformed', { detail: 'The body is not valid JSON.' }));
         return done(null, value);
       });
@@ -21,6 +24,16 @@ export function addJsonParser(app: FastifyInstance, { admit }: Pick<Admission, '
     // To parse and check a large body blocks the process for milliseconds: CRMs take turns.
     admit(request, weightOfBody(body)).then(parseBody, done);
   });
+}
+
+/** A body must be UTF-8. Anything else would be decoded with replacement characters, and different names would become the same. */
+export function refusalOfEncoding({ headers }: FastifyRequest, body: Buffer): RequestError | undefined {
+  const charsets = [...headers['content-type']!.matchAll(/;\s*charset\s*=\s*"?([^\s";]+)/gi)].map(([, charset]) => charset!);
+  // `utf8` is not registered, but in use.
+  if (!charsets.every((charset) => /^utf-?8$/i.test(charset))) {
+    return new RequestError('request.unsupported_media_type', { detail: 'The body must be UTF-8: the charset in Content-Type is another one.' });
+  }
+  return isUtf8(body) ? undefined : new RequestError('request.malformed', { detail: 'The body is not valid UTF-8.' });
 }
 
 /** A compressed body is rejected before it is read (RFC 9110 15.5.16): as text it would be nonsense, and the process would be busy with a mebibyte of it. */

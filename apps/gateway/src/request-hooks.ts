@@ -66,6 +66,7 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isD
     if (request.raw.httpVersion !== '1.0' && request.headers.host === undefined) {
       return done(new RequestError('request.malformed', { detail: 'The Host header is missing.' }));
     }
+    if (!isDecodable(request.url)) return done(new RequestError('request.malformed', { detail: 'The URL is not percent-encoded in UTF-8.' }));
     proceed(request, done);
   });
 
@@ -78,6 +79,19 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isD
 
   // A body arrives in events of the connection, which do not know the request's context; the time it takes to arrive does not count.
   app.addHook('preValidation', (request, _reply, done) => proceed(request, done));
+}
+
+/**
+ * Whether a URL means one text only. What is not UTF-8 in a query is otherwise taken literally, and so is a `%` that begins no escape. What follows a `#` is no part of an
+ * address (RFC 9112 3.2): a reference whose `#` is not encoded would be another one.
+ */
+function isDecodable(url: string): boolean {
+  try {
+    decodeURIComponent(url);
+    return !url.includes('#');
+  } catch {
+    return false;
+  }
 }
 
 /** The length of the body; any length if it is sent in chunks. */

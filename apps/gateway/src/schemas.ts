@@ -107,7 +107,7 @@ const descriptions: Record<number, string> = {
   408: 'The request did not arrive in time',
   409: 'Conflict',
   413: 'The body is too large',
-  415: 'The body is not JSON, or is compressed',
+  415: 'The body is not JSON, is compressed, or has another charset than UTF-8',
   422: 'The Idempotency-Key was used for a different request',
   429: 'Too many requests',
   500: 'Internal error',

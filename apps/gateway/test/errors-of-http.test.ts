@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** Sends raw bytes and reads the response until the gateway closes the connection. */
-async function sendRaw(bytes: string): Promise<{ status: number; head: string; problem: Record<string, unknown> }> {
+async function sendRaw(bytes: string | Buffer): Promise<{ status: number; head: string; problem: Record<string, unknown> }> {
   const socket = connect(gateway.port, '127.0.0.1');
   let answer = '';
   socket.setEncoding('utf8').on('data', (chunk) => (answer += String(chunk)));
@@ -82,9 +82,18 @@ describe('addresses and methods', () => {
   it.each([
     { path: '/crms/one/user/%zz', status: 400, code: 'request.malformed' },
     { path: '/crms/one/user/%E0%A4%A', status: 400, code: 'request.malformed' },
+    { path: '/crms/one/user/%C0%AF', status: 400, code: 'request.malformed' },
+    { path: '/crms/one/user/%ED%A0%80', status: 400, code: 'request.malformed' },
+    { path: '/crms/one/user/\u00fc', status: 400, code: 'request.malformed' },
+    { path: '/crms/one/user/\u00c3\u00bc', status: 400, code: 'request.malformed' },
+    { path: '/crms/one/user/a#b', status: 400, code: 'request.malformed' },
+    { path: '/nowhere?name=%FC', status: 400, code: 'request.malformed' },
+    { path: '/nowhere?name=\u00fc', status: 400, code: 'request.malformed' },
+    { path: '/openapi.json?name=100%', status: 400, code: 'request.malformed' },
+    { path: '/livez?a#b', status: 400, code: 'request.malformed' },
     { path: `/crms/one/user/${'a'.repeat(5_000)}`, status: 414, code: 'request.address_too_long' },
-  ])('answers a malformed address with $status', async ({ path, status, code }) => {
-    const answer = await sendRaw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  ])('answers the malformed address $path with $status', async ({ path, status, code }) => {
+    const answer = await sendRaw(Buffer.from(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, 'latin1'));
     expect(answer).toMatchObject({ status, problem: { code } });
   });
 });
@@ -181,6 +190,17 @@ describe('while the services are down', () => {
     expect(response.status).toBe(503);
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(await response.text()).toContain('<html lang="de">');
+  });
+});
+
+describe('the form of a verification link', () => {
+  it.each([
+    { name: 'is not UTF-8', type: 'application/x-www-form-urlencoded', body: Buffer.from('token=\u00fc', 'latin1'), status: 400 },
+    { name: 'has another charset', type: 'application/x-www-form-urlencoded; charset=iso-8859-1', body: 'token=t', status: 415 },
+    { name: 'has the charset UTF-8', type: 'application/x-www-form-urlencoded; charset=UTF-8', body: 'token=t', status: 503 },
+  ])('that $name is answered with a page and $status', async ({ type, body, status }) => {
+    const response = await fetch(`${gateway.url}/verify-email`, { method: 'POST', headers: { 'content-type': type }, body });
+    expect([response.status, response.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8']);
   });
 });
 

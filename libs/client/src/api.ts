@@ -2309,7 +2309,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2605,7 +2605,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2761,7 +2761,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2919,7 +2919,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3124,7 +3124,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3408,7 +3408,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3595,7 +3595,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3880,7 +3880,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4169,7 +4169,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4339,7 +4339,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4528,7 +4528,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4834,7 +4834,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4992,7 +4992,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5298,7 +5298,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5473,7 +5473,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5764,7 +5764,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5922,7 +5922,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6242,7 +6242,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6549,7 +6549,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7144,7 +7144,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7336,7 +7336,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7645,7 +7645,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7953,7 +7953,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8248,7 +8248,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8414,7 +8414,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8571,7 +8571,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9105,7 +9105,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9401,7 +9401,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10167,7 +10167,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The body is not JSON, or is compressed: `request.unsupported_media_type`. */
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
             415: {
                 headers: {
                     [name: string]: unknown;

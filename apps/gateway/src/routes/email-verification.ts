@@ -4,6 +4,7 @@ import { type SpokenLanguage, spokenLanguage } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { sendPage } from '../html-page.ts';
+import { refusalOfEncoding } from '../json-body.ts';
 import { toRefusal } from '../problem.ts';
 import { slowDown, type Strangers } from '../strangers.ts';
 import { closedPage, confirmPage, failurePage, type LinkOutcome, type VerificationFacts } from './email-verification-page.ts';
@@ -18,8 +19,8 @@ const maxTokenLength = 512;
  */
 export function emailVerificationRoutes({ identity }: Clients, strangers: Strangers) {
   return async (app: FastifyInstance): Promise<void> => {
-    app.addContentTypeParser<string>('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formLimitBytes }, (_request, body, done) => {
-      done(null, { token: new URLSearchParams(body).get('token') });
+    app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer', bodyLimit: formLimitBytes }, (request, body, done) => {
+      done(refusalOfEncoding(request, body) ?? null, { token: new URLSearchParams(body.toString()).get('token') });
     });
     app.addHook('onRequest', (request) => slowDown(strangers, request));
     app.setErrorHandler((error, request, reply) => {
