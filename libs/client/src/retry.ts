@@ -1,3 +1,5 @@
+import { parseRetryAfter } from './retry-after.ts';
+
 interface RetryOptions {
   fetch: (request: Request) => Promise<Response>;
   retryForMs: number;
@@ -23,7 +25,7 @@ export function retrying({ fetch, retryForMs, attemptMs, onUnanswered }: RetryOp
       request.signal.throwIfAborted();
       const response = 'response' in outcome ? outcome.response : undefined;
       if (response !== undefined && !(await mayBeRepeated(response))) return response;
-      const waitMs = Math.max(backoffMs(attempt), 1_000 * Number(response?.headers.get('Retry-After') ?? 0));
+      const waitMs = Math.max(backoffMs(attempt), parseRetryAfter(response?.headers.get('Retry-After') ?? null, Date.now()));
       if (performance.now() + waitMs > endsAt) {
         if ('response' in outcome) return outcome.response;
         throw outcome.error;
