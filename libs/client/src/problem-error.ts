@@ -49,7 +49,7 @@ function isProblem(response: Response): boolean {
 
 /** `409 slot.unavailable (full): All seats of the appointment are taken.` */
 function describe({ code, reason, detail, errors = [] }: Partial<Problem>, { status, statusText }: Response): string {
-  if (code === undefined) return `${status} ${statusText}`.trim();
+  if (code === undefined) return `${status} ${statusText}`.trim() + (status < 400 ? ': redirects are not followed' : '');
   const fields = errors.map(({ pointer, parameter, detail }) => `${pointer ?? parameter ?? ''} ${detail}`.trim());
   return `${status} ${code}${reason === undefined ? '' : ` (${reason})`}: ${[detail, ...fields].join('; ')}`;
 }

@@ -42,7 +42,8 @@ async function attemptOnce(request: Request, fetch: RetryOptions['fetch'], attem
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(new DOMException(`No complete response within ${attemptMs} ms.`, 'TimeoutError')), attemptMs);
   try {
-    const response = await fetch(new Request(request, { signal: AbortSignal.any([request.signal, timeout.signal]) }));
+    // To follow a redirect would send the key and the body to whatever host it names.
+    const response = await fetch(new Request(request, { redirect: 'manual', signal: AbortSignal.any([request.signal, timeout.signal]) }));
     const body = await response.arrayBuffer();
     return { response: new Response(body.byteLength === 0 ? null : body, response) };
   } catch (error) {
