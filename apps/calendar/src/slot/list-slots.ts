@@ -133,11 +133,14 @@ function readQuery(query: SlotsQuery, { id: providerId, timeZone }: ProviderRow,
   const end = query.to === undefined ? from + defaultDays * dayMs : parseDateTime(query.to, timeZone).getTime();
   if (end <= from) errors.add('/to', 'must be after from');
   if (end - from > maxDays * dayMs) errors.add('/to', `must be at most ${maxDays} days after from`);
-  const after = query.cursor === undefined ? beforeAllAt(from) : decodePosition(query.cursor);
-  if (after === undefined) errors.add('/cursor', 'is not a valid cursor');
+  const first = beforeAllAt(from);
+  const given = query.cursor === undefined ? first : decodePosition(query.cursor);
+  if (given === undefined) errors.add('/cursor', 'is not a valid cursor');
   errors.throwIfAny('slot.invalid');
+  // Without `from`, the period has moved on since the previous page.
+  const after = comparePositions(given!, first) < 0 ? first : given!;
   const { crmId, resourceReference, productReference, duration: minutes, ignoreNotice } = query;
-  return { filter: { crmId, providerId, resourceReference, productReference, minutes, ignoreNotice, end }, after: after! };
+  return { filter: { crmId, providerId, resourceReference, productReference, minutes, ignoreNotice, end }, after };
 }
 
 interface Reading {

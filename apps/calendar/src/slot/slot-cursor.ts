@@ -1,4 +1,5 @@
 import { isUuid } from '@scheduling/runtime';
+import { isPossibleStart } from '../page-cursor.ts';
 import { noAppointment, noTimeslot, type SlotPosition } from './cut-slots.ts';
 
 /** Opaque to the caller. */
@@ -11,10 +12,7 @@ export function decodePosition(cursor: string): SlotPosition | undefined {
   const [time, timeslotId = '', appointmentId = ''] = Buffer.from(cursor, 'base64url').toString().split(' ');
   const position = { startsAt: Number(time), timeslotId, appointmentId };
   const isPosition =
-    Math.abs(position.startsAt) <= latestTime && (timeslotId === noTimeslot || isUuid(timeslotId)) && (appointmentId === noAppointment || isUuid(appointmentId));
+    isPossibleStart(position.startsAt) && (timeslotId === noTimeslot || isUuid(timeslotId)) && (appointmentId === noAppointment || isUuid(appointmentId));
   // Node parses many numbers; only the encoded one is accepted.
   return isPosition && encodePosition(position) === cursor ? position : undefined;
 }
-
-/** What a `Date` can be. */
-const latestTime = 8.64e15;
