@@ -64,7 +64,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   const refusal = toRefusal(error);
   if (refusal.status === 500) request.log.error({ err: error }, 'unexpected error');
   if (refusal.status === 503) request.log.warn({ err: error }, 'unavailable');
-  const faults = request.method === 'GET' ? refusal.faults.map(asParameter) : refusal.faults;
+  const faults = ['GET', 'HEAD'].includes(request.method) ? refusal.faults.map(asParameter) : refusal.faults;
   return reply
     .code(refusal.status)
     .headers({ ...refusal.headers, 'x-request-id': request.id })

@@ -1,6 +1,7 @@
 import { type ActiveSpan, currentContext, newRequestId, runWithContext, startSpan } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { RequestError } from './problem.ts';
 import type { RecordRequest } from './request-metrics.ts';
 
@@ -70,11 +71,14 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isD
     proceed(request, done);
   });
 
-  app.addHook('onSend', (request, reply, _payload, done) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     // The rest of a large body would be read only to be discarded.
     const isUnread = !request.raw.complete && announcedBytes(request) > discardedBytes;
     if (isUnread || isDraining()) void reply.header('connection', 'close');
-    done();
+    if (request.method !== 'HEAD' || reply.statusCode !== 204) return done(null, payload);
+    // Fastify would send the length and the type of the `null` that a GET is answered with.
+    void reply.removeHeader('content-type');
+    return done(null, Readable.from([]));
   });
 
   // A body arrives in events of the connection, which do not know the request's context; the time it takes to arrive does not count.

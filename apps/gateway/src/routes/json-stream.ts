@@ -31,6 +31,11 @@ export async function sendJson(exchange: Exchange, texts: JsonTexts<Text>, optio
   const { request, reply } = exchange;
   const chunks = inTurns(exchange, texts, options.admitted ?? false);
   const first = await chunks.next();
+  if (request.method === 'HEAD') {
+    // Status and headers are known. Fastify would read the rest, which is cancelled when the response ends.
+    await chunks.return(undefined);
+    return reply.type(jsonType).send(Readable.from([]));
+  }
   const stream = Readable.from(beginningWith(first.value!, chunks), { objectMode: false });
   stream.once('error', (error) => {
     if (!reply.raw.closed) request.log.warn({ err: error }, 'a response was aborted');
