@@ -16,6 +16,8 @@ export const invariants = {
   I10: 'no overlapping bookings on a resource',
   I11: 'listed if and only if bookable',
   I12: 'feed complete and in order',
+  I13: 'bookings of the person whom the reference named',
+  I14: 'no mail to an address replaced before',
 } as const;
 
 const maxShown = 20;

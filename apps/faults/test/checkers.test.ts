@@ -4,11 +4,16 @@ import { faults } from '../src/faults/plan.ts';
 import { runFaults } from '../src/run-faults.ts';
 import { createCopy, type Patch } from './patched-copy.ts';
 
-interface Mutation extends Patch {
-  /** The faults that bring it to light. If none is needed, one that leaves the services time to work. */
-  kinds: string[];
+interface Defect extends Patch {
   /** The invariants of which at least one must be violated. */
   violates: string[];
+}
+
+interface Mutation extends Defect {
+  /** The faults that bring it to light. If none is needed, one that leaves the services time to work. */
+  kinds: string[];
+  /** Another one in the same copy, which needs the same faults. */
+  and?: Defect;
 }
 
 const minutes = 1;
@@ -57,6 +62,19 @@ const mutations: Record<string, Mutation> = {
     kinds: ['F19'],
     violates: ['I10'],
   },
+  'copies of customers that follow with an event, for bookings and for mails': {
+    file: 'apps/customer/src/customer/update-customer.ts',
+    replace: 'return changeReference(dependencies, request);',
+    by: 'request = { ...request };',
+    kinds: ['F11'],
+    violates: ['I13'],
+    and: {
+      file: 'apps/notification/src/mail/write-participation-mail.ts',
+      replace: 'if (customerId === undefined) return',
+      by: 'if (customerId !== null) return',
+      violates: ['I14'],
+    },
+  },
 };
 
 interface Outcome {
@@ -67,8 +85,8 @@ interface Outcome {
 }
 
 /** Runs a copy of the code under these faults. */
-async function runCopy(patch: Patch | undefined, kinds: string[]): Promise<Outcome> {
-  await using copy = await createCopy(patch);
+async function runCopy(patches: Patch[], kinds: string[]): Promise<Outcome> {
+  await using copy = await createCopy(patches);
   const report = await runFaults({
     seed,
     minutes,
@@ -83,12 +101,13 @@ async function runCopy(patch: Patch | undefined, kinds: string[]): Promise<Outco
 
 describe('the checks', { timeout: 600_000 }, () => {
   it('find nothing wrong under the faults of all tests', async () => {
-    const { violated } = await runCopy(undefined, Object.values(mutations).flatMap(({ kinds }) => kinds));
+    const { violated } = await runCopy([], Object.values(mutations).flatMap(({ kinds }) => kinds));
     expect(violated).toEqual(new Set());
   });
 
-  it.each(Object.entries(mutations))('notice %s', async (_, { kinds, violates, ...patch }) => {
-    const { violated, changes } = await runCopy(patch, kinds);
-    expect(violated.intersection(new Set(violates)), `only ${[...violated].join(', ')} after ${changes} changes`).not.toEqual(new Set());
+  it.each(Object.entries(mutations))('notice %s', async (_, { kinds, and, ...first }) => {
+    const defects = and === undefined ? [first] : [first, and];
+    const { violated, changes } = await runCopy(defects, kinds);
+    for (const { violates } of defects) expect(violated.intersection(new Set(violates)), `only ${[...violated].join(', ')} after ${changes} changes`).not.toEqual(new Set());
   });
 });

@@ -15,14 +15,14 @@ export interface Copy extends AsyncDisposable {
   root: string;
 }
 
-/** A copy of the services and libraries that differs from the working tree in one place, or nowhere. Only packages are shared with it. */
-export async function createCopy(patch: Patch | undefined): Promise<Copy> {
+/** A copy of the services and libraries that differs from the working tree by these patches. Only packages are shared with it. */
+export async function createCopy(patches: readonly Patch[]): Promise<Copy> {
   const root = await mkdtemp(join(tmpdir(), 'scheduling-patched-'));
   const remove = (): Promise<void> => rm(root, { recursive: true, force: true });
   try {
     for (const folder of ['apps', 'libs']) await copyWorkspaces(root, folder);
     await linkPackages(root);
-    if (patch !== undefined) await apply(root, patch);
+    for (const patch of patches) await apply(root, patch);
     return { root, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();

@@ -1,4 +1,5 @@
 import { descriptionBy } from '../load/appointments.ts';
+import { personMark } from '../load/customers.ts';
 import type { Operation } from '../load/journal.ts';
 import { type Appointment, type Change, type Customer, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
 import type { Evidence, Lists, ShownParticipation, Violation } from './evidence.ts';
@@ -7,7 +8,10 @@ const reservationMs = 180_000;
 /** From when on it does not count whether a reservation is over. */
 const slackMs = 15_000;
 
-/** I2: what was accepted is there, once, and as it was last changed; what was rejected is not; and nothing else is there. */
+/**
+ * I2: what was accepted is there, once, and as it was last changed; what was rejected is not; and nothing else is there. I13: a participation is that of the person
+ * whom the reference named.
+ */
 export function checkEffects(evidence: Evidence): Violation[] {
   const unresolved = evidence.journal.operations.filter(({ outcome }) => outcome === undefined);
   return [
@@ -120,9 +124,12 @@ function checkParticipation(participation: Participation, expected: (State | und
   if (!expected.includes(shown?.state)) return [violation(`${described} is ${shown?.state ?? 'absent'}, not ${expected.map((state) => state ?? 'absent').join(' or ')}`)];
   if (shown === undefined) return [];
   const name = nameOf(customer);
-  const isRight = shown.name === name && shown.customerReference === customer.reference;
+  const mark = personMark(customer.provider.tenant.mark, customer.person);
+  if (!shown.name.toLowerCase().includes(`${mark} `) || shown.customerReference !== customer.reference) {
+    return [{ invariant: 'I13', text: `${described} is of ${shown.name} (${shown.customerReference}), not of ${name} (${customer.reference})` }];
+  }
   const isInPlace = appointment === undefined || shown.appointmentReference === appointment.reference;
-  return isRight && isInPlace ? [] : [violation(`${described} is of ${shown.name} in ${shown.appointmentReference}, not of ${name}`)];
+  return shown.name === name && isInPlace ? [] : [violation(`${described} is of ${shown.name} in ${shown.appointmentReference}, not of ${name}`)];
 }
 
 /** Undefined stands for a participation that is not there. */

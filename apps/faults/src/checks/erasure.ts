@@ -28,8 +28,9 @@ export async function checkErasure({ system, tenants, lists, users }: Evidence):
 
 /** The marks of those who were. */
 function erasedPeople({ mark, providers, users }: Tenant): string[] {
-  const customers = providers.flatMap((provider) => provider.customers.filter(({ erased }) => isDone(erased)));
-  return [...customers, ...users.filter(({ deleted }) => isDone(deleted))].map(({ reference }) => personMark(mark, reference));
+  const customers = providers.flatMap((provider) => provider.customers.filter(({ erased }) => isDone(erased))).map(({ person }) => person);
+  const deleted = users.filter((user) => isDone(user.deleted)).map(({ reference }) => reference);
+  return [...customers, ...deleted].map((person) => personMark(mark, person));
 }
 
 /** The rows of all tables that contain a person's mark, as text or as bytes. */

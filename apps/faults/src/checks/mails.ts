@@ -1,7 +1,8 @@
 import type { ReceivedMail } from '@scheduling/testing/smtp';
 import { descriptionBy } from '../load/appointments.ts';
 import type { Operation } from '../load/journal.ts';
-import { type Appointment, type Change, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
+import { personMark } from '../load/customers.ts';
+import { type Appointment, type Change, type Customer, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
 import { isDone, isUncertain, possibleUpdates } from './effects.ts';
 import type { Evidence, InjectedFault, Violation } from './evidence.ts';
 
@@ -13,7 +14,10 @@ const beforeMs = 2_000;
 /** What was under way during a fault is done this long after its end. */
 const afterMs = 10_000;
 
-/** I3: each mail that is demanded has come, and no other. I4: each has come once, except where it could not be known that it had come. */
+/**
+ * I3: each mail that is demanded has come, and no other. I4: each has come once, except where it could not be known that it had come. I14: none went to an address
+ * that had been replaced before.
+ */
 export function checkMails(evidence: Evidence): Violation[] {
   const { mails } = evidence.system.mail;
   const byToken = groupByToken(mails);
@@ -24,6 +28,7 @@ export function checkMails(evidence: Evidence): Violation[] {
     ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkCancellation(provider, appointment, byToken))),
     ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkUpdates(provider, appointment, mails))),
     ...providers.flatMap((provider) => checkRemovals(provider, mails)),
+    ...providers.flatMap((provider) => checkAddresses(provider, evidence)),
     ...evidence.tenants.flatMap(({ users }) => users.flatMap((user) => checkVerification(user, mails))),
     ...[...byToken.keys()].filter((token) => !known.has(token)).map((token): Violation => ({ invariant: 'I3', text: `a mail that belongs to no change: ${token}` })),
     ...checkCopies(evidence),
@@ -41,6 +46,16 @@ function groupByToken(mails: readonly ReceivedMail[]): Map<string, ReceivedMail[
   return byToken;
 }
 
+/** Whose address a mail went to, whichever of them it was. */
+function holderOf({ recipients }: ReceivedMail): string {
+  return recipients.join().replaceAll(/\.\d+@/g, '@');
+}
+
+function holderAs({ provider, person }: Customer): string {
+  const { mark } = provider.tenant;
+  return `${personMark(mark, person)}@${mark.toLowerCase()}.example`;
+}
+
 function tokenOf({ parsed }: ReceivedMail): string | undefined {
   return /token-\d+-/.exec(parsed.text ?? '')?.[0];
 }
@@ -53,7 +68,7 @@ function checkChanges(participation: Participation, byToken: Map<string, Receive
     const described = `${participation.reference}, ${before ?? 'new'} to ${change.to}, ${change.operation.answer}`;
     if (demand === 'due' && mails.length === 0 && !wasOvertaken(participation, index, byToken)) return [{ invariant: 'I3', text: `missing mail about ${described}` }];
     if (demand === 'forbidden' && mails.length > 0) return [{ invariant: 'I3', text: `forbidden mail about ${described}` }];
-    const others = mails.filter(({ recipients }) => recipients.join() !== participation.customer.email);
+    const others = mails.filter((mail) => holderOf(mail) !== holderAs(participation.customer));
     return others.map(({ recipients }): Violation => ({ invariant: 'I3', text: `the mail about ${described} went to ${recipients.join()}` }));
   });
 }
@@ -63,7 +78,7 @@ function wasOvertaken({ changes, appointment, customer }: Participation, index: 
   const later = changes.slice(index + 1).filter(({ to }) => to === 'CANCELED');
   const told = later.some(({ operation }) => byToken.has(operation.token));
   const ofAppointment = byToken.get(appointment?.cancelled?.token ?? '') ?? [];
-  return told || ofAppointment.some(({ recipients }) => recipients.includes(customer.email));
+  return told || ofAppointment.some((mail) => holderOf(mail) === holderAs(customer));
 }
 
 function demandOf({ appointment, customer }: Participation, { to, notify, operation }: Change, before: State | undefined): Demand {
@@ -96,13 +111,13 @@ function demandsMail(before: State | undefined, to: Change['to']): boolean {
 function checkCancellation(provider: Provider, appointment: Appointment, byToken: Map<string, ReceivedMail[]>): Violation[] {
   const { cancelled, embedded } = appointment;
   if (cancelled === undefined) return [];
-  const told = new Set((byToken.get(cancelled.token) ?? []).flatMap(({ recipients }) => recipients));
+  const told = new Set((byToken.get(cancelled.token) ?? []).map(holderOf));
   const due = new Set<string>();
   const possible = new Set<string>();
   for (const participation of provider.participations.filter((each) => each.appointment === appointment)) {
     const demand = isDone(cancelled) ? demandOfCancellation(participation, cancelled.startedMs, cancelled.endedMs) : 'forbidden';
-    if (demand === 'due') due.add(participation.customer.email);
-    if (demand === 'either') possible.add(participation.customer.email);
+    if (demand === 'due') due.add(holderAs(participation.customer));
+    if (demand === 'either') possible.add(holderAs(participation.customer));
   }
   for (const { email } of isDone(cancelled) ? embedded : []) due.add(email);
   const missing = [...due.difference(told)].map((email) => `${email} was not told that ${appointment.reference} was cancelled`);
@@ -123,16 +138,16 @@ function demandOfCancellation({ changes, customer }: Participation, startedMs: n
 function checkUpdates(provider: Provider, appointment: Appointment, mails: readonly ReceivedMail[]): Violation[] {
   const { reference, updates, embedded, cancelled, deleted } = appointment;
   const participations = provider.participations.filter((each) => each.appointment === appointment);
-  const people = new Set([...embedded.map(({ email }) => email), ...participations.map(({ customer }) => customer.email)]);
+  const people = new Set([...embedded.map(({ email }) => email), ...participations.map(({ customer }) => holderAs(customer))]);
   const texts = updates.map(({ operation }) => descriptionBy(operation));
   const told = mails
-    .map((mail) => ({ recipient: mail.recipients.join(), update: texts.indexOf(updateOf(mail) ?? '') }))
+    .map((mail) => ({ recipient: holderOf(mail), update: texts.indexOf(updateOf(mail) ?? '') }))
     .filter(({ update }) => update >= 0);
   const possible = possibleUpdates(appointment);
   const surplus = told.filter(({ recipient, update }) => !people.has(recipient) || !possible.includes(updates[update]!));
   const due = cancelled !== undefined || deleted !== undefined ? [] : updates.flatMap(({ operation, notify }, update) => (notify && isDone(operation) ? [{ operation, update }] : []));
   const missing = due.flatMap(({ operation, update }) => {
-    const recipients = [...embedded.map(({ email }) => email), ...participations.filter((each) => tookPart(each, operation)).map(({ customer }) => customer.email)];
+    const recipients = [...embedded.map(({ email }) => email), ...participations.filter((each) => tookPart(each, operation)).map(({ customer }) => holderAs(customer))];
     return recipients.filter((recipient) => !told.some((each) => each.recipient === recipient && each.update >= update)).map((recipient) => ({ recipient, update }));
   });
   return [
@@ -163,14 +178,30 @@ function checkVerification({ email, verification, deleted }: User, mails: readon
 
 /** Whoever was erased is told once if this ended a booking or a request. Among the mails to customers, only these are neither about an operation with a message nor about an update. */
 function checkRemovals({ customers, participations }: Provider, mails: readonly ReceivedMail[]): Violation[] {
-  const withoutToken = Map.groupBy(mails.filter((mail) => tokenOf(mail) === undefined && updateOf(mail) === undefined), ({ recipients }) => recipients.join());
+  const withoutToken = Map.groupBy(mails.filter((mail) => tokenOf(mail) === undefined && updateOf(mail) === undefined), holderOf);
   return customers.flatMap((customer) => {
-    const count = new Set((withoutToken.get(customer.email) ?? []).map(({ parsed }) => parsed.messageId)).size;
+    const count = new Set((withoutToken.get(holderAs(customer)) ?? []).map(({ parsed }) => parsed.messageId)).size;
     const own = participations.filter((participation) => participation.customer === customer);
     const least = isDone(customer.erased) && own.some((participation) => wasActive(participation, customer.erased!.startedMs)) ? 1 : 0;
     const most = isDone(customer.erased) ? 1 : 0;
-    return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${customer.email} got ${count} mails about the erasure instead of ${least} to ${most}` }];
+    return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${holderAs(customer)} got ${count} mails about the erasure instead of ${least} to ${most}` }];
   });
+}
+
+/** An address that was replaced before the change began that a mail is about got none of it. */
+function checkAddresses({ customers }: Provider, { system: { mail }, journal }: Evidence): Violation[] {
+  const operations = new Map(journal.operations.map((operation) => [operation.token, operation]));
+  const byAddress = Map.groupBy(mail.mails, ({ recipients }) => recipients.join());
+  return customers.flatMap(({ addresses, erased }) =>
+    addresses.flatMap(({ email }, index) => {
+      const replaced = addresses.slice(index + 1).find(({ operation }) => isDone(operation));
+      const late = (byAddress.get(email) ?? []).filter((each) => {
+        const cause = operations.get(tokenOf(each) ?? updateOf(each)?.replace('description', 'token') ?? '') ?? erased;
+        return replaced !== undefined && cause !== undefined && replaced.operation.endedMs <= cause.startedMs;
+      });
+      return late.map(({ parsed }): Violation => ({ invariant: 'I14', text: `${email} got "${parsed.subject}" after it had been replaced by ${replaced!.email}` }));
+    }),
+  );
 }
 
 /** Certainly: it was BOOKED or REQUESTED, and nothing else happened to its appointment. */

@@ -1,28 +1,45 @@
 import { path } from './client.ts';
-import type { Customer } from './model.ts';
+import type { Customer, Tenant } from './model.ts';
 import type { Worker } from './run-load.ts';
 
 export async function createCustomer(worker: Worker): Promise<void> {
+  await createCustomerAs(worker, worker.provider.tenant.newReference('customer'));
+}
+
+/** With a reference that others may have had. Undefined if it was rejected. */
+export async function createCustomerAs(worker: Worker, reference: string): Promise<Customer | undefined> {
   const { provider, journal } = worker;
   const { tenant } = provider;
-  const reference = tenant.newReference('customer');
+  const person = tenant.newReference('person');
   const operation = journal.begin('create customer');
-  const name = nameOf(tenant.mark, reference, 0);
-  const customer: Customer = { provider, reference, email: emailOf(tenant.mark, reference), created: operation, names: [{ name, operation }], erased: undefined };
+  const name = nameOf(tenant.mark, person, 0);
+  const email = emailOf(tenant, person, 0);
+  const customer: Customer = { provider, reference, person, created: operation, addresses: [{ email, operation }], names: [{ name, operation }], erased: undefined };
   provider.customers.push(customer);
-  const body = { customerReference: reference, providerReference: provider.reference, userName: name, email: customer.email, note: `${name} note` };
+  const body = { customerReference: reference, providerReference: provider.reference, userName: name, email, note: `${name} note` };
   await tenant.client.change(operation, { method: 'POST', path: `${provider.at}/customers`, body }, { withKey: worker.random.chance(0.3) });
-  if (operation.outcome === 'ok') worker.customers.push(customer);
+  if (operation.outcome !== 'ok') return undefined;
+  worker.customers.push(customer);
+  return customer;
 }
 
 export async function renameCustomer(worker: Worker): Promise<void> {
   if (worker.customers.length === 0) return createCustomer(worker);
   const customer = worker.random.pick(worker.customers);
-  const { provider, reference, names } = customer;
+  const { provider, reference, person, names } = customer;
   const operation = worker.journal.begin('change customer');
-  const name = nameOf(provider.tenant.mark, reference, names.length);
+  const name = nameOf(provider.tenant.mark, person, names.length);
   names.push({ name, operation });
   await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { userName: name } });
+}
+
+export async function changeAddress(worker: Worker): Promise<void> {
+  if (worker.customers.length === 0) return createCustomer(worker);
+  const { provider, reference, person, addresses } = worker.random.pick(worker.customers);
+  const operation = worker.journal.begin('change address');
+  const email = emailOf(provider.tenant, person, addresses.length);
+  addresses.push({ email, operation });
+  await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { email } });
 }
 
 export async function eraseCustomer(worker: Worker): Promise<void> {
@@ -43,19 +60,20 @@ export async function eraseOne(worker: Worker): Promise<void> {
 }
 
 /** The name by which a person is searched for after the erasure. */
-function nameOf(mark: string, reference: string, change: number): string {
-  return `${mark} person-${numberOf(reference)}-of-${mark} ${change}`;
+function nameOf(mark: string, person: string, change: number): string {
+  return `${mark} person-${numberOf(person)}-of-${mark} ${change}`;
 }
 
 /** The person's mark: in the name and in the address, and nowhere else. */
-export function personMark(mark: string, reference: string): string {
-  return `person-${numberOf(reference)}-of-${mark}`.toLowerCase();
+export function personMark(mark: string, person: string): string {
+  return `person-${numberOf(person)}-of-${mark}`.toLowerCase();
 }
 
-function emailOf(mark: string, reference: string): string {
-  return `${personMark(mark, reference)}@${mark.toLowerCase()}.example`;
+/** All addresses of a person have the mark in front of the first dot. */
+function emailOf({ mark }: Tenant, person: string, change: number): string {
+  return `${personMark(mark, person)}.${change}@${mark.toLowerCase()}.example`;
 }
 
-function numberOf(reference: string): string {
-  return /\d+/.exec(reference)![0];
+function numberOf(person: string): string {
+  return /\d+/.exec(person)![0];
 }

@@ -31,9 +31,13 @@ export interface Provider {
 
 export interface Customer {
   provider: Provider;
+  /** Whoever has it now. Others may have had it before. */
   reference: string;
-  email: string;
+  /** Never that of anybody else: the word by which the person is recognised is made of it. */
+  person: string;
   created: Operation;
+  /** The addresses that the customer was given, in this order. */
+  addresses: { email: string; operation: Operation }[];
   /** The names that it was given, in this order. */
   names: { name: string; operation: Operation }[];
   erased: Operation | undefined;

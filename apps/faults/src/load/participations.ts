@@ -26,13 +26,14 @@ export async function rushForSeats(worker: Worker): Promise<void> {
   await Promise.all(Array.from({ length: rushSize }, () => take(worker, appointment)));
 }
 
-async function take(worker: Worker, appointment: Appointment): Promise<void> {
+/** For one of the worker's customers, unless one is given. */
+export async function take(worker: Worker, appointment: Appointment, given?: Customer): Promise<void> {
   const { provider, random } = worker;
   if (worker.customers.length === 0) return createCustomer(worker);
   const participation: Participation = {
     provider,
     reference: provider.tenant.newReference('participation'),
-    customer: random.pick(worker.customers),
+    customer: given ?? random.pick(worker.customers),
     appointment,
     ignoresCapacity: random.chance(0.1),
     changes: [],
@@ -68,6 +69,6 @@ export async function moveToState(worker: Worker): Promise<void> {
 }
 
 /** By its token the mail about an operation is recognised; the rest is personal. */
-export function messageOf({ token }: Operation, { provider, reference }: Customer): string {
-  return `${token} for ${personMark(provider.tenant.mark, reference)}`;
+export function messageOf({ token }: Operation, { provider, person }: Customer): string {
+  return `${token} for ${personMark(provider.tenant.mark, person)}`;
 }

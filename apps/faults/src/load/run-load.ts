@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom, type Random } from '../random.ts';
 import { createAppointment, describeAppointment, endAppointment } from './appointments.ts';
-import { createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';
+import { changeAddress, createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';
 import type { Journal } from './journal.ts';
 import type { Customer, Participation, Provider, Tenant, User } from './model.ts';
 import { book, moveToState, rushForSeats } from './participations.ts';
+import { changeReference } from './references.ts';
 import { createSeries } from './series.ts';
 import { bookSlot, createTimeslot, deleteTimeslot, moveBooking, rushForSlots } from './slots.ts';
 import { createUser, deleteUser, renameUser, verifyUser } from './users.ts';
@@ -17,12 +18,16 @@ export interface Worker {
   customers: Customer[];
   participations: Participation[];
   users: User[];
+  /** References that customers of this worker have had, and nobody has now. */
+  freeReferences: string[];
 }
 
 /** What a worker does, and how often in relation to the others. */
 const actions: [number, (worker: Worker) => Promise<void>][] = [
   [10, createCustomer],
   [6, renameCustomer],
+  [6, changeAddress],
+  [6, changeReference],
   [3, eraseCustomer],
   [8, createAppointment],
   [4, describeAppointment],
@@ -65,7 +70,7 @@ export async function runLoad({ tenants, journal, seed, workersPerProvider, paus
   const workers = providers.flatMap((provider) => Array.from({ length: workersPerProvider }, () => provider));
   await Promise.all(
     workers.map(async (provider, index) => {
-      const worker: Worker = { random: createRandom(seed, index + 1), journal, provider, customers: [], participations: [], users: [] };
+      const worker: Worker = { random: createRandom(seed, index + 1), journal, provider, customers: [], participations: [], users: [], freeReferences: [] };
       await createTimeslot(worker);
       while (!until.aborted) {
         const startedMs = performance.now();

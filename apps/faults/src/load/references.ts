@@ -1,0 +1,26 @@
+import { openAppointments } from './appointments.ts';
+import { path } from './client.ts';
+import { createCustomer, createCustomerAs } from './customers.ts';
+import { take } from './participations.ts';
+import type { Worker } from './run-load.ts';
+
+/** Mostly to a reference that others have had, and then somebody else gets the one that is free now, and books. So references are reused, and go around. */
+export async function changeReference(worker: Worker): Promise<void> {
+  if (worker.customers.length === 0) return createCustomer(worker);
+  const { provider, random, freeReferences } = worker;
+  const { tenant } = provider;
+  const customer = random.pick(worker.customers);
+  const before = customer.reference;
+  const reference = (random.chance(0.7) ? freeReferences.shift() : undefined) ?? tenant.newReference('customer');
+  const operation = worker.journal.begin('change reference');
+  const request = { method: 'PUT', path: provider.at + path`/customers/${before}`, body: { customerReference: reference } } as const;
+  await tenant.client.change(operation, request, { goneStatus: 404 });
+  if (operation.outcome !== 'ok') return;
+  customer.reference = reference;
+  // An attempt that was not answered would rename whoever has the reference by then, if it were late.
+  if (operation.unknowns > 0) return;
+  if (random.chance(0.3)) return void freeReferences.push(before);
+  const other = await createCustomerAs(worker, before);
+  const appointment = openAppointments(provider).at(-1);
+  if (other !== undefined && appointment !== undefined) await take(worker, appointment, other);
+}
