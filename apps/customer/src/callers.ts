@@ -1,7 +1,8 @@
 /** The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows the same calls. */
 export const callers = {
   CustomerService: {
-    getCustomer: ['gateway', 'calendar', 'notification'],
+    getCustomer: ['gateway', 'calendar'],
+    getRecipient: ['notification'],
     listCustomers: ['gateway'],
     listCustomerReferences: ['webhook'],
     createCustomer: ['gateway', 'calendar'],

@@ -27,6 +27,10 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
           : await getCustomerById(dependencies, { crmId, id: key?.value ?? '' });
       return { customer: toMessage(customer) };
     },
+    getRecipient: async ({ crmId, customerId }) => {
+      const { userName, email, language } = await getCustomerById(dependencies, { crmId, id: customerId });
+      return withoutNulls({ name: userName, email, language });
+    },
     listCustomers: async function* (request, signal) {
       for await (const { customers, nextCursor } of listCustomers(dependencies, request, signal)) yield { customers: customers.map(toMessage), nextCursor };
     },
@@ -47,7 +51,7 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
       return { erasure: withoutNulls(erasure) };
     },
     getAddressErasure: async ({ crmId, erasureId }) => ({ erasure: withoutNulls(await getAddressErasure(dependencies.database.kysely, { crmId, id: erasureId })) }),
-  }, { light: ['getCustomer', 'createCustomer'] });
+  }, { light: ['getCustomer', 'getRecipient', 'createCustomer'] });
 }
 
 /** Notification calls two methods of this service, operators the others. */

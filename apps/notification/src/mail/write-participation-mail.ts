@@ -41,8 +41,6 @@ async function findRecipient(
   { customerId, participation }: GetParticipationNoticeResponse,
 ): Promise<Recipient | undefined> {
   if (customerId === undefined) return participation?.email === undefined ? undefined : { name: participation.name, email: participation.email };
-  const answer = await undefinedIfNotFound(customers.getCustomer({ crmId, key: { $case: 'id', value: customerId } }));
-  if (answer?.customer?.email === undefined) return undefined;
-  const { userName: name, email, language } = answer.customer;
-  return { name, email, language };
+  const recipient = await undefinedIfNotFound(customers.getRecipient({ crmId, customerId }));
+  return recipient?.email === undefined ? undefined : { ...recipient, email: recipient.email };
 }

@@ -54,6 +54,21 @@ export interface GetCustomerResponse {
   customer?: Customer | undefined;
 }
 
+export interface GetRecipientRequest {
+  crmId: string;
+  customerId: string;
+}
+
+export interface GetRecipientResponse {
+  name: string;
+  /** Absent: no mail can be sent. */
+  email?:
+    | string
+    | undefined;
+  /** BCP 47 language tag. */
+  language?: string | undefined;
+}
+
 export interface ListCustomersRequest {
   crmId: string;
   providerReference: string;
@@ -559,6 +574,152 @@ export const GetCustomerResponse: MessageFns<GetCustomerResponse> = {
     message.customer = (object.customer !== undefined && object.customer !== null)
       ? Customer.fromPartial(object.customer)
       : undefined;
+    return message;
+  },
+};
+
+function createBaseGetRecipientRequest(): GetRecipientRequest {
+  return { crmId: "", customerId: "" };
+}
+
+export const GetRecipientRequest: MessageFns<GetRecipientRequest> = {
+  encode(message: GetRecipientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.customerId !== "") {
+      writer.uint32(18).string(message.customerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetRecipientRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetRecipientRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetRecipientRequest>): GetRecipientRequest {
+    return GetRecipientRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetRecipientRequest>): GetRecipientRequest {
+    const message = createBaseGetRecipientRequest();
+    message.crmId = object.crmId ?? "";
+    message.customerId = object.customerId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetRecipientResponse(): GetRecipientResponse {
+  return { name: "", email: undefined, language: undefined };
+}
+
+export const GetRecipientResponse: MessageFns<GetRecipientResponse> = {
+  encode(message: GetRecipientResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(18).string(message.email);
+    }
+    if (message.language !== undefined) {
+      writer.uint32(26).string(message.language);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetRecipientResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetRecipientResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetRecipientResponse>): GetRecipientResponse {
+    return GetRecipientResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetRecipientResponse>): GetRecipientResponse {
+    const message = createBaseGetRecipientResponse();
+    message.name = object.name ?? "";
+    message.email = object.email ?? undefined;
+    message.language = object.language ?? undefined;
     return message;
   },
 };
@@ -2738,6 +2899,17 @@ export const CustomerServiceService = {
     responseSerialize: (value: GetCustomerResponse): Buffer => Buffer.from(GetCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetCustomerResponse => GetCustomerResponse.decode(value),
   },
+  /** Whom a mail to a customer goes to, and in which language. NOT_FOUND (customer.not_found). */
+  getRecipient: {
+    path: "/scheduling.customer.v1.CustomerService/GetRecipient" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetRecipientRequest): Buffer => Buffer.from(GetRecipientRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetRecipientRequest => GetRecipientRequest.decode(value),
+    responseSerialize: (value: GetRecipientResponse): Buffer =>
+      Buffer.from(GetRecipientResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetRecipientResponse => GetRecipientResponse.decode(value),
+  },
   /**
    * Streams a provider's customers in the order of their creation, up to 250 a message; a message may be empty. INVALID_ARGUMENT
    * (customer.invalid) for a cursor that is none, NOT_FOUND (provider.not_found).
@@ -2858,6 +3030,8 @@ export const CustomerServiceService = {
 export interface CustomerServiceServer extends UntypedServiceImplementation {
   /** Finds a customer by reference or id. NOT_FOUND (customer.not_found). */
   getCustomer: handleUnaryCall<GetCustomerRequest, GetCustomerResponse>;
+  /** Whom a mail to a customer goes to, and in which language. NOT_FOUND (customer.not_found). */
+  getRecipient: handleUnaryCall<GetRecipientRequest, GetRecipientResponse>;
   /**
    * Streams a provider's customers in the order of their creation, up to 250 a message; a message may be empty. INVALID_ARGUMENT
    * (customer.invalid) for a cursor that is none, NOT_FOUND (provider.not_found).
@@ -2912,6 +3086,22 @@ export interface CustomerServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetCustomerResponse) => void,
+  ): ClientUnaryCall;
+  /** Whom a mail to a customer goes to, and in which language. NOT_FOUND (customer.not_found). */
+  getRecipient(
+    request: GetRecipientRequest,
+    callback: (error: ServiceError | null, response: GetRecipientResponse) => void,
+  ): ClientUnaryCall;
+  getRecipient(
+    request: GetRecipientRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetRecipientResponse) => void,
+  ): ClientUnaryCall;
+  getRecipient(
+    request: GetRecipientRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetRecipientResponse) => void,
   ): ClientUnaryCall;
   /**
    * Streams a provider's customers in the order of their creation, up to 250 a message; a message may be empty. INVALID_ARGUMENT
