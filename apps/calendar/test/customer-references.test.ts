@@ -109,16 +109,21 @@ it('a customer whom calendar knows by a later version than the customer service,
   expect(await customerOf(customer.customerReference)).toMatchObject({ id: customer.id, version: 9 });
 });
 
-/** The copy has the reference of somebody else, as after a change that calendar did not hear of. */
-async function staleCopy() {
-  const [customer, other] = [await knownCustomer(), await knownCustomer()];
-  await forget(customer);
-  return { customer, other };
-}
+it('all references are asked for again after a restore, as operations.md says', async () => {
+  const [first, second] = [await knownCustomer(), await knownCustomer()];
+  const { kysely } = calendar.database;
+  // They have changed places since the backup.
+  await kysely.updateTable('customer').set({ reference: second.customerReference }).where('id', '=', first.id).execute();
+  await kysely.updateTable('customer').set({ reference: first.customerReference }).where('id', '=', second.id).execute();
+  await sql`UPDATE customer SET reference = NULL, refreshed_at = '-infinity' WHERE reference IS NOT NULL AND erased_at IS NULL`.execute(kysely);
+  expect((await book(first.customerReference)).participation).toMatchObject({ name: first.userName });
+  await eventually(async () => expect(await copyOf(second.id)).toMatchObject({ reference: second.customerReference }));
+});
 
 describe('a repeated booking of a slot', () => {
   it('is compared with the customer, whom the customer service knows', async () => {
-    const { customer, other } = await staleCopy();
+    const [customer, other] = [await knownCustomer(), await knownCustomer()];
+    await forget(customer);
     const place = placeIn(await createTimeslot(calendar), '10:00');
     const booking = (reference: string, customerReference: string) =>
       newBooking(place, { reference, state: ParticipationState.BOOKED, customer: { $case: 'customerReference', value: customerReference } });
@@ -144,7 +149,8 @@ describe('the hold of a customer', () => {
     });
 
   it('is confirmed for that customer alone, while the reference is forgotten, too', async () => {
-    const { customer, other } = await staleCopy();
+    const [customer, other] = [await knownCustomer(), await knownCustomer()];
+    await forget(customer);
     const hold = newBooking(placeIn(await createTimeslot(calendar), '10:00'), { customer: { $case: 'customerReference', value: customer.customerReference } });
     await calendar.bookings.bookSlot(hold);
     await forget(await customerOf(customer.customerReference));

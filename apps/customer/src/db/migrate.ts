@@ -1,5 +1,5 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import { concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as customers from './migrations/2026-11-21-customers.ts';
 import * as customersOfProvider from './migrations/2026-11-25-customers-of-provider.ts';
@@ -11,6 +11,7 @@ const migrations = {
   '2026-11-25-customers-of-provider': customersOfProvider,
   '2026-11-27-address-erasures': addressErasures,
   '2026-12-03-erasure-requested-by': erasureRequestedBy,
+  '2026-12-08-erasures-to-finish': concurrentIndex('erasure_to_finish', "erasure (crm_id, published_at) WHERE state = 'checking'"),
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */

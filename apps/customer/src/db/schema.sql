@@ -63,6 +63,7 @@ CREATE UNIQUE INDEX erasure_address ON public.erasure USING btree (crm_id, lower
 CREATE INDEX erasure_completed ON public.erasure USING btree (completed_at) WHERE (state = 'complete'::text);
 CREATE INDEX erasure_notice ON public.erasure USING btree (requested_at) WHERE (notice IS NOT NULL);
 CREATE INDEX erasure_open ON public.erasure USING btree (published_at) WHERE (state <> 'complete'::text);
+CREATE INDEX erasure_to_finish ON public.erasure USING btree (crm_id, published_at) WHERE (state = 'checking'::text);
 
 CREATE TABLE erasure_confirmation (
   crm_id text NOT NULL,

@@ -1,8 +1,9 @@
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { type Logger, type Loop, startLoop } from '@scheduling/runtime';
-import { sql } from 'kysely';
+import { type Logger, type Loop, newRequestId, runWithContext, startLoop } from '@scheduling/runtime';
+import { sql, type Transaction } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
+import type { CustomerSchema } from '../db/schema.ts';
 import { finishErasure } from './delete-customer.ts';
 import { type ErasureRow, noticeMinutes, requestOf } from './erasure.ts';
 import { finishAddressErasure } from './finish-address-erasure.ts';
@@ -13,10 +14,12 @@ const patienceSeconds = 5;
 const longestPauseMs = patienceSeconds * 1_000;
 const shortestPauseMs = 1_000;
 const batchSize = 50;
+/** CRMs whose erasures a process finishes at the same time, one of each. */
+const crmsAtOnce = 4;
 
 /**
  * Completes every erasure despite crashes and outages: finishes those whose request died, republishes those not confirmed, and clears a notice
- * after 10 minutes. Woken when there is a new one that no request completes. Safe with many replicas.
+ * after 10 minutes. Woken when there is a new one that no request completes. CRMs take turns, however many erasures each has. Safe with many replicas.
  */
 export function startErasureDriver(dependencies: CustomerDependencies, logger: Logger): Loop {
   let pauseMs = longestPauseMs;
@@ -30,16 +33,23 @@ export function startErasureDriver(dependencies: CustomerDependencies, logger: L
       pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, dueMs));
       if (dueMs > 0) return 0;
       const blanked = await blankOldNotices(dependencies, limit);
-      const overdue = await takeOverdue(dependencies, limit);
-      for (const erasure of overdue.filter(({ state }) => state === 'checking')) {
-        const finishing = erasure.subject === 'address' ? finishAddressErasure(dependencies, erasure) : finishErasure(dependencies, erasure);
-        await finishing.catch((error: unknown) => {
-          logger.warn({ err: error, erasureId: erasure.id }, 'the erasure could not be completed yet');
-        });
-      }
-      return Math.max(blanked, overdue.length);
+      const republished = await republish(dependencies, limit);
+      const unfinished = await takeUnfinished(dependencies);
+      await Promise.all(unfinished.map((erasure) => finish(dependencies, erasure, logger)));
+      // There may be more of the same CRMs.
+      return unfinished.length > 0 ? limit : Math.max(blanked, republished);
     },
   });
+}
+
+/** In the name of whoever requested it: the events say so. */
+async function finish(dependencies: CustomerDependencies, erasure: ErasureRow, logger: Logger): Promise<void> {
+  const context = { requestId: newRequestId(), ...(erasure.requestedBy !== null && { actor: erasure.requestedBy }) };
+  try {
+    await runWithContext(context, () => (erasure.subject === 'address' ? finishAddressErasure(dependencies, erasure) : finishErasure(dependencies, erasure)));
+  } catch (error) {
+    logger.warn({ err: error, erasureId: erasure.id }, 'the erasure could not be completed yet');
+  }
 }
 
 /**
@@ -57,7 +67,7 @@ async function nextDueMs({ database }: CustomerDependencies): Promise<number> {
 }
 
 const isNoticeExpired = sql<boolean>`notice IS NOT NULL AND requested_at < now() - make_interval(mins => ${noticeMinutes})`;
-const isOverdue = sql<boolean>`state <> 'complete' AND published_at < now() - make_interval(secs => ${patienceSeconds})`;
+const isOverdue = sql<boolean>`published_at < now() - make_interval(secs => ${patienceSeconds})`;
 
 async function blankOldNotices({ database }: CustomerDependencies, limit: number): Promise<number> {
   const { numUpdatedRows } = await database.kysely
@@ -76,26 +86,46 @@ async function blankOldNotices({ database }: CustomerDependencies, limit: number
   return Number(numUpdatedRows);
 }
 
-/** Takes the erasures that have made no progress for a while, and republishes those that wait for confirmations. */
-async function takeOverdue({ database }: CustomerDependencies, limit: number): Promise<ErasureRow[]> {
+/** Those that have waited for confirmations for a while. Returns how many there were. */
+function republish({ database }: CustomerDependencies, limit: number): Promise<number> {
   return database.transaction(async (tx) => {
     const overdue = await tx
       .selectFrom('erasure')
       .selectAll()
+      .where('state', '=', 'requested')
       .where(isOverdue)
       .orderBy('publishedAt')
       .limit(limit)
       .forUpdate()
       .skipLocked()
       .execute();
-    if (overdue.length === 0) return [];
-    await tx
-      .updateTable('erasure')
-      .set({ publishedAt: sql<Date>`now()` })
-      .where('id', '=', sql<string>`ANY(${overdue.map(({ id }) => id)})`)
-      .execute();
-    const requested = overdue.filter(({ state }) => state === 'requested');
-    await appendEvent(tx, events.customerErasureRequested, ...requested.map(requestOf));
-    return overdue;
+    await postpone(tx, overdue);
+    await appendEvent(tx, events.customerErasureRequested, ...overdue.map(requestOf));
+    return overdue.length;
   });
+}
+
+/** Of each of some CRMs, in no order, the one that has made no progress for the longest time. */
+function takeUnfinished({ database }: CustomerDependencies): Promise<ErasureRow[]> {
+  return database.transaction(async (tx) => {
+    const { rows } = await sql<ErasureRow>`
+      SELECT erasure.*
+        FROM (SELECT crm_id FROM (SELECT DISTINCT crm_id FROM erasure WHERE state = 'checking' AND ${isOverdue}) AS waiting ORDER BY random() LIMIT ${crmsAtOnce}) AS crm
+       CROSS JOIN LATERAL (
+         SELECT * FROM erasure
+          WHERE crm_id = crm.crm_id AND state = 'checking' AND ${isOverdue}
+          ORDER BY published_at LIMIT 1
+            FOR UPDATE SKIP LOCKED) AS erasure`.execute(tx);
+    await postpone(tx, rows);
+    return rows;
+  });
+}
+
+async function postpone(tx: Transaction<CustomerSchema>, erasures: ErasureRow[]): Promise<void> {
+  if (erasures.length === 0) return;
+  await tx
+    .updateTable('erasure')
+    .set({ publishedAt: sql<Date>`now()` })
+    .where('id', '=', sql<string>`ANY(${erasures.map(({ id }) => id)})`)
+    .execute();
 }

@@ -261,6 +261,22 @@ describe('an erased address', () => {
     expect(await findWord(stack, word)).toEqual([]);
   }, 120_000);
 
+  it('does not wait for those of another CRM, however many', async () => {
+    const other = await createPractice(await createCrm({}, stack.info));
+    const [addressCount, perAddress] = [16, 16];
+    const emails = Array.from({ length: addressCount }, () => `${unique('many')}@customers.example`);
+    for (const email of emails) {
+      const people = Array.from({ length: perAddress }, () => ({ customerReference: `${unique('many')}@test`, providerReference: other.provider, userName: 'Many', email }));
+      await Promise.all(people.map((person) => untilServed(() => other.crm.post(`${other.at}/customers`, person))));
+    }
+    const { email } = await createCanary(await createPractice(crm));
+    for (const each of emails) await requestErasure(each, other.crm);
+    await waitUntilComplete((await requestErasure(email)).id);
+    const open = await query('customer', `SELECT 1 FROM erasure WHERE crm_id = $1 AND state = 'checking' AND subject = 'address'`, [other.crm.crmId], stack.info);
+    expect(open.length).toBeGreaterThan(addressCount / 2);
+    await waitForErasures(stack.info, completionMs);
+  }, 120_000);
+
   it('includes those who become known while it is searched for, if it is requested again', async () => {
     const practice = await createPractice(crm);
     const { word, email } = await createCanary(practice);
