@@ -169,7 +169,10 @@ export const formats = {
     detail: 'must have the format uniqueId@platformName',
   },
   // interface 2.1
-  username: { passes: (value) => isLine(value) && !/[/?:&#\\]/.test(value), detail: 'must not contain / ? : & # \\ or control characters' },
+  username: {
+    passes: (value) => value === '' || (isLine(value) && !/[/?:&#\\]/.test(value) && /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u.test(value)),
+    detail: 'must have a visible character, and must not contain / ? : & # \\ or control characters',
+  },
   'date-time-local': {
     passes: (value) => value === '' || isLocalDateTime(value),
     detail: 'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds and with Z or a UTC offset',

@@ -213,6 +213,18 @@ describe('rule 4: a new user', () => {
     }
   });
 
+  it.each(['Jana Doe ', ' Jana Doe', 'Jana\u00A0Doe', 'Jana  Doe', 'Jana\u200B Doe', 'Jana Doe\u202E', 'Ｊana Doe'])(
+    'is rejected when its username looks like one that is taken: %j',
+    async (username) => {
+      const taken = { crmId: 'one', reference: 'jana@crm', email: 'jana@one.example', username: 'Jana Doe', lastName: 'J' };
+      await service.identity.createUser(taken);
+      const request = { crmId: 'two', reference: 'looks-alike@crm', email: 'looks-alike@one.example', username, lastName: 'J' };
+      expect(await refusal(service.identity.createUser(request))).toMatchObject(usernameTaken);
+      const { user } = await service.identity.updateUser({ crmId: 'one', reference: taken.reference, username });
+      expect(user!.username).toBe(username);
+    },
+  );
+
   it('may have the reference of a user of another CRM', async () => {
     const one = await createUser(service, 'one', 'shared');
     const two = await createUser(service, 'two', 'shared');

@@ -791,7 +791,7 @@ export interface components {
             email: string;
             /**
              * Format: username
-             * @description Login name. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
              */
             username: string;
             lastName: string;
@@ -860,7 +860,7 @@ export interface components {
             email?: string;
             /**
              * Format: username
-             * @description Login name. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
              */
             username?: string;
             lastName?: string;
@@ -1052,7 +1052,7 @@ export interface components {
             email: string;
             /**
              * Format: username
-             * @description Login name. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
              */
             username: string;
             lastName: string;

@@ -59,7 +59,10 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
 export const spokenLanguageTags = spokenLanguages.map((tag) => `\`${tag}\``).join(', ');
 
 function username() {
-  return line({ format: 'username', description: 'Login name. The characters `/ ? : & # \\` are forbidden.' });
+  return line({
+    format: 'username',
+    description: 'Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \\` are forbidden.',
+  });
 }
 
 /** interface 2.1 without the reference; also describes a person who is invited as staff. */

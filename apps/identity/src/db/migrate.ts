@@ -6,6 +6,7 @@ import * as derivedAddresses from './migrations/2026-11-22-derived-addresses.ts'
 import * as anonymiseAfterDays from './migrations/2026-11-27-anonymise-after-days.ts';
 import * as branding from './migrations/2026-12-05-branding.ts';
 import * as sandboxes from './migrations/2026-12-06-sandboxes.ts';
+import * as usernameKeys from './migrations/2026-12-10-username-keys.ts';
 
 const migrations = {
   '2026-11-21-identity': identity,
@@ -17,6 +18,7 @@ const migrations = {
   '2026-12-04-staff-by-user': concurrentIndex('provider_staff_user', 'provider_staff (crm_id, user_id)'),
   '2026-12-05-branding': branding,
   '2026-12-06-sandboxes': sandboxes,
+  '2026-12-10-username-keys': usernameKeys,
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -59,7 +59,7 @@ export interface UserTable {
   /** Null for an invited person whom the CRM has not created as a user yet. */
   reference: string | null;
   email: string;
-  /** By `loginNameKey`, as username_key is. */
+  /** By `uniqueEmailKey`. */
   emailKey: string;
   /** The address was derived because the given one belongs to another user; no mail is ever sent to it. */
   emailGenerated: boolean;
@@ -67,6 +67,7 @@ export interface UserTable {
   emailDerivedFrom: string | null;
   emailVerifiedAt: Date | null;
   username: string;
+  /** By `uniqueUsernameKey`, unless an earlier version stored it and another user has that key. */
   usernameKey: string;
   lastName: string;
   firstName: string | null;

@@ -5,7 +5,7 @@ import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { derivedAddress, maxNumberDigits } from '../field/email-address.ts';
-import { loginNameKey } from './login-name-key.ts';
+import { uniqueEmailKey } from './login-name-key.ts';
 
 /** How many addresses one CRM may derive from the same one (interface 8). */
 const maxDerivedPerCrm = 1_000;
@@ -50,10 +50,10 @@ async function findFirstFree(tx: Transaction<IdentitySchema>, crm: CrmRow, email
   const rows = await tx
     .selectFrom('appUser')
     .select('emailKey')
-    .where('emailKey', '=', sql<string>`ANY(${candidates.map((candidate) => loginNameKey(crm, candidate))})`)
+    .where('emailKey', '=', sql<string>`ANY(${candidates.map((candidate) => uniqueEmailKey(crm, candidate))})`)
     .execute();
   const taken = new Set(rows.map((row) => row.emailKey));
-  return candidates.find((candidate) => !taken.has(loginNameKey(crm, candidate)));
+  return candidates.find((candidate) => !taken.has(uniqueEmailKey(crm, candidate)));
 }
 
 /** 1 to 9, 10 to 99, … */

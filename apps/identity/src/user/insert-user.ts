@@ -5,7 +5,7 @@ import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { findUserByUsername } from './get-user.ts';
-import { loginNameKey } from './login-name-key.ts';
+import { uniqueEmailKey, uniqueUsernameKey } from './login-name-key.ts';
 import type { PersonData, UserRow } from './user.ts';
 
 export interface NewUser {
@@ -28,11 +28,11 @@ export async function insertUser(tx: Transaction<IdentitySchema>, { crm, referen
       crmId: crm.crmId,
       reference,
       email,
-      emailKey: loginNameKey(crm, email),
+      emailKey: uniqueEmailKey(crm, email),
       emailGenerated: derivedEmail !== undefined,
       emailDerivedFrom: derivedEmail === undefined ? null : caseInsensitiveKey(person.email),
       username,
-      usernameKey: loginNameKey(crm, username),
+      usernameKey: uniqueUsernameKey(crm, username),
       lastName,
       ...emptyToNull({ firstName, phone, mobile }),
       language,

@@ -1,11 +1,23 @@
 import type { CrmRow } from '../crm/crm.ts';
 import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
+import { usernameKey } from '../field/username-key.ts';
+
+type KeyScope = Pick<CrmRow, 'crmId' | 'sandbox'>;
+
+/** The key by which an e-mail address of a user is unique. */
+export function uniqueEmailKey(scope: KeyScope, email: string): string {
+  return within(scope, caseInsensitiveKey(email));
+}
+
+/** The key by which a username is unique. */
+export function uniqueUsernameKey(scope: KeyScope, username: string): string {
+  return within(scope, usernameKey(username));
+}
 
 /**
- * The key by which an e-mail address or a username is unique: across all CRMs, except that each sandbox has login names of its own, so its tests never take
- * one that a real person needs. No login name contains a line break, so no key of a sandbox is also one of another CRM.
+ * Login names are unique across all CRMs, except that each sandbox has login names of its own, so its tests never take one that a real person needs. No
+ * login name contains a line break, so no key of a sandbox is also one of another CRM.
  */
-export function loginNameKey({ crmId, sandbox }: Pick<CrmRow, 'crmId' | 'sandbox'>, name: string): string {
-  const key = caseInsensitiveKey(name);
+function within({ crmId, sandbox }: KeyScope, key: string): string {
   return sandbox ? `${crmId}\n${key}` : key;
 }

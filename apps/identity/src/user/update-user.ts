@@ -8,7 +8,7 @@ import type { IdentityDependencies } from '../dependencies.ts';
 import { verifyNewAddress } from '../verification/start-verification.ts';
 import { findUserByEmail, findUserByReference, findUserByUsername } from './get-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
-import { loginNameKey } from './login-name-key.ts';
+import { uniqueEmailKey, uniqueUsernameKey } from './login-name-key.ts';
 import type { UserRow } from './user.ts';
 
 /** Absent keeps the value; empty clears an optional one. */
@@ -34,11 +34,17 @@ export async function updateUser({ database }: IdentityDependencies, request: Us
     await lockLoginNames(tx, crm, request);
     const user = await findUserByReference(tx, request);
     if (user === undefined) throw new DomainError('user.not_found');
-    await checkLoginNames(tx, crm, user, request);
-    const isNewAddress = request.email !== undefined && loginNameKey(crm, request.email) !== user.emailKey;
+    const change = withoutPresentNames(user, request);
+    await checkLoginNames(tx, crm, user, change);
+    const isNewAddress = change.email !== undefined && uniqueEmailKey(crm, change.email) !== user.emailKey;
     if (isNewAddress) await verifyNewAddress(tx, user);
-    return writeChanges(tx, crm, user, request, isNewAddress);
+    return writeChanges(tx, crm, user, change, isNewAddress);
   });
+}
+
+/** A name that the user has already is kept as it is stored: an earlier version may have given another user one that counts as the same now. */
+function withoutPresentNames(user: UserRow, { email, username, ...request }: UserUpdate): UserUpdate {
+  return { ...request, email: email === user.email ? undefined : email, username: username === user.username ? undefined : username };
 }
 
 async function checkLoginNames(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRow, { email, username }: UserUpdate): Promise<void> {
@@ -54,10 +60,10 @@ function writeChanges(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRo
     .updateTable('appUser')
     .set({
       email,
-      emailKey: email && loginNameKey(crm, email),
+      emailKey: email && uniqueEmailKey(crm, email),
       ...(isNewAddress && { emailGenerated: false, emailDerivedFrom: null }),
       username,
-      usernameKey: username && loginNameKey(crm, username),
+      usernameKey: username && uniqueUsernameKey(crm, username),
       lastName,
       ...emptyToNull({ firstName, phone, mobile }),
       updatedAt: sql<Date>`now()`,

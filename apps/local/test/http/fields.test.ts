@@ -114,7 +114,7 @@ function newPerson(): Record<string, unknown> {
 const forbiddenInUsernames = ['/', '?', ':', '&', '#', '\\'];
 const personFields: Field[] = [
   { pointer: '/email', kind: emailAddress, required: true },
-  { pointer: '/username', kind: { ...line, accepts: (maxLength) => [filled(maxLength), `${unique('ünal')} 1.2-3_4@x`] }, required: true, refuses: forbiddenInUsernames.flatMap((character) => [`a${character}b`, character]) },
+  { pointer: '/username', kind: { ...line, accepts: (maxLength) => [filled(maxLength), `${unique('ünal')} 1.2-3_4@x`] }, required: true, refuses: [...forbiddenInUsernames.flatMap((character) => [`a${character}b`, character]), '\u200B', '\u00A0\u2060\u00AD'] },
   { pointer: '/lastName', kind: line, required: true },
   { pointer: '/firstName', kind: line },
   { pointer: '/phone', kind: line },
