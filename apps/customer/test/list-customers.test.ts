@@ -1,4 +1,5 @@
 import type { Customer, ListCustomersRequest } from '@scheduling/contracts/customer/v1';
+import { isAddress } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selectCustomers } from '../src/customer/list-customers.ts';
@@ -66,6 +67,26 @@ describe('the customers of a provider', () => {
     ['secret', []],
   ])('are found by the text %s in their name, address, mobile or reference', async (text, found) => {
     expect(await names({ text })).toEqual(found);
+  });
+
+  it('are found by an address in either form of its domain', async () => {
+    const scope = { crmId: 'two', providerReference: 'p1' };
+    await create('unicode', { userName: 'Clara', email: 'Clara@Bücher.example' }, scope);
+    await create('ascii', { userName: 'Dora', email: 'dora@XN--bcher-kva.example' }, scope);
+    for (const domain of ['bücher.example', 'BU\u0308CHER.example', 'xn--bcher-kva.example', 'XN--BCHER-KVA.EXAMPLE']) {
+      expect(await names({ ...scope, email: `clara@${domain}` })).toEqual(['Clara']);
+      expect(await names({ ...scope, email: `DORA@${domain}` })).toEqual(['Dora']);
+    }
+    expect(await list({ ...scope, email: 'clara@xn--bcher-kva.example' })).toMatchObject([{ email: 'Clara@Bücher.example' }]);
+    expect(await names({ ...scope, email: 'clara@bucher.example' })).toEqual([]);
+  });
+
+  it('are found by an address with an index, where those of all providers are wanted', async () => {
+    const plan = await service.database.transaction(async (tx) => {
+      await sql`SET LOCAL enable_seqscan = off`.execute(tx);
+      return sql`EXPLAIN SELECT id FROM customer WHERE crm_id = 'one' AND email IS NOT NULL AND ${isAddress(sql`email`, 'a@b.example')}`.execute(tx);
+    });
+    expect(JSON.stringify(plan.rows)).toContain('customer_by_address');
   });
 
   it('are found by both at once', async () => {

@@ -41,3 +41,22 @@ it('get the key of what a person sees, unless somebody else has it: the plain na
     ['plain name', 'plain name'],
   ]);
 });
+
+it('get the key of their mailbox, unless somebody else has it', async () => {
+  const users = await migrateUsers('2026-12-11', [
+    { email: 'Ann@Bücher.example', emailKey: 'ann@bücher.example' },
+    { email: 'ann1@bücher.example', emailKey: 'ann1@bücher.example', emailDerivedFrom: 'ann@bücher.example' },
+    { crmId: 'two', email: 'ann@XN--bcher-kva.example', emailKey: 'ann@xn--bcher-kva.example' },
+    { email: 'ünal@Straße.example', emailKey: 'ünal@straße.example' },
+    { crmId: 'sandbox', email: 'ann@bücher.example', emailKey: 'sandbox\nann@bücher.example' },
+    { email: 'plain@one.example', emailKey: 'plain@one.example' },
+  ]);
+  expect(users.map(({ email, emailKey, emailDerivedFrom }) => [email, emailKey, emailDerivedFrom])).toEqual([
+    ['Ann@Bücher.example', 'ann@bücher.example', null],
+    ['ann1@bücher.example', 'ann1@xn--bcher-kva.example', 'ann@xn--bcher-kva.example'],
+    ['ann@XN--bcher-kva.example', 'ann@xn--bcher-kva.example', null],
+    ['ünal@Straße.example', 'ünal@xn--strae-oqa.example', null],
+    ['ann@bücher.example', 'sandbox\nann@xn--bcher-kva.example', null],
+    ['plain@one.example', 'plain@one.example', null],
+  ]);
+});

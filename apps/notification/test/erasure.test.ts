@@ -256,6 +256,25 @@ describe('an erased address', () => {
     expect(await waitingFor(email)).toEqual([]);
   });
 
+  it('is the same in either form of its domain', async () => {
+    const forms = ['domain@bücher.example', 'Domain@XN--bcher-kva.example'];
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    const waiting = () => stack.database.kysely.selectFrom('mail').select('id').where('recipient', 'like', 'domain@%').where('state', '=', 'pending').execute();
+    for (const form of forms) {
+      for (const email of forms) await storeFor({ reference: 'gone', customerId: randomUUID(), email });
+      expect(await waiting()).toHaveLength(2);
+      await eraseAddress(form);
+      expect(await waiting()).toEqual([]);
+    }
+    stack.smtp.trouble = () => undefined;
+    const person = { reference: 'sent', customerId: randomUUID(), email: forms[0]! };
+    const digests = () => stack.database.kysely.selectFrom('recentMail').innerJoin('mail', 'mail.id', 'recentMail.mailId').select('mailId').where('customerId', '=', person.customerId).execute();
+    await storeFor(person);
+    await eventually(async () => expect(await digests()).toHaveLength(1));
+    await eraseAddress(forms[1]!);
+    expect(await digests()).toEqual([]);
+  });
+
   it('still gets the last mail to a deleted customer, and mails to a user', async () => {
     const person = await createPerson();
     await book(person, 'both');

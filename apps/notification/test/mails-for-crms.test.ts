@@ -359,6 +359,16 @@ describe('the mails of a sandbox', () => {
     expect(await codeOf(listKept({ cursor: 'x' }))).toBe('sandbox.invalid');
   });
 
+  it('are listed by an address in either form of its domain', async () => {
+    const forms = ['verzeichnet@bücher.example', 'verzeichnet@xn--bcher-kva.example'];
+    for (const [index, email] of forms.entries()) {
+      const user = { crmId: sandbox, reference: `${index}@forms`, email, username: `forms-${index}`, lastName: 'Forms' };
+      await stack.identity.createUser(user);
+      if (index === 0) await stack.identity.requestVerification(user);
+    }
+    for (const to of forms) await eventually(async () => expect(await listKept({ to })).toMatchObject({ mails: [{ to: { address: forms[0] } }] }));
+  });
+
   it('are sent again for the sandbox only', async () => {
     const { booking, mail } = await bookAndReceive(BOOKED, sandbox);
     await resend(booking, mail.id);

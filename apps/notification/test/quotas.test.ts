@@ -98,6 +98,14 @@ const endWindow = async (): Promise<void> => {
 };
 
 describe('the quota of a recipient', () => {
+  it('is one for all forms of the address', async () => {
+    const forms = ['anna@bücher.example', 'Anna@xn--bcher-kva.example', 'anna@BÜCHER.example', 'anna@bu\u0308cher.example'];
+    await storeMany(4, (index) => forms[index]!);
+    await using _delivery = deliver({ toOneRecipient: 3 });
+    await eventually(async () => expect(await pending()).toMatchObject([{ held: true, lastError: 'recipient-quota' }]));
+    expect(smtp.mails).toHaveLength(3);
+  });
+
   it('lets the surplus wait for the next hour, and nothing else', async () => {
     await storeMany(5, () => 'anna@example.com');
     await store('bill@example.com');

@@ -571,7 +571,7 @@ export interface paths {
         put?: never;
         /**
          * Erase everybody with an e-mail address
-         * @description Deletes the customers of all providers of the CRM with this address, in any case, with their future appointments; removes participants embedded in appointments in the same way; and deletes mails that wait. Users are not affected. Repeating the request is safe.
+         * @description Deletes the customers of all providers of the CRM with this address, in any of its forms, with their future appointments; removes participants embedded in appointments in the same way; and deletes mails that wait. Users are not affected. Repeating the request is safe.
          */
         post: operations["requestErasure"];
         delete?: never;
@@ -1865,7 +1865,7 @@ export interface components {
         NewErasure: {
             /**
              * Format: email
-             * @description The address; its case does not matter.
+             * @description The address. Neither its case matters, nor whether its domain is in its Unicode form or in A-labels (`xn--…`).
              */
             email: string;
         };
@@ -7698,7 +7698,7 @@ export interface operations {
     listCustomers: {
         parameters: {
             query?: {
-                /** @description Only customers with this e-mail address, ignoring case. */
+                /** @description Only customers with this e-mail address, in any case, and with its domain in its Unicode form or in A-labels. */
                 email?: string;
                 /** @description Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case. */
                 q?: string;
@@ -10220,7 +10220,7 @@ export interface operations {
     listSandboxMails: {
         parameters: {
             query?: {
-                /** @description Only mails to this address, in any case. */
+                /** @description Only mails to this address, in any case, and with its domain in its Unicode form or in A-labels. */
                 to?: string;
                 /** @description Maximum number of mails per page. The URL of the next page is in the `Link` header. */
                 limit?: number;

@@ -7,8 +7,3 @@ import { type RawBuilder, sql } from 'kysely';
 export function folded(text: RawBuilder<unknown>): RawBuilder<string> {
   return sql`lower(normalize(${text}) COLLATE pg_c_utf8)`;
 }
-
-/** Whether a column has this text, in any case. */
-export function foldedEquals(column: RawBuilder<unknown>, text: string): RawBuilder<boolean> {
-  return sql<boolean>`${folded(column)} = ${folded(sql`${text}::text`)}`;
-}

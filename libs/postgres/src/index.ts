@@ -1,8 +1,9 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
+export { addressMigrations, isAddress } from './address-key.ts';
 export { callFunction } from './call-function.ts';
 export { concurrentIndex } from './concurrent-index.ts';
 export { emptyToNull } from './empty-to-null.ts';
-export { folded, foldedEquals } from './folded.ts';
+export { folded } from './folded.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';
 export { callOnce, forgetKeys, runOnce, transactOnce } from './idempotency.ts';
 export { idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';

@@ -1,7 +1,7 @@
 export { createBatcher } from './batcher.ts';
 export { branches } from './branches.ts';
 export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
-export { isEmailAddress } from './email-address.ts';
+export { addressKey, isEmailAddress } from './email-address.ts';
 export { FairQueue, type FairQueueOptions, QueueFull, type WaitOptions } from './fair-queue.ts';
 export { parseLanguageTag } from './language-tag.ts';
 export { type Loop, type LoopOptions, startLoop } from './loop.ts';

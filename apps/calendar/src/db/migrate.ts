@@ -1,5 +1,5 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import { addressMigrations, concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as tables from './migrations/2026-11-21-tables.ts';
 import * as roomForUpdates from './migrations/2026-11-23-room-for-updates.ts';
@@ -27,6 +27,8 @@ const migrations = {
   '2026-12-06-sandbox-clocks': sandboxClocks,
   '2026-12-08-customer-versions': customerVersions,
   '2026-12-08-customers-without-reference': concurrentIndex('customer_without_reference', 'customer (refreshed_at) WHERE reference IS NULL AND erased_at IS NULL'),
+  // participation_by_email serves the previous version.
+  '2026-12-10-participation-by-address': concurrentIndex('participation_by_address', 'participation (crm_id, address_key(email)) WHERE email IS NOT NULL'),
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -106,6 +108,7 @@ const repairs = {
 export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,
+  addressMigrations,
   { name: 'calendar', migrations },
   { name: 'calendar_functions', migrations: functions, inOneTransaction: true },
   { name: 'calendar_repairs', migrations: repairs },

@@ -167,6 +167,7 @@ CREATE TABLE participation (
   CONSTRAINT participation_crm_id_customer_id_fkey FOREIGN KEY (crm_id, customer_id) REFERENCES customer(crm_id, id),
   CONSTRAINT participation_reference_key UNIQUE (crm_id, reference)
 ) WITH (fillfactor=85);
+CREATE INDEX participation_by_address ON public.participation USING btree (crm_id, address_key(email)) WHERE (email IS NOT NULL);
 CREATE INDEX participation_by_appointment ON public.participation USING btree (crm_id, appointment_id, id);
 CREATE INDEX participation_by_customer ON public.participation USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX participation_by_email ON public.participation USING btree (crm_id, lower((NORMALIZE(email) COLLATE pg_c_utf8))) WHERE (email IS NOT NULL);
@@ -235,6 +236,98 @@ CREATE INDEX timeslot_by_resource ON public.timeslot USING btree (crm_id, provid
 CREATE INDEX timeslot_by_start ON public.timeslot USING btree (crm_id, provider_id, starts_at, id, ends_at);
 CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
+
+CREATE OR REPLACE FUNCTION public.address_key(address text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+DECLARE
+  -- Default_Ignorable_Code_Point.
+  invisible CONSTANT text := '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
+  -- Kinds of sigma, and of Cyrillic letters.
+  unusual CONSTANT text := U&'\03F2\03F9\+01D6D3\+01D70D\+01D747\+01D781\+01D7BB\1C80\1C81\1C82\1C83\1C84\1C85\1C86\1C87\1C88';
+  usual CONSTANT text := U&'\03C3\03C3\03C3\03C3\03C3\03C3\03C3\0432\0434\043E\0441\0442\0442\044A\0463\A64B';
+  local text;
+  domain text;
+  label text;
+  labels text[] := '{}';
+  digits text;
+  -- The rest is the state of the decoding, by the names of RFC 3492.
+  output integer[];
+  place integer;
+  n bigint;
+  i bigint;
+  old_i bigint;
+  w bigint;
+  k bigint;
+  t bigint;
+  digit bigint;
+  delta bigint;
+  bias bigint;
+BEGIN
+  -- Nearly all.
+  IF address COLLATE "C" ~ '^[ -~]*$' AND address COLLATE "C" !~* '[@.]xn--' THEN RETURN lower(address COLLATE "C"); END IF;
+
+  domain := coalesce(substring(address COLLATE "C" FROM '@([^@]*)$'), '');
+  local := lower(normalize(regexp_replace(left(address, length(address) - length(domain)) COLLATE "C", invisible, '', 'g'), NFC) COLLATE pg_c_utf8);
+
+  FOR pass IN 1 .. 2 LOOP
+    -- As UTS 46 maps names: NFKC and lower case, and some letters that are not in lower case there.
+    domain := replace(normalize(translate(domain, unusual, usual), NFKD), U&'\0345', U&'\03B9');
+    domain := normalize(regexp_replace(lower(domain COLLATE pg_c_utf8) COLLATE "C", invisible, '', 'g'), NFKC);
+    -- A name that was decoded may need it again.
+    EXIT WHEN pass = 2 OR domain COLLATE "C" !~ '(^|\.)xn--';
+
+    <<each_label>>
+    FOREACH label IN ARRAY string_to_array(domain, '.') LOOP
+      labels := labels || label;
+      CONTINUE WHEN label COLLATE "C" !~ '^xn--[!-~]*[a-z0-9]$';
+      digits := substring(label COLLATE "C" FROM '[a-z0-9]+$');
+      output := ARRAY(SELECT ascii(letter) FROM regexp_split_to_table(substr(label, 5, greatest(length(label) - length(digits) - 5, 0)), '') AS letter WHERE letter <> '');
+      place := 1;
+      n := 128;
+      i := 0;
+      bias := 72;
+      WHILE place <= length(digits) LOOP
+        old_i := i;
+        w := 1;
+        k := 36;
+        LOOP
+          CONTINUE each_label WHEN place > length(digits);
+          digit := strpos('abcdefghijklmnopqrstuvwxyz0123456789', substr(digits, place, 1)) - 1;
+          place := place + 1;
+          i := i + digit * w;
+          t := least(greatest(k - bias, 1), 26);
+          EXIT WHEN digit < t;
+          w := w * (36 - t);
+          k := k + 36;
+          -- Further than from the first character to the last one, at any place of a label.
+          CONTINUE each_label WHEN greatest(i, w) > 100000000;
+        END LOOP;
+
+        delta := CASE WHEN old_i = 0 THEN i / 700 ELSE (i - old_i) / 2 END;
+        delta := delta + delta / (cardinality(output) + 1);
+        k := 0;
+        WHILE delta > 455 LOOP
+          delta := delta / 35;
+          k := k + 36;
+        END LOOP;
+        bias := k + 36 * delta / (delta + 38);
+
+        n := n + i / (cardinality(output) + 1);
+        i := i % (cardinality(output) + 1);
+        CONTINUE each_label WHEN n > 1114111 OR n BETWEEN 55296 AND 57343;
+        output := output[:i] || n::integer || output[i + 1:];
+        i := i + 1;
+      END LOOP;
+      labels[cardinality(labels)] := (SELECT string_agg(chr(letter), '' ORDER BY position) FROM unnest(output) WITH ORDINALITY AS letters (letter, position));
+    END LOOP;
+    domain := array_to_string(labels, '.');
+  END LOOP;
+  RETURN local || domain;
+END
+$function$;
 
 CREATE OR REPLACE FUNCTION public.append_appointment_changed(place appointment, change text, origin jsonb)
  RETURNS void

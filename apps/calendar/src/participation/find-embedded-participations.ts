@@ -1,10 +1,10 @@
-import { foldedEquals } from '@scheduling/postgres';
+import { isAddress } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CalendarDependencies } from '../dependencies.ts';
 
 const maxFound = 100;
 
-/** The ids of participations, of those who were embedded in an appointment, with this address in any case; more only once these have been removed. */
+/** The ids of participations, of those who were embedded in an appointment, with this address in any of its forms; more only once these have been removed. */
 export async function findEmbeddedParticipations(
   { database }: Pick<CalendarDependencies, 'database'>,
   { crmId, email }: { crmId: string; email: string },
@@ -14,7 +14,7 @@ export async function findEmbeddedParticipations(
     .select('id')
     .where('crmId', '=', crmId)
     .where('email', 'is not', null)
-    .where(foldedEquals(sql`email`, email))
+    .where(isAddress(sql`email`, email))
     .limit(maxFound)
     .execute();
   return rows.map(({ id }) => id);

@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { folded, foldedEquals } from '@scheduling/postgres';
+import { folded, isAddress } from '@scheduling/postgres';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
@@ -9,7 +9,7 @@ import { requireProviderId } from './provider-ids.ts';
 export interface CustomersQuery {
   crmId: string;
   providerReference: string;
-  /** Only customers with this address, in any case. */
+  /** Only customers with this address, in any of its forms. */
   email?: string | undefined;
   /** Only customers whose name, e-mail, mobile or reference contains this text, in any case. */
   text?: string | undefined;
@@ -67,7 +67,7 @@ async function readQuery(dependencies: CustomerDependencies, query: CustomersQue
 
 function conditionOf({ email, text }: CustomersQuery): RawBuilder<boolean> | undefined {
   const conditions = [
-    ...(email === undefined ? [] : [foldedEquals(sql`email`, email)]),
+    ...(email === undefined ? [] : [isAddress(sql`email`, email)]),
     // A text that is searched for has no line breaks, so it is found within one field only.
     ...(text === undefined ? [] : [sql<boolean>`strpos(${folded(sql`concat_ws(chr(10), user_name, email, mobile, reference)`)}, ${folded(sql`${text}::text`)}) > 0`]),
   ];

@@ -1,5 +1,5 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import { addressMigrations, concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as customers from './migrations/2026-11-21-customers.ts';
 import * as customersOfProvider from './migrations/2026-11-25-customers-of-provider.ts';
@@ -12,6 +12,8 @@ const migrations = {
   '2026-11-27-address-erasures': addressErasures,
   '2026-12-03-erasure-requested-by': erasureRequestedBy,
   '2026-12-08-erasures-to-finish': concurrentIndex('erasure_to_finish', "erasure (crm_id, published_at) WHERE state = 'checking'"),
+  // customer_by_email serves the previous version.
+  '2026-12-10-customer-by-address': concurrentIndex('customer_by_address', 'customer (crm_id, address_key(email)) WHERE email IS NOT NULL'),
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -24,6 +26,7 @@ const functions = {
 export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,
+  addressMigrations,
   { name: 'customer', migrations },
   { name: 'customer_functions', migrations: functions, inOneTransaction: true },
 ];

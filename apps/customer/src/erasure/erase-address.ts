@@ -20,8 +20,8 @@ export interface AddressErasure {
 type ErasureKey = Pick<ErasureRow, 'crmId' | 'id'>;
 
 /**
- * Requests the erasure of everybody with an address, in any case (interface 4.8). The erasure driver does the rest. While it searches for them, another
- * request for the same address returns the same erasure, which searches again: somebody new may be known with the address by now.
+ * Requests the erasure of everybody with an address, in any of its forms (interface 4.8). The erasure driver does the rest. While it searches for them, another
+ * request for the address in the same form, in any case, returns the same erasure, which searches again: somebody new may be known with the address by now.
  */
 export function eraseAddress({ database }: CustomerDependencies, { crmId, email }: { crmId: string; email: string }): Promise<AddressErasure> {
   return transactOnce(database, crmId, {

@@ -1,5 +1,5 @@
 import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
-import { foldedEquals } from '@scheduling/postgres';
+import { isAddress } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
 import { lowestId } from '../customer/page-cursor.ts';
@@ -38,7 +38,7 @@ async function findCustomers({ database }: CustomerDependencies, { crmId, addres
     .select('id')
     .where('crmId', '=', crmId)
     .where('email', 'is not', null)
-    .where(foldedEquals(sql`email`, address!))
+    .where(isAddress(sql`email`, address!))
     .limit(maxFound)
     .execute();
   return rows.map(({ id }) => ({ customerId: id, subject: 'customer' }));
@@ -93,7 +93,7 @@ async function addPendingNotices({ database: { kysely } }: CustomerDependencies,
     await sql`
       INSERT INTO erasure_part (crm_id, erasure_id, part_id)
       SELECT ${crmId}, ${erasureId}, id FROM jsonb_to_recordset(${JSON.stringify(recipients)}) AS recipient (id uuid, email text)
-       WHERE ${foldedEquals(sql`email`, address!)}
+       WHERE ${isAddress(sql`email`, address!)}
           ON CONFLICT DO NOTHING`.execute(kysely);
     found = pending.length;
     lastId = pending.at(-1)?.id ?? lastId;

@@ -143,7 +143,7 @@ const listCustomersSchema = {
   tags: ['Customers'],
   params: providerParams,
   querystring: Type.Object({
-    email: Type.Optional(email({ description: 'Only customers with this e-mail address, ignoring case.' })),
+    email: Type.Optional(email({ description: 'Only customers with this e-mail address, in any case, and with its domain in its Unicode form or in A-labels.' })),
     q: Type.Optional(
       line({ minLength: 2, description: 'Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case.' }),
     ),

@@ -49,12 +49,12 @@ const requestErasureSchema = {
   operationId: 'requestErasure',
   summary: 'Erase everybody with an e-mail address',
   description:
-    'Deletes the customers of all providers of the CRM with this address, in any case, with their future appointments; removes participants embedded in ' +
+    'Deletes the customers of all providers of the CRM with this address, in any of its forms, with their future appointments; removes participants embedded in ' +
     'appointments in the same way; and deletes mails that wait. Users are not affected. Repeating the request is safe.',
   tags: ['Erasures'],
   params: crmParams,
   headers: idempotencyHeaders,
-  body: Type.Object({ email: email({ description: 'The address; its case does not matter.' }) }, { title: 'NewErasure', examples: [{ email: 'grace@customers.example' }] }),
+  body: Type.Object({ email: email({ description: 'The address. Neither its case matters, nor whether its domain is in its Unicode form or in A-labels (`xn--…`).' }) }, { title: 'NewErasure', examples: [{ email: 'grace@customers.example' }] }),
   response: {
     202: wrapped('erasure', erasure, 'Requested', erasureExample),
     ...problems([], { body: true, idempotencyKey: true }),

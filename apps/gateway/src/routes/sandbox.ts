@@ -122,7 +122,7 @@ const listMailsSchema = {
   tags: ['Sandbox'],
   params: crmParams,
   querystring: Type.Object({
-    to: queryLine('Only mails to this address, in any case.'),
+    to: queryLine('Only mails to this address, in any case, and with its domain in its Unicode form or in A-labels.'),
     ...pageFields,
     limit: Type.Optional(integer({ minimum: 1, maximum: maxMails, description: 'Maximum number of mails per page. The URL of the next page is in the `Link` header.' })),
   }),

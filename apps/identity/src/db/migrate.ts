@@ -7,6 +7,7 @@ import * as anonymiseAfterDays from './migrations/2026-11-27-anonymise-after-day
 import * as branding from './migrations/2026-12-05-branding.ts';
 import * as sandboxes from './migrations/2026-12-06-sandboxes.ts';
 import * as usernameKeys from './migrations/2026-12-10-username-keys.ts';
+import * as addressKeys from './migrations/2026-12-11-address-keys.ts';
 
 const migrations = {
   '2026-11-21-identity': identity,
@@ -19,6 +20,7 @@ const migrations = {
   '2026-12-05-branding': branding,
   '2026-12-06-sandboxes': sandboxes,
   '2026-12-10-username-keys': usernameKeys,
+  '2026-12-11-address-keys': addressKeys,
 };
 
 /** In execution order; the doctor compares the database with them. */

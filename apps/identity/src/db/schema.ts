@@ -59,11 +59,11 @@ export interface UserTable {
   /** Null for an invited person whom the CRM has not created as a user yet. */
   reference: string | null;
   email: string;
-  /** By `uniqueEmailKey`. */
+  /** By `uniqueEmailKey`, unless an earlier version stored it and another user has that key. */
   emailKey: string;
   /** The address was derived because the given one belongs to another user; no mail is ever sent to it. */
   emailGenerated: boolean;
-  /** The folded address from which this one was derived, for the limit per CRM. Null if it was not, or before 2026-11-22. */
+  /** The `addressKey` from which this one was derived, for the limit per CRM. Null if it was not, or before 2026-11-22. */
   emailDerivedFrom: string | null;
   emailVerifiedAt: Date | null;
   username: string;

@@ -1,9 +1,9 @@
 import { DomainError } from '@scheduling/errors';
+import { addressKey } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import { randomInt } from 'node:crypto';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
-import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { derivedAddress, maxNumberDigits } from '../field/email-address.ts';
 import { uniqueEmailKey } from './login-name-key.ts';
 
@@ -40,7 +40,7 @@ async function countDerived(tx: Transaction<IdentitySchema>, crmId: string, emai
     .selectFrom('appUser')
     .select(sql<number>`count(*)::int`.as('count'))
     .where('crmId', '=', crmId)
-    .where('emailDerivedFrom', '=', caseInsensitiveKey(email))
+    .where('emailDerivedFrom', '=', addressKey(email))
     .executeTakeFirstOrThrow();
   return count;
 }

@@ -1,9 +1,9 @@
 import { DomainError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
+import { addressKey } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
-import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { findUserByUsername } from './get-user.ts';
 import { uniqueEmailKey, uniqueUsernameKey } from './login-name-key.ts';
 import type { PersonData, UserRow } from './user.ts';
@@ -30,7 +30,7 @@ export async function insertUser(tx: Transaction<IdentitySchema>, { crm, referen
       email,
       emailKey: uniqueEmailKey(crm, email),
       emailGenerated: derivedEmail !== undefined,
-      emailDerivedFrom: derivedEmail === undefined ? null : caseInsensitiveKey(person.email),
+      emailDerivedFrom: derivedEmail === undefined ? null : addressKey(person.email),
       username,
       usernameKey: uniqueUsernameKey(crm, username),
       lastName,

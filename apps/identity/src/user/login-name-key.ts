@@ -1,12 +1,12 @@
+import { addressKey } from '@scheduling/runtime';
 import type { CrmRow } from '../crm/crm.ts';
-import { caseInsensitiveKey } from '../field/case-insensitive-key.ts';
 import { usernameKey } from '../field/username-key.ts';
 
 type KeyScope = Pick<CrmRow, 'crmId' | 'sandbox'>;
 
 /** The key by which an e-mail address of a user is unique. */
 export function uniqueEmailKey(scope: KeyScope, email: string): string {
-  return within(scope, caseInsensitiveKey(email));
+  return within(scope, addressKey(email));
 }
 
 /** The key by which a username is unique. */

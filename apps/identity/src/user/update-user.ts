@@ -24,8 +24,8 @@ export interface UserUpdate {
 }
 
 /**
- * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; one that differs only in case is the same
- * address, and stays verified. A derived address that is replaced becomes the user's own. Rejects with `user.not_found`, `user.email_taken`,
+ * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; another form of the same one stays
+ * verified. A derived address that is replaced becomes the user's own. Rejects with `user.not_found`, `user.email_taken`,
  * `user.username_taken`, or with `verification.limited` for a new address, because the mail about it counts.
  */
 export async function updateUser({ database }: IdentityDependencies, request: UserUpdate): Promise<UserRow> {
@@ -36,7 +36,7 @@ export async function updateUser({ database }: IdentityDependencies, request: Us
     if (user === undefined) throw new DomainError('user.not_found');
     const change = withoutPresentNames(user, request);
     await checkLoginNames(tx, crm, user, change);
-    const isNewAddress = change.email !== undefined && uniqueEmailKey(crm, change.email) !== user.emailKey;
+    const isNewAddress = change.email !== undefined && uniqueEmailKey(crm, change.email) !== uniqueEmailKey(crm, user.email);
     if (isNewAddress) await verifyNewAddress(tx, user);
     return writeChanges(tx, crm, user, change, isNewAddress);
   });

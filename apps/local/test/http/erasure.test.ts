@@ -249,6 +249,20 @@ describe('an erased address', () => {
     for (const _seat of [1, 2]) await createParticipation(practice, coming.appointment);
   }, 120_000);
 
+  it('is erased in either form of its domain', async () => {
+    const practice = await createPractice(crm);
+    const word = unique('canary').replace('-', '');
+    const forms = [`${word}@bücher.example`, `${word}@xn--bcher-kva.example`];
+    for (const [index, email] of forms.entries()) {
+      const customer = { customerReference: `${word}-${index}@test`, providerReference: practice.provider, userName: word, email };
+      expect((await crm.post(`${practice.at}/customers`, customer)).body).toMatchObject({ customer: { email } });
+      await embed(practice, word, { participations: [{ reference: unique(word), name: word, email, state: 'BOOKED' }] });
+    }
+    for (const email of forms) expect((await crm.get(`${practice.at}/customers`, { query: { email } })).body).toHaveLength(2);
+    await waitUntilComplete((await requestErasure(`${word}@XN--bcher-kva.example`)).id);
+    expect(await findWord(stack, word)).toEqual([]);
+  }, 120_000);
+
   it('may be that of more people than are erased at once', async () => {
     const practice = await createPractice(crm);
     const word = unique('canary').replace('-', '');

@@ -1,5 +1,5 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import { addressMigrations, concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as mails from './migrations/2026-11-21-mails.ts';
 import * as mailQuotas from './migrations/2026-11-22-mail-quotas.ts';
@@ -7,6 +7,7 @@ import * as erasedUsers from './migrations/2026-11-25-erased-users.ts';
 import * as mailProviders from './migrations/2026-11-26-mail-providers.ts';
 import * as resend from './migrations/2026-12-06-resend.ts';
 import * as sandboxMails from './migrations/2026-12-07-sandbox-mails.ts';
+import * as recipientKeys from './migrations/2026-12-10-recipient-keys.ts';
 
 const migrations = {
   '2026-11-21-mails': mails,
@@ -18,6 +19,7 @@ const migrations = {
   // At most one copy of a mail waits at a time.
   '2026-12-06-resend-index-of-copies': concurrentIndex('mail_copy', "mail (crm_id, resend_of) WHERE state = 'pending' AND resend_of IS NOT NULL", 'UNIQUE INDEX'),
   '2026-12-07-sandbox-mails': sandboxMails,
+  '2026-12-10-recipient-keys': recipientKeys,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -31,12 +33,14 @@ const functions = {
   '2026-12-06-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
   '2026-12-07-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
   '2026-12-07-2-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
+  '2026-12-10-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,
+  addressMigrations,
   { name: 'notification', migrations },
   { name: 'notification_functions', migrations: functions, inOneTransaction: true },
 ];

@@ -65,7 +65,7 @@ export interface MailTable {
   traceparent: string | null;
   state: Generated<'pending' | 'sent' | 'failed'>;
   content: ColumnType<MailContent | null, string, null>;
-  /** The address, in lower case, for the limits per recipient and per domain; cleared with the content. */
+  /** The key of the address (`address_key`), for the limits per recipient and per domain; cleared with the content. */
   recipient: ColumnType<string | null, string, null>;
   /** How many attempts reached the mail server. */
   attempts: Generated<number>;
@@ -87,7 +87,7 @@ export interface MailTable {
 export interface RecentMailTable {
   crmId: string;
   mailId: string;
-  /** SHA-256 of the CRM and the address. */
+  /** SHA-256 of the CRM and the key of the address. */
   recipientDigest: Buffer;
   sentAt: Generated<Date>;
 }
@@ -96,7 +96,7 @@ export interface RecentMailTable {
 export interface SandboxMailTable {
   crmId: string;
   mailId: string;
-  /** The address, in lower case. */
+  /** The key of the address (`address_key`). */
   recipient: string;
   content: MailContent;
   sentAt: Generated<Date>;

@@ -1,10 +1,10 @@
-import { foldedEquals, forgetKeys } from '@scheduling/postgres';
+import { forgetKeys, isAddress } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { recipientDigest } from '../mail/check-quotas.ts';
 
 /**
- * Deletes the mails that wait for an address, in any case, those that a sandbox keeps, and the digests of sent ones, except those to users of the CRM and the last mails to deleted
+ * Deletes the mails that wait for an address, in any of its forms, those that a sandbox keeps, and the digests of sent ones, except those to users of the CRM and the last mails to deleted
  * customers, which end on their own.
  */
 export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: string, email: string): Promise<void> {
@@ -14,7 +14,7 @@ export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: s
     .where('state', '=', 'pending')
     .where('userId', 'is', null)
     .where('erasureId', 'is', null)
-    .where(foldedEquals(sql`recipient`, email))
+    .where(isAddress(sql`recipient`, email))
     .returning('id')
     .execute();
   await forgetKeys(tx, crmId, erased.map(({ id }) => id));
@@ -25,9 +25,9 @@ export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: s
     .whereRef('mail.id', '=', 'sandboxMail.mailId')
     .where('sandboxMail.crmId', '=', crmId)
     .where('mail.userId', 'is', null)
-    .where(foldedEquals(sql`sandbox_mail.recipient`, email))
+    .where(isAddress(sql`sandbox_mail.recipient`, email))
     .execute();
-  const { rows } = await sql<{ recipient: string }>`SELECT lower(${email}::text) AS recipient`.execute(tx);
+  const { rows } = await sql<{ recipient: string }>`SELECT address_key(${email}) AS recipient`.execute(tx);
   await tx
     .deleteFrom('recentMail')
     .where('crmId', '=', crmId)

@@ -1,4 +1,5 @@
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
+import { addressKey } from '@scheduling/runtime';
 import type { CalendarOrganizer } from '../calendar/write-calendar.ts';
 import type { MailAddress } from '../db/schema.ts';
 import { shorten, singleLine } from './clean-text.ts';
@@ -39,8 +40,8 @@ const providerNameOf = (provider: Provider): string => shorten(singleLine(provid
  */
 export function organizerOf(provider: Provider, sender: MailAddress, attendeeAddress: string): CalendarOrganizer {
   const name = singleLine(provider.name) || sender.name;
-  const others = [sender.address, attendeeAddress].map((address) => address.toLowerCase());
-  if (provider.email === undefined || others.includes(provider.email.toLowerCase())) return { name, address: sender.address };
+  const others = [sender.address, attendeeAddress].map(addressKey);
+  if (provider.email === undefined || others.includes(addressKey(provider.email))) return { name, address: sender.address };
   return { name, address: provider.email, sentBy: sender.address };
 }
 

@@ -26,7 +26,7 @@ BEGIN
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
     request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
-    coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', lower(request #>> '{content,to,address}'))
+    coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', address_key(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   RETURN to_jsonb(new_id);

@@ -6,7 +6,7 @@ import type { NotificationDependencies } from '../dependencies.ts';
 
 export interface SandboxMailsQuery {
   crmId: string;
-  /** Only those to this address, in any case. */
+  /** Only those to this address, in any of its forms. */
   to?: string | undefined;
   limit: number;
   /** The id of the mail after which the page begins. */
@@ -34,7 +34,7 @@ export async function listSandboxMails(
     .selectAll('sandboxMail')
     .select('mail.template')
     .where('sandboxMail.crmId', '=', crmId)
-    .$if(to !== undefined, (query) => query.where('sandboxMail.recipient', '=', sql<string>`lower(${to}::text)`))
+    .$if(to !== undefined, (query) => query.where('sandboxMail.recipient', '=', sql<string>`address_key(${to})`))
     .$if(cursor !== undefined, (query) => query.where('mailId', '<', cursor!))
     // An id begins with the time.
     .orderBy('mailId', 'desc')

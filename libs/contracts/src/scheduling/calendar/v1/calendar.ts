@@ -9842,7 +9842,7 @@ export const CustomerRemovalServiceService = {
       Buffer.from(RemoveCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RemoveCustomerResponse => RemoveCustomerResponse.decode(value),
   },
-  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any case, and not removed since. */
+  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any of its forms, and not removed since. */
   findEmbeddedParticipations: {
     path: "/scheduling.calendar.v1.CustomerRemovalService/FindEmbeddedParticipations" as const,
     requestStream: false as const,
@@ -9866,7 +9866,7 @@ export interface CustomerRemovalServiceServer extends UntypedServiceImplementati
    * then nothing has changed.
    */
   removeCustomer: handleUnaryCall<RemoveCustomerRequest, RemoveCustomerResponse>;
-  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any case, and not removed since. */
+  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any of its forms, and not removed since. */
   findEmbeddedParticipations: handleUnaryCall<FindEmbeddedParticipationsRequest, FindEmbeddedParticipationsResponse>;
 }
 
@@ -9892,7 +9892,7 @@ export interface CustomerRemovalServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RemoveCustomerResponse) => void,
   ): ClientUnaryCall;
-  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any case, and not removed since. */
+  /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any of its forms, and not removed since. */
   findEmbeddedParticipations(
     request: FindEmbeddedParticipationsRequest,
     callback: (error: ServiceError | null, response: FindEmbeddedParticipationsResponse) => void,

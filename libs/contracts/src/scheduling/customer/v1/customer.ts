@@ -72,7 +72,7 @@ export interface GetRecipientResponse {
 export interface ListCustomersRequest {
   crmId: string;
   providerReference: string;
-  /** Only customers with this address, in any case. */
+  /** Only customers with this address, in any of its forms: in any case, and with the domain in its Unicode form or as A-labels. */
   email?:
     | string
     | undefined;
@@ -3000,7 +3000,7 @@ export const CustomerServiceService = {
     responseDeserialize: (value: Buffer): DeleteCustomerResponse => DeleteCustomerResponse.decode(value),
   },
   /**
-   * Requests the erasure of everybody with an e-mail address, in any case, in this CRM: customers of all its providers, participants who were
+   * Requests the erasure of everybody with an e-mail address, in any of its forms, in this CRM: customers of all its providers, participants who were
    * embedded in appointments, and mails that wait. Future appointments do not prevent it. Again before it is complete: the same erasure.
    */
   eraseAddress: {
@@ -3062,7 +3062,7 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
    */
   deleteCustomer: handleUnaryCall<DeleteCustomerRequest, DeleteCustomerResponse>;
   /**
-   * Requests the erasure of everybody with an e-mail address, in any case, in this CRM: customers of all its providers, participants who were
+   * Requests the erasure of everybody with an e-mail address, in any of its forms, in this CRM: customers of all its providers, participants who were
    * embedded in appointments, and mails that wait. Future appointments do not prevent it. Again before it is complete: the same erasure.
    */
   eraseAddress: handleUnaryCall<EraseAddressRequest, EraseAddressResponse>;
@@ -3211,7 +3211,7 @@ export interface CustomerServiceClient extends Client {
     callback: (error: ServiceError | null, response: DeleteCustomerResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Requests the erasure of everybody with an e-mail address, in any case, in this CRM: customers of all its providers, participants who were
+   * Requests the erasure of everybody with an e-mail address, in any of its forms, in this CRM: customers of all its providers, participants who were
    * embedded in appointments, and mails that wait. Future appointments do not prevent it. Again before it is complete: the same erasure.
    */
   eraseAddress(

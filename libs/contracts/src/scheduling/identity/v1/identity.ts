@@ -6573,7 +6573,7 @@ export const IdentityServiceService = {
   },
   /**
    * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
-   * is sent. One that differs only in case is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
+   * is sent. Another form of the same one is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
    * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
    */
   updateUser: {
@@ -6799,7 +6799,7 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   getUser: handleUnaryCall<GetUserRequest, GetUserResponse>;
   /**
    * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
-   * is sent. One that differs only in case is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
+   * is sent. Another form of the same one is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
    * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
    */
   updateUser: handleUnaryCall<UpdateUserRequest, UpdateUserResponse>;
@@ -6949,7 +6949,7 @@ export interface IdentityServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
-   * is sent. One that differs only in case is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
+   * is sent. Another form of the same one is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
    * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
    */
   updateUser(

@@ -164,7 +164,7 @@ export interface SandboxMail {
 
 export interface ListSandboxMailsRequest {
   crmId: string;
-  /** Only those to this address, in any case. */
+  /** Only those to this address, in any of its forms. */
   to?:
     | string
     | undefined;
