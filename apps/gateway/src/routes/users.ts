@@ -166,7 +166,7 @@ const requestVerificationSchema = {
   summary: 'Send a verification mail',
   description:
     'Sends the user a mail with a link to confirm the e-mail address. The links of earlier mails stop working. One mail a minute and five ' +
-    'in 24 hours can be sent to a user; past that 429, with the time to wait in `Retry-After`. The request has no body.',
+    'in 24 hours can be sent to a user, and by a CRM to a mailbox; past that 429, with the time to wait in `Retry-After`. The request has no body.',
   tags: ['Users'],
   params: userParams,
   headers: idempotencyHeaders,

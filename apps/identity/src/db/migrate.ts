@@ -8,6 +8,7 @@ import * as branding from './migrations/2026-12-05-branding.ts';
 import * as sandboxes from './migrations/2026-12-06-sandboxes.ts';
 import * as usernameKeys from './migrations/2026-12-10-username-keys.ts';
 import * as addressKeys from './migrations/2026-12-11-address-keys.ts';
+import * as verificationMailboxes from './migrations/2026-12-12-verification-mailboxes.ts';
 
 const migrations = {
   '2026-11-21-identity': identity,
@@ -21,6 +22,7 @@ const migrations = {
   '2026-12-06-sandboxes': sandboxes,
   '2026-12-10-username-keys': usernameKeys,
   '2026-12-11-address-keys': addressKeys,
+  '2026-12-12-verification-mailboxes': verificationMailboxes,
 };
 
 /** In execution order; the doctor compares the database with them. */

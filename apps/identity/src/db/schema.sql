@@ -195,6 +195,16 @@ CREATE TABLE provider_staff (
 );
 CREATE INDEX provider_staff_user ON public.provider_staff USING btree (crm_id, user_id);
 
+CREATE TABLE verification_mailbox (
+  crm_id text NOT NULL,
+  address_digest bytea NOT NULL,
+  requested_at timestamp with time zone[] NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT verification_mailbox_pkey PRIMARY KEY (crm_id, address_digest),
+  CONSTRAINT verification_mailbox_crm_id_fkey FOREIGN KEY (crm_id) REFERENCES crm(crm_id)
+);
+CREATE INDEX verification_mailbox_expires_at ON public.verification_mailbox USING btree (expires_at);
+
 CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql

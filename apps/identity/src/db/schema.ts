@@ -7,6 +7,7 @@ export interface IdentitySchema extends MessagingSchema, IdempotencySchema {
   apiKey: ApiKeyTable;
   appUser: UserTable;
   emailVerification: EmailVerificationTable;
+  verificationMailbox: VerificationMailboxTable;
   account: AccountTable;
   provider: ProviderTable;
   providerStaff: ProviderStaffTable;
@@ -90,6 +91,17 @@ export interface EmailVerificationTable {
   /** When its mails were requested, for at least the last 24 hours; carried over when a verification is replaced. */
   requestedAt: Generated<Date[]>;
   createdAt: Generated<Date>;
+}
+
+/** To which mailboxes a CRM has requested verification mails, for the limit. It does not refer to users, and outlasts them. */
+export interface VerificationMailboxTable {
+  crmId: string;
+  /** SHA-256 of the CRM and the mailbox. */
+  addressDigest: Buffer;
+  /** For at least the last 24 hours. */
+  requestedAt: Date[];
+  /** When the last of them no longer counts. */
+  expiresAt: Date;
 }
 
 export interface InvoiceAddress {

@@ -64,7 +64,7 @@ function updatePerson(tx: Transaction<IdentitySchema>, user: UserRow, request: C
 }
 
 async function adoptInvited(tx: Transaction<IdentitySchema>, invited: UserRow, request: CreateUser): Promise<UserRow> {
-  await verifyNewAddress(tx, invited);
+  await verifyNewAddress(tx, invited, invited.email);
   await tx
     .updateTable('appUser')
     .set({ reference: request.reference })

@@ -37,7 +37,7 @@ export async function updateUser({ database }: IdentityDependencies, request: Us
     const change = withoutPresentNames(user, request);
     await checkLoginNames(tx, crm, user, change);
     const isNewAddress = change.email !== undefined && uniqueEmailKey(crm, change.email) !== uniqueEmailKey(crm, user.email);
-    if (isNewAddress) await verifyNewAddress(tx, user);
+    if (isNewAddress) await verifyNewAddress(tx, user, change.email!);
     return writeChanges(tx, crm, user, change, isNewAddress);
   });
 }

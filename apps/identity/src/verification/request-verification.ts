@@ -33,6 +33,6 @@ async function verifyAgain(tx: Transaction<IdentitySchema>, request: RequestVeri
   const user = await findUserByReference(tx, request);
   if (user === undefined) throw new DomainError('user.not_found');
   if (user.emailGenerated) throw new DomainError('user.email_derived');
-  await startVerification(tx, user);
+  await startVerification(tx, user, user.email);
   return user;
 }

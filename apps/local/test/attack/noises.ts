@@ -65,8 +65,18 @@ export const noises: Noise[] = [
   { name: 'bodies one byte short of 1 MB', clients: 500, act: (target) => sendAllButOneByte(target) },
   { name: 'pipelines of 300 requests, closed at once', clients: 20, act: (target) => sendPipeline(target) },
   { name: 'long texts', clients: 20, act: (_target, send) => send('POST', '/user', JSON.stringify({ reference: `${'a'.repeat(300_000)}@${'a'.repeat(300_000)}@`, language: 'a-'.repeat(200_000) })) },
+  { name: 'verification mails to one mailbox', clients: 20, act: (_target, send) => verifyOnce(send) },
   { name: 'compressed bodies', clients: 20, act: (_target, send) => send('POST', '/user', bomb, { 'content-encoding': 'gzip' }) },
 ];
+
+/** Each time another user, who is deleted afterwards, has the mailbox. The status is that of the request for the mail. */
+async function verifyOnce(send: Send): Promise<number> {
+  const name = randomUUID();
+  await send('POST', '/user', JSON.stringify({ reference: `${name}@noise`, email: `victim+${name}@noise.example`, username: name, lastName: 'L' }));
+  const status = await send('POST', `/user/${encodeURIComponent(`${name}@noise`)}/verification`);
+  await send('DELETE', `/user/${encodeURIComponent(`${name}@noise`)}`);
+  return status;
+}
 
 const bomb = gzipSync(Buffer.alloc(200_000_000));
 
