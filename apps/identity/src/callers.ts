@@ -9,6 +9,7 @@ export const callers = {
     updateUser: ['gateway'],
     deleteUser: ['gateway'],
     requestVerification: ['gateway'],
+    getUserVerification: ['gateway'],
     createAccount: ['gateway'],
     getAccount: ['gateway'],
     updateAccount: ['gateway'],

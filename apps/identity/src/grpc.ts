@@ -22,6 +22,7 @@ import { deleteUser } from './user/delete-user.ts';
 import { getUser } from './user/get-user.ts';
 import { updateUser } from './user/update-user.ts';
 import { confirmVerification } from './verification/confirm-verification.ts';
+import { getUserVerification } from './verification/get-user-verification.ts';
 import { getVerification } from './verification/get-verification.ts';
 import { issueVerificationToken } from './verification/issue-verification-token.ts';
 import { requestVerification } from './verification/request-verification.ts';
@@ -49,6 +50,7 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       await requestVerification(dependencies, request);
       return {};
     },
+    getUserVerification: async (request) => ({ verification: await getUserVerification(dependencies, request) }),
     createAccount: async ({ crmId, account }) => {
       const given = account ?? { accountReference: '', ownerReference: '', branch: '' };
       const result = await createAccount(dependencies, { ...given, crmId });

@@ -159,6 +159,29 @@ describe('a verification that is requested again', () => {
     expect((await service.identity.getUser(key)).user?.emailVerified).toBe(true);
   });
 
+  it('is shown to its CRM, with the time of the mail, and of the end of its link while this works', async () => {
+    const shown = async () => (await service.identity.getUserVerification(key)).verification!;
+    const { email } = user;
+    expect(await shown()).toEqual({ email, verified: false });
+    await request();
+    const { sentAt, ...requested } = await shown();
+    expect(sentAt).toBeInstanceOf(Date);
+    expect(requested).toEqual({ email, verified: false });
+    const token = await issueLast();
+    const { expiresAt, ...issued } = await shown();
+    expect(issued).toEqual({ email, verified: false, sentAt });
+    expect(expiresAt!.getTime()).toBeGreaterThanOrEqual(sentAt!.getTime() + 24 * 3_600_000);
+    await service.database.kysely.updateTable('emailVerification').set({ expiresAt: sql`now()` }).where('userId', '=', user.id).execute();
+    expect(await shown()).toEqual({ email, verified: false, sentAt });
+    await service.database.kysely.updateTable('emailVerification').set({ expiresAt: expiresAt! }).where('userId', '=', user.id).execute();
+    await service.identity.confirmVerification({ token });
+    expect(await shown()).toEqual({ email, verified: true, sentAt });
+    await letPass('1 minute');
+    await service.identity.updateUser({ ...key, email: `new-${email}` });
+    expect(await shown()).toEqual({ email: `new-${email}`, verified: false, sentAt: expect.any(Date) });
+    expect(await refusal(service.identity.getUserVerification({ ...key, crmId: 'two' }))).toMatchObject({ category: 'not_found', code: 'user.not_found' });
+  });
+
   it('is rejected for a derived address', async () => {
     const reference = `derived-${count}@crm`;
     await service.identity.createUser({ crmId: 'one', reference, email: user.email, username: `derived-${count}`, lastName: 'Derived' });

@@ -29,7 +29,7 @@ export interface paths {
         };
         /**
          * Get a user
-         * @description The user with this reference. `emailVerified` says whether the person has confirmed the e-mail address.
+         * @description The user with this reference.
          */
         get: operations["getUser"];
         /**
@@ -55,7 +55,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get the verification of an e-mail address
+         * @description Whether the person has confirmed the e-mail address of the user, and when the last verification mail was requested.
+         */
+        get: operations["getUserVerification"];
         put?: never;
         /**
          * Send a verification mail
@@ -814,8 +818,7 @@ export interface components {
          *       "lastName": "Beispiel",
          *       "firstName": "Berta",
          *       "phone": "+49 30 1234567",
-         *       "mobile": null,
-         *       "emailVerified": false
+         *       "mobile": null
          *     }
          */
         User: {
@@ -827,8 +830,6 @@ export interface components {
             firstName: string | null;
             phone: string | null;
             mobile: string | null;
-            /** @description Whether the person has confirmed the e-mail address. */
-            emailVerified: boolean;
         };
         /**
          * Problem
@@ -868,6 +869,30 @@ export interface components {
             /** @description Landline number. */
             phone?: string | null;
             mobile?: string | null;
+        };
+        /**
+         * UserVerification
+         * @example {
+         *       "email": "berta.beispiel@acme.example",
+         *       "verified": false,
+         *       "sentAt": "2030-05-06T07:00:00Z",
+         *       "expiresAt": "2030-05-07T07:00:01Z"
+         *     }
+         */
+        UserVerification: {
+            email: string;
+            /** @description Whether the person has confirmed the e-mail address. */
+            verified: boolean;
+            /**
+             * Format: date-time
+             * @description When the last verification mail was requested; UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             */
+            sentAt: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the link of that mail works; null if it does not, or if the mail is still being written. UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             */
+            expiresAt: string | null;
         };
         /** NewInvoiceAddress */
         NewInvoiceAddress: {
@@ -2770,6 +2795,119 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    getUserVerification: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the user. */
+                reference: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The verification */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        verification: components["schemas"]["UserVerification"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `user.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "user.not_found";
                     };
                 };
             };

@@ -76,7 +76,7 @@ const addStaffSchema = {
   }),
   response: {
     200: wrapped('user', user, 'The user already had access'),
-    201: wrapped('user', user, 'Added', { ...invitationExample, reference: null, phone: null, mobile: null, emailVerified: false }),
+    201: wrapped('user', user, 'Added', { ...invitationExample, reference: null, phone: null, mobile: null }),
     ...problems(
       ['provider.not_found', 'user.not_found', 'user.email_taken', 'user.username_taken'],
       { body: true, idempotencyKey: true },

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { UserVerification } from '@scheduling/contracts/identity/v1';
 import { spokenLanguage, spokenLanguages } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { clearing, email, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, nullable, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.5. */
@@ -52,7 +53,16 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
       await identity.requestVerification(request.params);
       return reply.code(204).send(null);
     });
+
+    app.get('/user/:reference/verification', { schema: getUserVerificationSchema }, async (request) => {
+      const { verification } = await identity.getUserVerification(request.params);
+      return { 'api-info': apiInfoValue, verification: presentVerification(verification!) };
+    });
   };
+}
+
+function presentVerification({ sentAt, expiresAt, ...verification }: UserVerification) {
+  return { ...verification, sentAt: sentAt && presentInstant(sentAt), expiresAt: expiresAt && presentInstant(expiresAt) };
 }
 
 /** For descriptions: `` `de`, `en` ``. */
@@ -94,9 +104,8 @@ export const user = Type.Object(
     firstName: nullableString(),
     phone: nullableString(),
     mobile: nullableString(),
-    emailVerified: Type.Boolean({ description: 'Whether the person has confirmed the e-mail address.' }),
   },
-  { title: 'User', examples: [{ ...userExample, emailVerified: false }] },
+  { title: 'User', examples: [userExample] },
 );
 
 const createUserSchema = {
@@ -125,7 +134,7 @@ const userParams = Type.Object({ ...crmParams.properties, reference: pathReferen
 const getUserSchema = {
   operationId: 'getUser',
   summary: 'Get a user',
-  description: 'The user with this reference. `emailVerified` says whether the person has confirmed the e-mail address.',
+  description: 'The user with this reference.',
   tags: ['Users'],
   params: userParams,
   response: { 200: wrapped('user', user, 'The user'), ...problems(['user.not_found']) },
@@ -144,7 +153,7 @@ const updateUserSchema = {
     { title: 'UserChange', examples: [{ lastName: 'Beispiel-Neu', phone: null }] },
   ),
   response: {
-    200: wrapped('user', user, 'The updated user', { ...userExample, lastName: 'Beispiel-Neu', phone: null, emailVerified: false }),
+    200: wrapped('user', user, 'The updated user', { ...userExample, lastName: 'Beispiel-Neu', phone: null }),
     ...problems(['user.not_found', 'user.email_taken', 'user.username_taken', 'verification.limited'], { body: true }),
   },
 } as const;
@@ -174,4 +183,30 @@ const requestVerificationSchema = {
     204: Type.Null({ description: 'The mail is on its way' }),
     ...problems(['user.not_found', 'user.email_verified', 'user.email_derived', 'verification.limited'], { body: true, idempotencyKey: true }),
   },
+} as const;
+
+const verification = Type.Object(
+  {
+    email: Type.String(),
+    verified: Type.Boolean({ description: 'Whether the person has confirmed the e-mail address.' }),
+    sentAt: nullable<string>({ type: 'string', format: 'date-time', description: 'When the last verification mail was requested; UTC, `YYYY-MM-DDThh:mm:ssZ`.' }),
+    expiresAt: nullable<string>({
+      type: 'string',
+      format: 'date-time',
+      description: 'Until when the link of that mail works; null if it does not, or if the mail is still being written. UTC, `YYYY-MM-DDThh:mm:ssZ`.',
+    }),
+  },
+  {
+    title: 'UserVerification',
+    examples: [{ email: 'berta.beispiel@acme.example', verified: false, sentAt: '2030-05-06T07:00:00Z', expiresAt: '2030-05-07T07:00:01Z' }],
+  },
+);
+
+const getUserVerificationSchema = {
+  operationId: 'getUserVerification',
+  summary: 'Get the verification of an e-mail address',
+  description: 'Whether the person has confirmed the e-mail address of the user, and when the last verification mail was requested.',
+  tags: ['Users'],
+  params: userParams,
+  response: { 200: wrapped('verification', verification, 'The verification'), ...problems(['user.not_found']) },
 } as const;

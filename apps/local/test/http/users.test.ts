@@ -14,17 +14,17 @@ describe('users (interface 4.5)', () => {
   it('are created and read with all their fields', async () => {
     const user = newUser({ firstName: 'Grace', phone: '+49 30 1', mobile: '+49 170 1' });
     const created = await crm.post('/user', user);
-    expect(created).toMatchObject({ status: 201, body: { 'api-info': apiInfo, user: { ...user, emailVerified: false } } });
+    expect(created).toMatchObject({ status: 201, body: { 'api-info': apiInfo, user } });
     const read = await crm.get(path`/user/${user.reference}`);
     expect(read.status).toBe(200);
-    expect(read.body).toStrictEqual({ 'api-info': apiInfo, user: { ...user, emailVerified: false } });
+    expect(read.body).toStrictEqual({ 'api-info': apiInfo, user });
   });
 
   it('show null for what is absent', async () => {
     const user = newUser();
     expect((await crm.post('/user', user)).body).toStrictEqual({
       'api-info': apiInfo,
-      user: { ...user, firstName: null, phone: null, mobile: null, emailVerified: false },
+      user: { ...user, firstName: null, phone: null, mobile: null },
     });
   });
 
@@ -79,7 +79,7 @@ describe('changed users (interface 4.5)', () => {
   it('have the given fields: null clears, absent keeps', async () => {
     const user = newUser({ firstName: 'Grace', phone: '1', mobile: '2' });
     await crm.post('/user', user);
-    const changed = { ...user, username: unique('renamed'), lastName: 'Murray', phone: null, emailVerified: false };
+    const changed = { ...user, username: unique('renamed'), lastName: 'Murray', phone: null };
     const answer = await crm.put(path`/user/${user.reference}`, { username: changed.username, lastName: 'Murray', phone: null, reference: 'other@test' });
     expect(answer.status).toBe(200);
     expect(answer.body).toStrictEqual({ 'api-info': apiInfo, user: changed });
@@ -102,11 +102,12 @@ describe('changed users (interface 4.5)', () => {
     const user = newUser();
     await crm.post('/user', user);
     const email = `new-${user.email}`;
-    expect(await crm.put(path`/user/${user.reference}`, { email })).toMatchObject({ status: 200, body: { user: { email, emailVerified: false } } });
+    expect(await crm.put(path`/user/${user.reference}`, { email })).toMatchObject({ status: 200, body: { user: { email } } });
+    expect(await verificationOf(user.reference)).toMatchObject({ email, verified: false });
     const [mail] = await waitForMails(email, 1);
     const token = new URL(linkOf(mail!)).searchParams.get('token')!;
     expect((await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) })).status).toBe(200);
-    expect(await crm.get(path`/user/${user.reference}`)).toMatchObject({ body: { user: { email, emailVerified: true } } });
+    expect(await verificationOf(user.reference)).toMatchObject({ email, verified: true });
     const again = await crm.put(path`/user/${user.reference}`, { email: user.email });
     expect(again).toMatchObject({ status: 429, body: { code: 'verification.limited' } });
     expect(await readMails(user.email)).toEqual([]);
@@ -238,9 +239,11 @@ describe('a requested verification mail (interface 4.5)', () => {
     const confirmed = await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
     expect(confirmed.status).toBe(200);
 
-    expect(await crm.get(path`/user/${user.reference}`)).toMatchObject({ body: { user: { ...user, emailVerified: true } } });
+    expect(await verificationOf(user.reference)).toMatchObject({ email: user.email, verified: true });
+    const shown = { ...user, firstName: null, phone: null, mobile: null };
+    expect((await crm.get(path`/user/${user.reference}`)).body).toStrictEqual({ 'api-info': apiInfo, user: shown });
     const staff = await crm.get(`${practice.at}/staff`);
-    expect(staff.body).toMatchObject([{ reference: practice.owner, emailVerified: false }, { reference: user.reference, emailVerified: true }]);
+    expect(staff.body).toEqual([expect.objectContaining({ reference: practice.owner }), shown]);
     await letPass('1 day');
     expect(await request(user.reference)).toMatchObject({ status: 409, body: { code: 'user.email_verified' } });
     expect(await readMails(user.email)).toHaveLength(2);
@@ -278,6 +281,25 @@ describe('a requested verification mail (interface 4.5)', () => {
     expect((await other.send('POST', path`/user/${namesake.reference}/verification`)).status).toBe(204);
   });
 
+  it('shows when it was sent and until when its link works', async () => {
+    const user = newUser();
+    await crm.post('/user', user);
+    const none = { email: user.email, verified: false, sentAt: null, expiresAt: null };
+    expect((await crm.get(path`/user/${user.reference}/verification`)).body).toStrictEqual({ 'api-info': apiInfo, verification: none });
+    const before = Math.floor(Date.now() / 1_000) * 1_000;
+    await request(user.reference);
+    const [mail] = await waitForMails(user.email, 1);
+    const { sentAt, expiresAt, ...sent } = await verificationOf(user.reference);
+    expect(sent).toStrictEqual({ email: user.email, verified: false });
+    for (const time of [sentAt, expiresAt]) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(Date.parse(sentAt!)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(expiresAt!)).toBeGreaterThanOrEqual(Date.parse(sentAt!) + 86_400_000);
+    const token = new URL(linkOf(mail!)).searchParams.get('token')!;
+    await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
+    expect(await verificationOf(user.reference)).toStrictEqual({ email: user.email, verified: true, sentAt, expiresAt: null });
+    expect(await crm.get('/user/nobody%40test/verification')).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
+  });
+
   it('is not sent to a derived address', async () => {
     const [first, second] = [newUser(), newUser()];
     await crm.post('/user', first);
@@ -289,6 +311,17 @@ describe('a requested verification mail (interface 4.5)', () => {
     expect(await request('nobody@test')).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
   });
 });
+
+interface Verification {
+  email: string;
+  verified: boolean;
+  sentAt: string | null;
+  expiresAt: string | null;
+}
+
+async function verificationOf(reference: string): Promise<Verification> {
+  return (await crm.get<{ verification: Verification }>(path`/user/${reference}/verification`)).body.verification;
+}
 
 function linkOf({ text }: { text: string }): string {
   return /https?:\S+\/verify-email\?token=[\w%.~-]+/.exec(text)![0];

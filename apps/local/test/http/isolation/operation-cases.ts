@@ -50,6 +50,7 @@ export const cases: Record<string, Case> = {
     existing: { 'path.reference': 'user' },
   },
   requestVerification: { request: ({ user }) => ({ path: { reference: user }, query: {} }), existing: { 'path.reference': 'user' } },
+  getUserVerification: { request: ({ user }) => ({ path: { reference: user }, query: {} }), existing: { 'path.reference': 'user' } },
   createAccount: {
     request: ({ user }) => ({ path: {}, query: {}, body: { ownerReference: user, accountReference: newReference(), branch: 'misc' } }),
     existing: { 'body.ownerReference': 'user' },

@@ -129,8 +129,23 @@ export interface User {
   mobile?:
     | string
     | undefined;
-  /** Whether the person has confirmed the e-mail address. */
+  /**
+   * Whether the person has confirmed the e-mail address. For a gateway of the previous version, which shows it with the user; GetUserVerification has
+   * taken its place.
+   */
   emailVerified: boolean;
+}
+
+export interface UserVerification {
+  email: string;
+  /** Whether the person has confirmed the e-mail address. */
+  verified: boolean;
+  /** When the last verification mail was requested. */
+  sentAt?:
+    | Date
+    | undefined;
+  /** Until when the link of that mail works; absent if it does not, or if the mail has not been written yet. */
+  expiresAt?: Date | undefined;
 }
 
 export interface InvoiceAddress {
@@ -265,6 +280,15 @@ export interface RequestVerificationRequest {
 }
 
 export interface RequestVerificationResponse {
+}
+
+export interface GetUserVerificationRequest {
+  crmId: string;
+  reference: string;
+}
+
+export interface GetUserVerificationResponse {
+  verification?: UserVerification | undefined;
 }
 
 export interface CreateAccountRequest {
@@ -1087,6 +1111,97 @@ export const User: MessageFns<User> = {
     message.phone = object.phone ?? undefined;
     message.mobile = object.mobile ?? undefined;
     message.emailVerified = object.emailVerified ?? false;
+    return message;
+  },
+};
+
+function createBaseUserVerification(): UserVerification {
+  return { email: "", verified: false, sentAt: undefined, expiresAt: undefined };
+}
+
+export const UserVerification: MessageFns<UserVerification> = {
+  encode(message: UserVerification, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.email !== "") {
+      writer.uint32(10).string(message.email);
+    }
+    if (message.verified !== false) {
+      writer.uint32(16).bool(message.verified);
+    }
+    if (message.sentAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.sentAt), writer.uint32(26).fork()).join();
+    }
+    if (message.expiresAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UserVerification {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUserVerification();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.verified = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.sentAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UserVerification>): UserVerification {
+    return UserVerification.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UserVerification>): UserVerification {
+    const message = createBaseUserVerification();
+    message.email = object.email ?? "";
+    message.verified = object.verified ?? false;
+    message.sentAt = object.sentAt ?? undefined;
+    message.expiresAt = object.expiresAt ?? undefined;
     return message;
   },
 };
@@ -2735,6 +2850,130 @@ export const RequestVerificationResponse: MessageFns<RequestVerificationResponse
   },
   fromPartial(_: DeepPartial<RequestVerificationResponse>): RequestVerificationResponse {
     const message = createBaseRequestVerificationResponse();
+    return message;
+  },
+};
+
+function createBaseGetUserVerificationRequest(): GetUserVerificationRequest {
+  return { crmId: "", reference: "" };
+}
+
+export const GetUserVerificationRequest: MessageFns<GetUserVerificationRequest> = {
+  encode(message: GetUserVerificationRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetUserVerificationRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetUserVerificationRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetUserVerificationRequest>): GetUserVerificationRequest {
+    return GetUserVerificationRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetUserVerificationRequest>): GetUserVerificationRequest {
+    const message = createBaseGetUserVerificationRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
+function createBaseGetUserVerificationResponse(): GetUserVerificationResponse {
+  return { verification: undefined };
+}
+
+export const GetUserVerificationResponse: MessageFns<GetUserVerificationResponse> = {
+  encode(message: GetUserVerificationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.verification !== undefined) {
+      UserVerification.encode(message.verification, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetUserVerificationResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetUserVerificationResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.verification = UserVerification.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetUserVerificationResponse>): GetUserVerificationResponse {
+    return GetUserVerificationResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetUserVerificationResponse>): GetUserVerificationResponse {
+    const message = createBaseGetUserVerificationResponse();
+    message.verification = (object.verification !== undefined && object.verification !== null)
+      ? UserVerification.fromPartial(object.verification)
+      : undefined;
     return message;
   },
 };
@@ -6614,6 +6853,18 @@ export const IdentityServiceService = {
       Buffer.from(RequestVerificationResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RequestVerificationResponse => RequestVerificationResponse.decode(value),
   },
+  /** Whether a user has confirmed their address, and the last verification mail. NOT_FOUND (user.not_found). */
+  getUserVerification: {
+    path: "/scheduling.identity.v1.IdentityService/GetUserVerification" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetUserVerificationRequest): Buffer =>
+      Buffer.from(GetUserVerificationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetUserVerificationRequest => GetUserVerificationRequest.decode(value),
+    responseSerialize: (value: GetUserVerificationResponse): Buffer =>
+      Buffer.from(GetUserVerificationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetUserVerificationResponse => GetUserVerificationResponse.decode(value),
+  },
   /**
    * Creates an account. A known reference answers the existing account unchanged. Branch and owner are checked in this
    * order. NOT_FOUND (branch.unknown, account.owner_not_found).
@@ -6814,6 +7065,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    * (verification.limited) within a minute of the previous mail and after 5 mails in 24 hours.
    */
   requestVerification: handleUnaryCall<RequestVerificationRequest, RequestVerificationResponse>;
+  /** Whether a user has confirmed their address, and the last verification mail. NOT_FOUND (user.not_found). */
+  getUserVerification: handleUnaryCall<GetUserVerificationRequest, GetUserVerificationResponse>;
   /**
    * Creates an account. A known reference answers the existing account unchanged. Branch and owner are checked in this
    * order. NOT_FOUND (branch.unknown, account.owner_not_found).
@@ -7005,6 +7258,22 @@ export interface IdentityServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RequestVerificationResponse) => void,
+  ): ClientUnaryCall;
+  /** Whether a user has confirmed their address, and the last verification mail. NOT_FOUND (user.not_found). */
+  getUserVerification(
+    request: GetUserVerificationRequest,
+    callback: (error: ServiceError | null, response: GetUserVerificationResponse) => void,
+  ): ClientUnaryCall;
+  getUserVerification(
+    request: GetUserVerificationRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetUserVerificationResponse) => void,
+  ): ClientUnaryCall;
+  getUserVerification(
+    request: GetUserVerificationRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetUserVerificationResponse) => void,
   ): ClientUnaryCall;
   /**
    * Creates an account. A known reference answers the existing account unchanged. Branch and owner are checked in this
