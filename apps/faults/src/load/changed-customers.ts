@@ -1,8 +1,21 @@
 import { openAppointments } from './appointments.ts';
 import { path } from './client.ts';
-import { createCustomer, createCustomerAs } from './customers.ts';
+import { createCustomer, createCustomerAs, emailOf } from './customers.ts';
 import { take } from './participations.ts';
 import type { Worker } from './run-load.ts';
+
+/** And mostly books for the customer, who gets a mail to the new address. */
+export async function changeAddress(worker: Worker): Promise<void> {
+  if (worker.customers.length === 0) return createCustomer(worker);
+  const customer = worker.random.pick(worker.customers);
+  const { provider, reference, person, addresses } = customer;
+  const operation = worker.journal.begin('change address');
+  const email = emailOf(provider.tenant, person, addresses.length);
+  addresses.push({ email, operation });
+  await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { email } });
+  const appointment = openAppointments(provider).at(-1);
+  if (appointment !== undefined && worker.random.chance(0.7)) await take(worker, appointment, customer);
+}
 
 /** Mostly to a reference that others have had, and then somebody else gets the one that is free now, and books. So references are reused, and go around. */
 export async function changeReference(worker: Worker): Promise<void> {

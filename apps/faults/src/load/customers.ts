@@ -33,15 +33,6 @@ export async function renameCustomer(worker: Worker): Promise<void> {
   await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { userName: name } });
 }
 
-export async function changeAddress(worker: Worker): Promise<void> {
-  if (worker.customers.length === 0) return createCustomer(worker);
-  const { provider, reference, person, addresses } = worker.random.pick(worker.customers);
-  const operation = worker.journal.begin('change address');
-  const email = emailOf(provider.tenant, person, addresses.length);
-  addresses.push({ email, operation });
-  await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { email } });
-}
-
 export async function eraseCustomer(worker: Worker): Promise<void> {
   if (worker.customers.length < 3) return createCustomer(worker);
   await eraseOne(worker);
@@ -70,7 +61,7 @@ export function personMark(mark: string, person: string): string {
 }
 
 /** All addresses of a person have the mark in front of the first dot. */
-function emailOf({ mark }: Tenant, person: string, change: number): string {
+export function emailOf({ mark }: Tenant, person: string, change: number): string {
   return `${personMark(mark, person)}.${change}@${mark.toLowerCase()}.example`;
 }
 

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom, type Random } from '../random.ts';
 import { createAppointment, describeAppointment, endAppointment } from './appointments.ts';
-import { changeAddress, createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';
+import { changeAddress, changeReference } from './changed-customers.ts';
+import { createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';
 import type { Journal } from './journal.ts';
 import type { Customer, Participation, Provider, Tenant, User } from './model.ts';
 import { book, moveToState, rushForSeats } from './participations.ts';
-import { changeReference } from './references.ts';
 import { createSeries } from './series.ts';
 import { bookSlot, createTimeslot, deleteTimeslot, moveBooking, rushForSlots } from './slots.ts';
 import { createUser, deleteUser, renameUser, verifyUser } from './users.ts';
