@@ -44,7 +44,7 @@ export function hostWebhookService(dependencies: WebhookDependencies, tests: Tes
     },
     rotateSecret: async (request) => {
       const { webhook, secret } = await rotateSecret(dependencies, request);
-      return { webhook: toMessage(webhook), secret };
+      return { webhook: toMessage(webhook), secret: secret ?? '' };
     },
     testWebhook: async (request) => ({ eventId: await tests.send(request) }),
     listAttempts: async (request) => {

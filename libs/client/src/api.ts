@@ -2057,7 +2057,7 @@ export interface components {
              * @example 2030-05-06T07:00:00Z
              */
             createdAt: string;
-            /** @description Signs the events. Only in the answer that creates it. */
+            /** @description Signs the events. Only in the answer that creates it; absent when that request is repeated after another one has replaced it. */
             secret?: string;
         };
         /** WebhookChange */

@@ -52,7 +52,7 @@ export function webhookRoutes({ webhooks }: Clients, publicUrl: string): Fastify
 
     app.post('/webhooks/:webhookRef/secret', { schema: rotateSecretSchema }, async ({ params }) => {
       const { webhook, secret } = await webhooks.rotateSecret(params);
-      return { 'api-info': apiInfoValue, webhook: { ...presentWebhook(webhook!), secret } };
+      return { 'api-info': apiInfoValue, webhook: { ...presentWebhook(webhook!), secret: secret || undefined } };
     });
 
     app.post('/webhooks/:webhookRef/test', { schema: testWebhookSchema }, async ({ params }, reply) => {
@@ -109,7 +109,7 @@ const webhook = Type.Object(
     failedAttempts: Type.Integer({ description: 'How often the next event could not be delivered.' }),
     nextAttemptAt: nullable<string>({ type: 'string', format: 'date-time', description: 'When it is sent again; null if it has not failed, or is being sent.' }),
     createdAt: instant(),
-    secret: Type.Optional(Type.String({ description: 'Signs the events. Only in the answer that creates it.' })),
+    secret: Type.Optional(Type.String({ description: 'Signs the events. Only in the answer that creates it; absent when that request is repeated after another one has replaced it.' })),
   },
   { title: 'Webhook', examples: [webhookExample] },
 );

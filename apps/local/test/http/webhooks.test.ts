@@ -125,6 +125,23 @@ describe('a request with an Idempotency-Key that is repeated', () => {
     expect(rotated[0].body.webhook.secret).not.toBe(created[0].body.webhook.secret);
     expect(receiver.events).toHaveLength(1);
   });
+
+  it('does not show a secret that a later request has made', async () => {
+    const request = newWebhook();
+    const headers = [unique('key'), unique('key'), unique('key')].map((key) => ({ 'idempotency-key': key }));
+    const create = () => crm.post<{ webhook: Webhook }>('/webhooks', request, { headers: headers[0]! });
+    const rotate = (index: number) => crm.post<{ webhook: Webhook }>(at(request.reference, '/secret'), undefined, { headers: headers[index]! });
+    await create();
+    const { secret } = (await rotate(1)).body.webhook;
+    expect((await create()).body.webhook).not.toHaveProperty('secret');
+    expect((await rotate(1)).body.webhook).toMatchObject({ secret });
+    await rotate(2);
+    for (const { status, body } of [await create(), await rotate(1)]) {
+      expect([200, 201]).toContain(status);
+      expect(body.webhook).toMatchObject({ reference: request.reference });
+      expect(body.webhook).not.toHaveProperty('secret');
+    }
+  });
 });
 
 describe('what is wrong with a webhook', () => {

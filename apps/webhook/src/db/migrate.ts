@@ -3,8 +3,9 @@ import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } fr
 import type { Logger } from '@scheduling/runtime';
 import * as events from './migrations/2026-11-30-events.ts';
 import * as webhooks from './migrations/2026-12-01-webhooks.ts';
+import * as secretIds from './migrations/2026-12-13-secret-ids.ts';
 
-const migrations = { '2026-11-30-events': events, '2026-12-01-webhooks': webhooks };
+const migrations = { '2026-11-30-events': events, '2026-12-01-webhooks': webhooks, '2026-12-13-secret-ids': secretIds };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {

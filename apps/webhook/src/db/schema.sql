@@ -138,6 +138,7 @@ CREATE TABLE webhook (
   due_at timestamp with time zone NOT NULL DEFAULT now(),
   lease uuid,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  secret_id uuid,
   CONSTRAINT webhook_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT webhook_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'idle'::text, 'disabled'::text]))),
   CONSTRAINT webhook_reference_key UNIQUE (crm_id, reference)

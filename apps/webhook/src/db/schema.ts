@@ -75,6 +75,8 @@ export interface WebhookTable {
   ignoreActors: string[];
   /** Sealed (src/secret/seal.ts). */
   secret: string;
+  /** Another one for each secret, so that the repetition of a request returns only the secret that it has made. Null for one from before 2026-12-13. */
+  secretId: string | null;
   /** The one before the last rotation, which also signs for a day. */
   previousSecret: string | null;
   previousSecretUntil: Date | null;

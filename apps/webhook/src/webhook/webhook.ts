@@ -3,6 +3,7 @@ import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { WebhookSchema, WebhookTable } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { findProviderReferences } from '../references/provider-names.ts';
+import type { Sealer } from '../secret/seal.ts';
 
 export type WebhookRow = Selectable<WebhookTable>;
 
@@ -88,4 +89,14 @@ export async function describeWebhook(dependencies: WebhookDependencies, row: We
 /** Whose secret it is, for the sealer. */
 export function secretContext({ crmId, id }: Pick<WebhookRow, 'crmId' | 'id'>): string {
   return `${crmId} ${id}`;
+}
+
+/** What the key of a request that has made a secret remembers: the ids of the webhook and of the secret. */
+export function secretKept({ id, secretId }: WebhookRow): string[] {
+  return [id, ...(secretId === null ? [] : [secretId])];
+}
+
+/** The secret, unless it is another one by now. */
+export function openIfKept(sealer: Pick<Sealer, 'open'>, row: WebhookRow, secretId: string | null): string | undefined {
+  return row.secretId === secretId ? sealer.open(row.secret, secretContext(row)) : undefined;
 }

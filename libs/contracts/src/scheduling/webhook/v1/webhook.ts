@@ -132,7 +132,10 @@ export interface RotateSecretRequest {
 }
 
 export interface RotateSecretResponse {
-  webhook?: Webhook | undefined;
+  webhook?:
+    | Webhook
+    | undefined;
+  /** Empty when the request is repeated after another one has replaced the secret. */
   secret: string;
 }
 
