@@ -2954,8 +2954,7 @@ export const CustomerServiceService = {
   },
   /**
    * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
-   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken), UNAVAILABLE (customer.busy) while the customer is being
-   * changed by others.
+   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken).
    */
   updateCustomer: {
     path: "/scheduling.customer.v1.CustomerService/UpdateCustomer" as const,
@@ -3046,8 +3045,7 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
   createCustomer: handleUnaryCall<CreateCustomerRequest, CreateCustomerResponse>;
   /**
    * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
-   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken), UNAVAILABLE (customer.busy) while the customer is being
-   * changed by others.
+   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken).
    */
   updateCustomer: handleUnaryCall<UpdateCustomerRequest, UpdateCustomerResponse>;
   /**
@@ -3153,8 +3151,7 @@ export interface CustomerServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
-   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken), UNAVAILABLE (customer.busy) while the customer is being
-   * changed by others.
+   * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken).
    */
   updateCustomer(
     request: UpdateCustomerRequest,
