@@ -68,6 +68,20 @@ const listenHttps = (handle: RequestListener, at?: { host: string; port?: number
 const listenRaw = (answer: (socket: TLSSocket) => void) =>
   listen(createTlsServer(certificate, (socket) => void socket.once('data', () => answer(socket))));
 
+/** The same without TLS, as in development. */
+const listenPlain = (answer: (socket: Socket) => void) => listen(createTcpServer((socket) => void socket.once('data', () => answer(socket))));
+
+/** Writes as fast as the other side reads. */
+function writeEndlessly(socket: Socket, { first, next, onWritten }: { first: string; next: string; onWritten: (bytes: number) => void }): void {
+  const many = next.repeat(Math.ceil(10_000 / next.length));
+  const write = (): void => {
+    do onWritten(many.length);
+    while (socket.write(many));
+  };
+  socket.on('drain', write).write(first);
+  write();
+}
+
 /** A server that keeps every connection open for more requests, although the client does not want it to. */
 const listenKeepAlive = () => {
   const answer = 'HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n';
@@ -362,6 +376,38 @@ describe('an answer', () => {
     expect(written).toBeLessThan(16 * 1_024 * 1_024);
   });
 
+  const hint = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+  const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+
+  test.for([
+    { what: 'interim responses', first: '', next: hint, result: { error: 'protocol' } },
+    { what: 'other interim responses', first: '', next: 'HTTP/1.1 199 Wait\r\n\r\n', result: { error: 'protocol' } },
+    { what: 'an interim response', first: 'HTTP/1.1 102 Processing\r\n', next: 'x: y\r\n', result: { error: 'protocol' } },
+    { what: 'a head', first: 'HTTP/1.1 200 OK\r\n', next: 'x: y\r\n', result: { error: 'protocol' } },
+    { what: 'an extension of a chunk', first: `${chunked}1`, next: ';x=y', result: { status: 200 } },
+    { what: 'chunks with extensions', first: chunked, next: `1;${'x'.repeat(16_000)}\r\na\r\n`, result: { status: 200 } },
+    { what: 'trailers', first: `${chunked}0\r\n`, next: 'x: y\r\n', result: { status: 200 } },
+  ])('with endless $what is cut off', async ({ first, next, result }) => {
+    let written = 0;
+    const answer = (socket: Socket): void => writeEndlessly(socket, { first, next, onWritten: (bytes) => (written += bytes) });
+    await using secure = await listenRaw(answer);
+    await using plain = await listenPlain(answer);
+    for (const { url, sockets } of [secure, { ...plain, url: `http://endpoint.test:${plain.port}/` }]) {
+      written = 0;
+      await expect(send(openPoster(), url)).resolves.toEqual({ ...result, ...anyDuration });
+      await eventually(() => expect(sockets.size).toBe(0));
+      // What the buffers of both sides may hold.
+      expect(written).toBeLessThan(16 * 1_024 * 1_024);
+    }
+  });
+
+  test('may come after ten interim responses, and not after more', async () => {
+    await using ten = await listenRaw((socket) => socket.end(`${hint.repeat(10)}HTTP/1.1 201 Created\r\n\r\n`));
+    await expect(send(openPoster(), ten.url)).resolves.toEqual({ status: 201, ...anyDuration });
+    await using eleven = await listenRaw((socket) => socket.end(`${hint.repeat(11)}HTTP/1.1 201 Created\r\n\r\n`));
+    await expect(send(openPoster(), eleven.url)).resolves.toEqual({ error: 'protocol', ...anyDuration });
+  });
+
   test.for([
     ['HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort', 200],
     ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnonsense', 200],
@@ -467,11 +513,11 @@ describe('the time', () => {
       socket.on('close', () => clearInterval(timer));
     };
     await using slowHead = await listenRaw(every100Ms('HTTP/1.1 200 OK\r\n', 'x: y\r\n'));
-    await using manyHints = await listenRaw(every100Ms('', 'HTTP/1.1 103 Early Hints\r\n\r\n'));
+    await using slowHint = await listenRaw(every100Ms('HTTP/1.1 103 Early Hints\r\n', 'x: y\r\n'));
     await using slowBody = await listenRaw(every100Ms('HTTP/1.1 200 OK\r\n\r\n', 'x'));
     const results = await Promise.all([
       send(openPoster(() => new Promise(() => {})), 'https://endpoint.test/'),
-      ...[silent, withoutAnswer, slowHead, manyHints, slowBody].map(({ url }) => send(openPoster(), url)),
+      ...[silent, withoutAnswer, slowHead, slowHint, slowBody].map(({ url }) => send(openPoster(), url)),
     ]);
     const timeout = { error: 'timeout', ...anyDuration };
     expect(results).toEqual([timeout, timeout, timeout, timeout, timeout, { status: 200, ...anyDuration }]);
@@ -480,7 +526,7 @@ describe('the time', () => {
       expect(durationMs).toBeLessThan(15_000);
     }
     await eventually(() => {
-      for (const { sockets } of [silent, withoutAnswer, slowHead, manyHints, slowBody]) expect(sockets.size).toBe(0);
+      for (const { sockets } of [silent, withoutAnswer, slowHead, slowHint, slowBody]) expect(sockets.size).toBe(0);
     });
   });
 

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { type BlockList, connect as connectTcp, isIP, type Socket } from 'node:net';
+import { Duplex, Readable } from 'node:stream';
+import type { ReadableWritablePair } from 'node:stream/web';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import { callbackify } from 'node:util';
 import { blockedNetworks } from './blocked-networks.ts';
@@ -35,7 +37,7 @@ export type PostError =
   | 'tls'
   /** 10 s have passed, or the signal has aborted. */
   | 'timeout'
-  /** The connection was closed before an answer, or the answer is not HTTP or has more than 8 KiB of headers. */
+  /** The connection was closed before an answer, or the answer is not HTTP, has more than 8 KiB of headers, or comes after too much else. */
   | 'protocol';
 
 /** How far a request got, named after the error if it gets no further. */
@@ -64,6 +66,9 @@ interface Connector {
 export const postLimitMs = 10_000;
 const maxHeaderBytes = 8 * 1_024;
 const maxBodyBytes = 1_024;
+/** Of all that the server sends, the certificates included, which are usually less than 8 KiB. */
+const maxReceivedBytes = 64 * 1_024;
+const maxInterimResponses = 10;
 
 export function createPoster(options: PosterOptions): Poster {
   const { allowPrivate } = options;
@@ -92,12 +97,13 @@ async function send(url: URL, headers: Record<string, string>, body: string, sig
   let socket: Socket | undefined;
   try {
     socket = await connect(url, signal, connector, progress);
+    const limited = limitReceived(socket);
     if (url.protocol === 'http:') {
       progress.step = 'protocol';
-      return await exchange(socket, url, headers, body, signal);
+      return await exchange(limited, url, headers, body, signal);
     }
     progress.step = 'tls';
-    const secured = await secure(socket, hostOf(url), signal, connector);
+    const secured = await secure(limited, hostOf(url), signal, connector);
     progress.step = 'protocol';
     return await exchange(secured, url, headers, body, signal);
   } catch (error) {
@@ -126,8 +132,29 @@ async function connect(url: URL, signal: AbortSignal, { lookup, blocked }: Conne
   return socket;
 }
 
+/**
+ * The connection, which seems to end when the server has sent too much. Neither TLS nor HTTP limits what comes before, within and after an answer and is no part
+ * of its head and body, such as interim responses, extensions of chunks, or key updates: the process would be busy with it for as long as the server sends it.
+ */
+function limitReceived(socket: Socket): Duplex {
+  const pair: unknown = { readable: Readable.from(readFirst(socket, maxReceivedBytes), { objectMode: false }), writable: socket };
+  // The types mention only web streams.
+  const limited = Duplex.from(pair as ReadableWritablePair);
+  // As in `connected`.
+  return limited.on('error', () => {});
+}
+
+async function* readFirst(socket: Socket, maxBytes: number): AsyncGenerator<Buffer> {
+  let room = maxBytes;
+  for await (const chunk of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    yield chunk.subarray(0, room);
+    room -= chunk.length;
+    if (room <= 0) return;
+  }
+}
+
 /** The socket must be connected: Node 26.10 ends with SIGSEGV if a socket that already belongs to a TLS socket tries a second address. */
-async function secure(socket: Socket, host: string, signal: AbortSignal, { secureContext }: Connector): Promise<Socket> {
+async function secure(socket: Duplex, host: string, signal: AbortSignal, { secureContext }: Connector): Promise<Socket> {
   // A literal address is no server name; the certificate is compared with `host` then.
   const servername = isIP(host) === 0 ? host.replace(/\.$/, '') : '';
   const options = { socket, host, servername, secureContext, signal, ALPNProtocols: ['http/1.1'] };
@@ -143,7 +170,7 @@ async function connected(socket: Socket, event: 'connect' | 'secureConnect'): Pr
   await once(socket, event);
 }
 
-function exchange(socket: Socket, url: URL, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Outcome> {
+function exchange(socket: Duplex, url: URL, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Outcome> {
   const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
   const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
     method: 'POST',
@@ -154,8 +181,14 @@ function exchange(socket: Socket, url: URL, headers: Record<string, string>, bod
     createConnection: () => socket,
   });
   let outcome: Outcome | undefined;
+  let interimResponses = 0;
+  request.on('information', () => {
+    interimResponses += 1;
+    if (interimResponses > maxInterimResponses) request.destroy();
+  });
   request.on('response', (response) => {
-    outcome = outcomeOf(response);
+    // What has arrived together is parsed to its end.
+    if (interimResponses <= maxInterimResponses) outcome = outcomeOf(response);
     discardBody(response, () => request.destroy());
   });
   request.on('error', (error) => {
