@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { eventually } from '@scheduling/testing';
+import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Webhook as Verifier } from 'standardwebhooks';
@@ -232,6 +233,80 @@ describe('a webhook', () => {
     verify(webhook.secret, endpoint.calls[0]!);
     expect(await crm.feed()).toEqual([]);
     expect(await readWebhook(webhook)).toMatchObject({ enabled: false, failedAttempts: 0 });
+  });
+});
+
+describe('the tests of a CRM', () => {
+  const test = async (webhook: Created, { crmId }: TestCrm = crm) => {
+    const { eventId } = await stack.webhooks.testWebhook({ crmId, webhookReference: webhook.reference });
+    return eventId;
+  };
+  /** The requests to the endpoint that have not been answered. */
+  const hold = (): ServerResponse[] => {
+    const held: ServerResponse[] = [];
+    endpoint.answer = (response) => void held.push(response);
+    return held;
+  };
+  const limited = { category: 'limited', code: 'webhook.tests_limited' };
+
+  it('are five at a time, and take nothing from those of another one', async () => {
+    const other = await createCrm(stack);
+    const [webhook, ofOther] = [await createWebhook(), await createWebhook({}, other)];
+    const held = hold();
+    for (let count = 0; count < 5; count += 1) await test(webhook);
+    for (let count = 0; count < 20; count += 1) await expect(test(webhook)).rejects.toMatchObject(limited);
+    await test(ofOther, other);
+    await eventually(() => expect(held).toHaveLength(6));
+    const refusal = await test(webhook).catch((error: unknown) => error as DomainError);
+    expect((refusal as DomainError).retryAfterSeconds).toBeGreaterThan(0);
+    expect((refusal as DomainError).retryAfterSeconds).toBeLessThanOrEqual(15);
+    endpoint.answer = answerWith(204);
+    held[0]!.writeHead(204).end();
+    await eventually(() => test(webhook));
+    for (const response of held) response.end();
+  });
+
+  it('are five at a time, however many come at once', async () => {
+    const webhook = await createWebhook();
+    const held = hold();
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => unlessTooMany(() => test(webhook))));
+    expect(results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))).toMatchObject([limited, limited, limited]);
+    await eventually(() => expect(held).toHaveLength(5));
+    for (const response of held) response.writeHead(204).end();
+  });
+
+  it('are 30 in a minute, also after a restart and for a new webhook', async () => {
+    const webhook = await createWebhook();
+    for (let count = 0; count < 30; count += 1) {
+      const eventId = await test(webhook);
+      await eventually(async () => expect(await attemptsOf(webhook)).toContainEqual(expect.objectContaining({ eventId })));
+    }
+    await stack.restart();
+    await stack.webhooks.deleteWebhook({ crmId: crm.crmId, webhookReference: webhook.reference });
+    const next = await createWebhook();
+    await expect(test(next)).rejects.toMatchObject(limited);
+    await stack.database.kysely
+      .updateTable('webhookTest')
+      .set({ startedAt: sql<Date>`started_at - interval '1 minute'` })
+      .where('crmId', '=', crm.crmId)
+      .execute();
+    await test(next);
+    expect(await stack.database.kysely.selectFrom('webhookTest').select('eventId').where('crmId', '=', crm.crmId).execute()).toHaveLength(1);
+  });
+
+  it('are not among those being sent if their process was killed', async () => {
+    const webhook = await createWebhook();
+    const held = hold();
+    for (let count = 0; count < 5; count += 1) await test(webhook);
+    await expect(test(webhook)).rejects.toMatchObject(limited);
+    await stack.database.kysely
+      .updateTable('webhookTest')
+      .set({ startedAt: sql<Date>`started_at - interval '15 seconds'` })
+      .where('crmId', '=', crm.crmId)
+      .execute();
+    await test(webhook);
+    await eventually(() => expect(held).toHaveLength(6));
+    for (const response of held) response.writeHead(204).end();
   });
 });
 

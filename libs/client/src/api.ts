@@ -9937,7 +9937,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`, `webhook.tests_limited`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9945,7 +9945,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers" | "webhook.tests_limited";
                     };
                 };
             };

@@ -227,7 +227,7 @@ const testWebhookSchema = {
   tags: ['Webhooks'],
   params: webhookParams,
   headers: idempotencyHeaders,
-  response: { 202: wrapped('test', test, 'The event is being sent'), ...problems(['webhook.not_found'], { idempotencyKey: true }) },
+  response: { 202: wrapped('test', test, 'The event is being sent'), ...problems(['webhook.not_found', 'webhook.tests_limited'], { idempotencyKey: true }) },
 } as const;
 
 const attempt = Type.Object(

@@ -180,6 +180,7 @@ const requests: Record<string, () => Promise<Answer>> = {
   'webhook.invalid': post('/webhooks', { ...webhook, reference: 'w-11@acme', types: ['customer'] }),
   'webhook.invalid-parameter': get('/webhooks/w-1%40acme/attempts', { cursor: 'none' }),
   'webhook.not_found': get('/webhooks/other%40acme'),
+  'webhook.tests_limited': testUntilRefused,
   'webhook.reference_taken': post('/webhooks', { ...webhook, url: 'https://crm.example/other' }),
   'webhook.limit_reached': post('/webhooks', { ...webhook, reference: 'w-11@acme' }),
 };
@@ -194,6 +195,13 @@ async function setAddress(address: string | null): Promise<void> {
 }
 
 const resend = (reference: string, mailId: string): Promise<Answer> => crm.post(`${mailsAt({ at }, reference)}/${mailId}/resend`, undefined);
+
+async function testUntilRefused(): Promise<Answer> {
+  for (;;) {
+    const answer = await crm.post('/webhooks/w-1%40acme/test', undefined);
+    if (answer.status !== 202) return answer;
+  }
+}
 
 /** One of two requests waits for a lock, and the other one is rejected. */
 async function whileInFlight(): Promise<Answer> {

@@ -161,6 +161,14 @@ CREATE TABLE webhook_attempt (
 );
 CREATE INDEX webhook_attempt_attempted_at ON public.webhook_attempt USING btree (attempted_at);
 
+CREATE TABLE webhook_test (
+  crm_id text NOT NULL,
+  event_id uuid NOT NULL,
+  started_at timestamp with time zone NOT NULL DEFAULT now(),
+  ended boolean NOT NULL DEFAULT false,
+  CONSTRAINT webhook_test_pkey PRIMARY KEY (crm_id, event_id)
+);
+
 CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql

@@ -9,6 +9,7 @@ export interface WebhookSchema extends MessagingSchema, IdempotencySchema {
   latestVersion: LatestVersionTable;
   webhook: WebhookTable;
   webhookAttempt: WebhookAttemptTable;
+  webhookTest: WebhookTestTable;
 }
 
 /** An event as other services report it: ids, states and codes, nothing personal. */
@@ -106,4 +107,12 @@ export interface WebhookAttemptTable {
   error: string | null;
   durationMs: number;
   attemptedAt: Generated<Date>;
+}
+
+/** The tests of the last minute in which the CRM sent one, for its limits: not deleted with the webhook. */
+export interface WebhookTestTable {
+  crmId: string;
+  eventId: string;
+  startedAt: Generated<Date>;
+  ended: Generated<boolean>;
 }

@@ -49,9 +49,13 @@ export async function recordAttempt(
   return rows[0]?.isHeld ?? false;
 }
 
-/** Records a test, unless the webhook was deleted meanwhile. */
+/** Records a test, unless the webhook was deleted meanwhile. It does not count as one that is being sent any more. */
 export async function recordTest({ kysely }: Database<WebhookSchema>, { crmId, id }: Pick<LeasedWebhook, 'crmId' | 'id'>, attempt: Attempt): Promise<void> {
-  await sql`${insertAttempt(attempt)} FROM webhook WHERE crm_id = ${crmId} AND id = ${id}`.execute(kysely);
+  await sql`
+    WITH test AS (
+      UPDATE webhook_test SET ended = true WHERE crm_id = ${crmId} AND event_id = ${attempt.event.id}
+    )
+    ${insertAttempt(attempt)} FROM webhook WHERE crm_id = ${crmId} AND id = ${id}`.execute(kysely);
 }
 
 /** The row from which it is selected names the webhook. */

@@ -1,23 +1,22 @@
 import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
 import { currentActor, type Logger, toTimeJson } from '@scheduling/runtime';
-import { sql } from 'kysely';
-import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookSchema } from '../db/schema.ts';
 import { recordTest } from '../delivery/record-result.ts';
 import { sendEvent } from '../delivery/send-event.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
 import type { EventJson } from '../references/describe-events.ts';
+import { startTest } from './start-test.ts';
 import { requireWebhook, type WebhookKey, type WebhookRow } from './webhook.ts';
 
 /** Sends events that did not happen. */
 export interface TestSender extends AsyncDisposable {
-  /** Returns the id of the event at once; what came of it is among the attempts. Rejects with `webhook.not_found` or `webhook.busy`. */
+  /** Returns the id of the event at once; what came of it is among the attempts. Rejects with `webhook.not_found`, `webhook.tests_limited` or `webhook.busy`. */
   send(key: WebhookKey): Promise<string>;
 }
 
-/** How many are sent at the same time, because an endpoint may take 10 s. */
-const maxRunning = 20;
+/** How many this process sends at the same time, those of at least 20 CRMs. */
+const maxRunning = 100;
 
 /** A test is not in the feed, is sent once, and changes neither the position nor the state of the webhook. */
 export function createTestSender(dependencies: WebhookDependencies, logger: Logger): TestSender {
@@ -37,8 +36,8 @@ export function createTestSender(dependencies: WebhookDependencies, logger: Logg
         work: async (tx) => {
           const webhook = await requireWebhook(tx, key);
           if (running.size >= maxRunning) throw new DomainError('webhook.busy');
-          const { sentAt } = await tx.selectNoFrom(sql<Date>`now()`.as('sentAt')).executeTakeFirstOrThrow();
-          return { found: { webhook, sentAt }, eventId: randomUUIDv7() };
+          const { eventId, sentAt } = await startTest(tx, key.crmId);
+          return { found: { webhook, sentAt }, eventId };
         },
         keep: (test) => ({ resourceIds: [test.eventId], created: true }),
         replay: async (_tx, { resourceIds }) => ({ found: undefined, eventId: resourceIds[0]! }),

@@ -2215,7 +2215,10 @@ export const WebhookServiceService = {
       Buffer.from(RotateSecretResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RotateSecretResponse => RotateSecretResponse.decode(value),
   },
-  /** Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); UNAVAILABLE while very many are sent. */
+  /**
+   * Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); RESOURCE_EXHAUSTED
+   * (webhook.tests_limited); UNAVAILABLE (webhook.busy).
+   */
   testWebhook: {
     path: "/scheduling.webhook.v1.WebhookService/TestWebhook" as const,
     requestStream: false as const,
@@ -2258,7 +2261,10 @@ export interface WebhookServiceServer extends UntypedServiceImplementation {
   deleteWebhook: handleUnaryCall<DeleteWebhookRequest, DeleteWebhookResponse>;
   /** Gives a webhook a new secret; for 24 hours the previous one signs, too. NOT_FOUND (webhook.not_found). */
   rotateSecret: handleUnaryCall<RotateSecretRequest, RotateSecretResponse>;
-  /** Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); UNAVAILABLE while very many are sent. */
+  /**
+   * Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); RESOURCE_EXHAUSTED
+   * (webhook.tests_limited); UNAVAILABLE (webhook.busy).
+   */
   testWebhook: handleUnaryCall<TestWebhookRequest, TestWebhookResponse>;
   /** What was sent in the last 7 days, newest first. INVALID_ARGUMENT (webhook.invalid) for a cursor that is none, NOT_FOUND (webhook.not_found). */
   listAttempts: handleUnaryCall<ListAttemptsRequest, ListAttemptsResponse>;
@@ -2368,7 +2374,10 @@ export interface WebhookServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RotateSecretResponse) => void,
   ): ClientUnaryCall;
-  /** Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); UNAVAILABLE while very many are sent. */
+  /**
+   * Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); RESOURCE_EXHAUSTED
+   * (webhook.tests_limited); UNAVAILABLE (webhook.busy).
+   */
   testWebhook(
     request: TestWebhookRequest,
     callback: (error: ServiceError | null, response: TestWebhookResponse) => void,
