@@ -1,6 +1,7 @@
+import { putBackBlockedRows } from '@scheduling/delivery';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createMigratedDatabase, eventually, longTimeout, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -9,6 +10,7 @@ import { eraseMails } from '../src/erasure/erase-customer.ts';
 import type { MailTemplate } from '../src/language/texts.ts';
 import { createQuotaCheck, type MailQuotas } from '../src/mail/check-quotas.ts';
 import { startMailDelivery } from '../src/mail/deliver-mails.ts';
+import { mailTable } from '../src/mail/mail-table.ts';
 import { createOutcomeRecorder, type Outcome } from '../src/mail/record-outcome.ts';
 import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
@@ -404,6 +406,99 @@ describe('mails about one booking', () => {
     await endWindow();
     await eventually(async () => expect(await pending()).toEqual([]));
     expect(subjectsFor('anna@example.com').slice(1)).toEqual(['request-received 1', 'request-confirmed 2']);
+  });
+});
+
+describe('mails that wait for others', () => {
+  /** Mails about as many bookings that wait for a later hour, and two later ones about each that are due. */
+  const storeWaiting = async (bookings: number): Promise<void> => {
+    await sql`
+      INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, content, recipient, due_at, held)
+      SELECT 'crm', gen_random_uuid(), md5(booking::text)::uuid, version, 'appointment-changed', 'request', ${JSON.stringify(contentFor('anna@example.com', 'waits'))}::jsonb,
+             'anna@example.com', now() - interval '1 minute' + CASE WHEN version = 1 THEN interval '1 day' ELSE interval '0' END, version = 1
+        FROM generate_series(1, ${bookings}::int) AS booking, generate_series(1, 3) AS version`.execute(database.kysely);
+  };
+
+  const putBackBlocked = (db: Kysely<NotificationSchema>) =>
+    putBackBlockedRows(db as unknown as Kysely<unknown>, mailTable, { limits: { perCrm: 5 }, leased: [] });
+
+  /** The number of table rows that it reads, with or without an index. */
+  const countRowsRead = (read: (db: Kysely<NotificationSchema>) => Promise<unknown>): Promise<number> =>
+    database.kysely.transaction().execute(async (tx) => {
+      const count = async () => {
+        const { rows: [counted] } = await sql<{ count: number }>`SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int8 AS count FROM pg_stat_xact_user_tables`.execute(tx);
+        return counted!.count;
+      };
+      const before = await count();
+      await read(tx);
+      return (await count()) - before;
+    });
+
+  it('keep no mail to somebody else waiting, nor a cancellation, however many there are', async () => {
+    await storeWaiting(1_500);
+    const { aboutId } = await database.kysely.selectFrom('mail').select('aboutId').limit(1).executeTakeFirstOrThrow();
+    await store('bill@example.com');
+    await store('cleo@example.com', { template: 'booking-cancelled' });
+    await store('anna@example.com', { aboutId, version: 4, template: 'booking-cancelled' });
+    await using _delivery = deliver({ toOneRecipient: 1 });
+    await eventually(() => expect(new Set(smtp.mails.map(({ parsed }) => parsed.subject))).toEqual(new Set(['booking-cancelled 1', 'booking-cancelled 4', 'booking-confirmed 1'])));
+  });
+
+  it.each(['before', 'after'])('are found and put back without reading the whole table for each, %s the table is analysed', async (when) => {
+    await storeWaiting(4_000);
+    if (when === 'after') await sql`ANALYZE mail`.execute(database.kysely);
+    // A thousand rows and those that they wait for, each by an index, and at most once all of so small a table.
+    const most = 10 * 1_000 + 3 * 4_000;
+    expect(await countRowsRead((db) => putBackBlocked(db))).toBeLessThan(most);
+    expect(await countRowsRead((db) => leaseMails({ kysely: db }))).toBeLessThan(most);
+  });
+
+  it('are not put back for longer than what they wait for', async () => {
+    await storeWaiting(501);
+    expect(await putBackBlocked(database.kysely)).toBe(1_000);
+    await sql`UPDATE mail SET due_at = now() + interval '1 minute' WHERE held`.execute(database.kysely);
+    await sql`UPDATE mail SET due_at = now() WHERE NOT held`.execute(database.kysely);
+    await putBackBlocked(database.kysely);
+    const later = (await pending()).filter(({ held, dueAt }) => !held && dueAt.getTime() > Date.now());
+    expect(later.length).toBe(1_000);
+    expect(later.every(({ dueAt }) => dueAt.getTime() < Date.now() + 2 * 60_000)).toBe(true);
+  });
+
+  it('about one booking are the first and the newest four', async () => {
+    await using _delivery = deliver({ toOneRecipient: 1 });
+    await store('anna@example.com', { template: 'email-verification', version: 0 });
+    await eventually(() => expect(countOf('sent')).toBe(1));
+    const aboutId = randomUUID();
+    await store('anna@example.com', { aboutId, version: 1 });
+    await eventually(async () => expect(await pending()).toMatchObject([{ held: true, lease: null }]));
+    for (let version = 2; version <= 30; version += 1) await store('anna@example.com', { aboutId, version, template: 'appointment-changed' });
+    expect((await pending()).map(({ version }) => version)).toEqual([1, 27, 28, 29, 30]);
+    const dropped = (await rows()).filter(({ state }) => state === 'failed');
+    expect(dropped).toHaveLength(25);
+    expect(dropped.every(({ lastError, content, recipient, finishedAt }) => lastError === 'superseded' && content === null && recipient === null && finishedAt !== null)).toBe(true);
+    expect(await reportedFailures(database)).toEqual([]);
+    for (const next of [27, 28, 29, 30]) {
+      await endWindow();
+      await eventually(async () => expect((await pending())[0]).toMatchObject({ version: next, held: true, lease: null }));
+    }
+    await endWindow();
+    await eventually(async () => expect(await pending()).toEqual([]));
+    expect(subjectsFor('anna@example.com').slice(1)).toEqual(['booking-confirmed 1', ...[27, 28, 29, 30].map((version) => `appointment-changed ${version}`)]);
+  });
+
+  it('are never dropped for a newer one if they are cancellations or being sent, or about something else', async () => {
+    const aboutId = randomUUID();
+    await store('anna@example.com', { aboutId, version: 1 });
+    await store('anna@example.com', { aboutId, version: 3 });
+    const cancellations = ['booking-cancelled', 'appointment-cancelled', 'request-declined'] as const;
+    for (const [index, template] of cancellations.entries()) await store('anna@example.com', { aboutId, version: index + 4, template });
+    await database.kysely.updateTable('mail').set({ lease: randomUUID() }).where('version', '=', 3).execute();
+    await store('anna@example.com', { version: 2 });
+    await store('anna@example.com', { aboutId, version: 100 });
+    for (let version = 7; version <= 12; version += 1) await store('anna@example.com', { aboutId, version });
+    const left = (await pending()).filter((mail) => mail.aboutId === aboutId).map(({ version }) => version);
+    expect(left.toSorted((one, other) => one - other)).toEqual([1, 3, 4, 5, 6, 10, 11, 12, 100]);
+    expect((await pending()).filter((mail) => mail.aboutId !== aboutId)).toMatchObject([{ version: 2 }]);
   });
 });
 

@@ -2,7 +2,7 @@ import type { Database } from '@scheduling/postgres';
 import { type ActiveSpan, inSpan, type Logger, type Loop, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
-import { databaseTime, type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, releaseLeases, renewLeases } from './leased-table.ts';
+import { databaseTime, type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, putBackBlockedRows, releaseLeases, renewLeases } from './leased-table.ts';
 
 /** The result of an attempt. A kind of delivery adds its own fields. */
 export interface Outcome {
@@ -140,8 +140,13 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     for (const row of rows) this.#waiting.add(row);
     this.#startWaiting();
     // There may be more, and room for them.
-    if (passedOver && rows.length < free) this.wake();
+    if (rows.length < free && (passedOver || (await this.#putBackBlocked([...leased, ...rows])))) this.wake();
     return 0;
+  }
+
+  /** Whether other rows are considered now. */
+  async #putBackBlocked(leased: Row[]): Promise<boolean> {
+    return (await putBackBlockedRows(this.#db, this.#kind.table, { limits: this.#leaseLimits, leased })) > 0;
   }
 
   #startWaiting(): void {

@@ -14,6 +14,8 @@ export interface LeasedTable {
   expires: boolean;
   /** A row that has to wait for another one. */
   isBlocked?: RawBuilder<boolean>;
+  /** When the other one is due. Null: it is being delivered, or will be soon. */
+  blockedUntil?: RawBuilder<Date | null>;
 }
 
 export interface LeasedColumns {
@@ -49,8 +51,11 @@ export interface DeliveryLimits {
   perHost: number;
 }
 
-/** How many due rows of a CRM are considered: those behind them are not found as long as these all have to wait. */
+/** How many due rows of a CRM are considered: those behind them are not found as long as these all have to wait for their lanes and hosts. */
 const maxConsidered = 1_000;
+const shortestPutBack = sql`interval '1 second'`;
+/** What a row waits for can end before it is due. */
+const longestPutBack = sql`interval '5 minutes'`;
 
 /**
  * Leases due rows, at most `free`. CRMs take turns, so one with thousands of rows delays only itself. Not the whole queue is read: the CRMs are found
@@ -68,21 +73,13 @@ export async function leaseDueRows<Row extends LeasedRow>(
   const lanes = leased.map((row) => row.lane);
   const table = sql.table(name);
   const { rows } = await sql<Row & { considered: number }>`
-    WITH RECURSIVE crm AS (
-      (SELECT crm_id, due_at FROM ${table} WHERE state = 'pending' ORDER BY crm_id, due_at LIMIT 1)
-      UNION ALL
-      SELECT next.crm_id, next.due_at FROM crm CROSS JOIN LATERAL (
-        SELECT crm_id, due_at FROM ${table} AS item WHERE state = 'pending' AND item.crm_id > crm.crm_id ORDER BY crm_id, due_at LIMIT 1
-      ) AS next
-    ), due_crm AS (
+    WITH RECURSIVE ${firstOfCrms(table)}, due_crm AS (
       SELECT crm_id, ceil(2.0 * ${free}::int / count(*) OVER ())::int AS twice_its_share FROM crm WHERE due_at <= now()
     ), next_of_crm AS (
       SELECT due.*, row_number() OVER (PARTITION BY due.crm_id ORDER BY due.due_at, due.id) AS crm_turn
       FROM due_crm CROSS JOIN LATERAL (
         SELECT crm_id, id, due_at, ${lane} AS lane, ${host} AS host
-        FROM (
-          SELECT * FROM ${table} AS item WHERE item.crm_id = due_crm.crm_id AND state = 'pending' AND due_at <= now() ORDER BY due_at LIMIT ${maxConsidered}
-        ) AS item
+        FROM (${considered(table)}) AS item
         WHERE ${lane} <> ALL (${lanes}::text[]) AND ${host} <> ALL (${fullHosts}::text[]) AND NOT (${isBlocked})
         ORDER BY due_at
         LIMIT least(twice_its_share, greatest(0, ${limits.perCrm}::int - coalesce((${crms}::jsonb ->> due_crm.crm_id)::int, 0)))
@@ -108,6 +105,62 @@ export async function leaseDueRows<Row extends LeasedRow>(
   const leasedMs = performance.now();
   for (const row of rows) row.leasedMs = leasedMs;
   return { rows, passedOver: rows.length < (rows[0]?.considered ?? 0) };
+}
+
+/**
+ * Puts back those of the considered rows that have to wait for other ones, until these are due: otherwise a CRM with many of them would get nothing else
+ * delivered. Only of CRMs that have more due rows than are considered, and fewer leased ones than they may, so normally it writes nothing. Returns how many it
+ * has put back.
+ */
+export async function putBackBlockedRows(
+  db: Kysely<unknown>,
+  { name, expires, isBlocked, blockedUntil = sql<null>`NULL::timestamptz` }: LeasedTable,
+  { limits, leased }: { limits: Pick<DeliveryLimits, 'perCrm'>; leased: readonly Pick<LeasedRow, 'crmId'>[] },
+): Promise<number> {
+  if (isBlocked === undefined) return 0;
+  const table = sql.table(name);
+  const counts = countBy(leased, (row) => row.crmId);
+  const fullCrms = Object.keys(counts).filter((each) => counts[each]! >= limits.perCrm);
+  const due = sql<Date>`greatest(now() + ${shortestPutBack}, least(blocked_until, now() + ${longestPutBack}))`;
+  const { numAffectedRows = 0n } = await sql`
+    WITH RECURSIVE ${firstOfCrms(table)}, due_crm AS (
+      SELECT crm_id FROM crm
+      WHERE due_at <= now() AND crm_id <> ALL (${fullCrms}::text[]) AND EXISTS (
+        SELECT FROM ${table} AS item WHERE item.crm_id = crm.crm_id AND state = 'pending' AND item.due_at <= now() OFFSET ${maxConsidered}
+      )
+    ), blocked AS (
+      SELECT due.* FROM due_crm CROSS JOIN LATERAL (
+        SELECT crm_id, id, coalesce(${blockedUntil}, now()) AS blocked_until FROM (${considered(table)}) AS item WHERE ${isBlocked}
+      ) AS due
+    ), locked AS (
+      -- One by one by the primary key, whatever the plan assumes about the table.
+      SELECT row.crm_id, row.id, blocked_until FROM blocked CROSS JOIN LATERAL (
+        SELECT * FROM ${table} AS item WHERE item.crm_id = blocked.crm_id AND item.id = blocked.id LIMIT 1 FOR UPDATE SKIP LOCKED
+      ) AS row
+      WHERE state = 'pending' AND lease IS NULL AND due_at <= now()
+      LIMIT ${maxConsidered}
+    )
+    UPDATE ${table} AS item SET due_at = ${atExpiry(due, { expires })}
+    FROM locked WHERE item.crm_id = locked.crm_id AND item.id = locked.id`.execute(db);
+  return Number(numAffectedRows);
+}
+
+/** The CRMs with pending rows, and when the first one of each is due. */
+function firstOfCrms(table: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`crm AS (
+      (SELECT crm_id, due_at FROM ${table} WHERE state = 'pending' ORDER BY crm_id, due_at LIMIT 1)
+      UNION ALL
+      SELECT next.crm_id, next.due_at FROM crm CROSS JOIN LATERAL (
+        SELECT crm_id, due_at FROM ${table} AS item WHERE state = 'pending' AND item.crm_id > crm.crm_id ORDER BY crm_id, due_at LIMIT 1
+      ) AS next
+    )`;
+}
+
+/** The first due rows of the CRM of `due_crm`. */
+function considered(table: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+          SELECT * FROM ${table} AS item WHERE item.crm_id = due_crm.crm_id AND state = 'pending' AND due_at <= now() ORDER BY due_at LIMIT ${maxConsidered}
+        `;
 }
 
 /** The time by the database's clock. That of this process may be wrong, and must not decide what expires or what strangers verify. */
@@ -138,9 +191,12 @@ async function changeLeased(db: Kysely<unknown>, { name }: LeasedTable, rows: It
     FROM held WHERE item.crm_id = held.crm_id AND item.id = held.id`.execute(db);
 }
 
+export function dueAfter(delayMs: number, table: Pick<LeasedTable, 'expires'>): RawBuilder<Date> {
+  return atExpiry(sql<Date>`now() + make_interval(secs => ${delayMs / 1_000})`, table);
+}
+
 /** A row that expires before then is checked again when it expires. */
-export function dueAfter(delayMs: number, { expires }: Pick<LeasedTable, 'expires'>): RawBuilder<Date> {
-  const due = sql<Date>`now() + make_interval(secs => ${delayMs / 1_000})`;
+function atExpiry(due: RawBuilder<Date>, { expires }: Pick<LeasedTable, 'expires'>): RawBuilder<Date> {
   return expires ? sql<Date>`least(${due}, expires_at)` : due;
 }
 

@@ -1,11 +1,11 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
-import { type Generated, sql } from 'kysely';
+import { type Generated, type Kysely, sql } from 'kysely';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type LeasedTable, startDelivery } from '../src/index.ts';
+import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type LeasedTable, putBackBlockedRows, startDelivery } from '../src/index.ts';
 
 /** A kind other than mail: a parcel is posted to the address of a shop, one at a time. */
 interface ParcelTable {
@@ -152,6 +152,38 @@ it('delivers at once what is behind rows that have to wait for each other', asyn
   await eventually(() => expect(requests.toSorted((one, other) => one.localeCompare(other))).toEqual(['quick', 'slow']));
   hanging.resolve(204);
   await eventually(async () => expect(await pending()).toEqual([]));
+});
+
+it('delivers what is behind thousands of rows that have to wait for another one, and these as soon as that one is gone', async () => {
+  const isGate = sql<boolean>`EXISTS (SELECT FROM parcel AS gate WHERE gate.crm_id = item.crm_id AND gate.shop = 'gate' AND gate.state = 'pending')`;
+  const waiting: LeasedTable = { ...table, isBlocked: sql<boolean>`item.shop LIKE 'waiting-%' AND ${isGate}` };
+  await store('crm', ...Array.from({ length: 2_500 }, (_, index) => `waiting-${index}`));
+  await store('crm', 'quick');
+  const gate = { crmId: 'crm', shop: 'gate', requestId: 'request', dueAt: sql<Date>`now() + interval '1 day'` };
+  await database.kysely.insertInto('parcel').values(gate).execute();
+  await using _delivery = startDelivery({ kind: { ...kind, table: waiting }, database, connections: 50, timings: { ...timings, pollMs: 500 }, logger });
+  await eventually(() => expect(requests).toEqual(['quick']));
+  await database.transaction((tx) => tx.deleteFrom('parcel').where('shop', '=', 'gate').execute());
+  await eventually(async () => expect(await pending()).toEqual([]));
+  expect(requests).toHaveLength(2_501);
+});
+
+const putBack = (parcels: LeasedTable) => putBackBlockedRows(database.kysely as unknown as Kysely<unknown>, parcels, { limits: { perCrm: 5 }, leased: [] });
+
+it('puts rows back until what they wait for is due, or has expired', async () => {
+  const waiting: LeasedTable = { ...table, isBlocked: sql<boolean>`item.shop <> 'other'`, blockedUntil: sql<Date>`now() + item.shop::interval` };
+  await store('crm', '1 minute', '0 seconds', ...Array.from({ length: 997 }, () => '1 day'));
+  const expiring = { crmId: 'crm', shop: '2 days', requestId: 'request', expiresAt: sql<Date>`now() + interval '30 seconds'` };
+  await database.kysely.insertInto('parcel').values(expiring).execute();
+  expect(await putBack(waiting)).toBe(0);
+  await store('crm', 'other');
+  expect(await putBack(waiting)).toBe(1_000);
+  const parcels = await pending();
+  const longest = Math.max(...parcels.map(({ dueAt }) => dueAt.getTime()));
+  const waits = (shop: string) => [...new Set(parcels.filter((parcel) => parcel.shop === shop).map(({ dueAt }) => Math.round((dueAt.getTime() - longest) / 1_000) + 300))];
+  expect([waits('1 day'), waits('1 minute'), waits('0 seconds')]).toEqual([[300], [60], [1]]);
+  const expired = parcels.find(({ shop }) => shop === '2 days');
+  expect(expired!.dueAt).toEqual(expired!.expiresAt);
 });
 
 it('leases ahead, and on disposal releases what it has not begun to deliver', async () => {

@@ -34,6 +34,7 @@ const functions = {
   '2026-12-07-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
   '2026-12-07-2-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
   '2026-12-10-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
+  '2026-12-20-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -364,6 +364,23 @@ BEGIN
     coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', address_key(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
+
+  IF new_id IS NOT NULL AND request ? 'maxWaiting' THEN
+    WITH waiting AS (
+      SELECT id, row_number() OVER (ORDER BY version) AS place, row_number() OVER (ORDER BY version DESC) AS newest
+        FROM mail
+       WHERE crm_id = request ->> 'crmId' AND about_id = (request ->> 'aboutId')::uuid AND state = 'pending'
+         AND NOT request -> 'urgentTemplates' ? template
+    ), superseded AS (
+      SELECT id FROM mail
+       WHERE crm_id = request ->> 'crmId' AND state = 'pending' AND lease IS NULL
+         AND id IN (SELECT id FROM waiting WHERE place > 1 AND newest >= (request ->> 'maxWaiting')::int)
+         FOR UPDATE SKIP LOCKED
+    )
+    UPDATE mail SET state = 'failed', content = NULL, recipient = NULL, held = false, last_error = 'superseded', finished_at = now()
+      FROM superseded
+     WHERE mail.crm_id = request ->> 'crmId' AND mail.id = superseded.id;
+  END IF;
   RETURN to_jsonb(new_id);
 END
 $function$;

@@ -1,9 +1,11 @@
--- Stores a mail in one round trip, unless it was stored before, or its recipient was erased while it was being written.
+-- Stores a mail in one round trip, unless it was stored before, or its recipient was erased while it was being written. Of the mails about the same thing
+-- that wait, it drops those between the first and the newest ones, because what they say is no longer true, but none that is urgent or being sent.
 --
 -- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId or userId if the recipient is one, providerId if it is sent for a
 --   provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
 --   erasure does not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; resendOf if it is a copy of
---   another one; sandbox, true if it is to reach nobody.
+--   another one; sandbox, true if it is to reach nobody; maxWaiting, how many mails about one thing may wait, not counting those with urgentTemplates (absent:
+--   any number).
 -- Answer: the id of the mail; null if it was not stored. A unique violation of mail_copy: another copy waits.
 CREATE OR REPLACE FUNCTION store_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -29,6 +31,23 @@ BEGIN
     coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', address_key(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
+
+  IF new_id IS NOT NULL AND request ? 'maxWaiting' THEN
+    WITH waiting AS (
+      SELECT id, row_number() OVER (ORDER BY version) AS place, row_number() OVER (ORDER BY version DESC) AS newest
+        FROM mail
+       WHERE crm_id = request ->> 'crmId' AND about_id = (request ->> 'aboutId')::uuid AND state = 'pending'
+         AND NOT request -> 'urgentTemplates' ? template
+    ), superseded AS (
+      SELECT id FROM mail
+       WHERE crm_id = request ->> 'crmId' AND state = 'pending' AND lease IS NULL
+         AND id IN (SELECT id FROM waiting WHERE place > 1 AND newest >= (request ->> 'maxWaiting')::int)
+         FOR UPDATE SKIP LOCKED
+    )
+    UPDATE mail SET state = 'failed', content = NULL, recipient = NULL, held = false, last_error = 'superseded', finished_at = now()
+      FROM superseded
+     WHERE mail.crm_id = request ->> 'crmId' AND mail.id = superseded.id;
+  END IF;
   RETURN to_jsonb(new_id);
 END
 $$;

@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely';
 import type { CalendarMethod } from '../calendar/write-calendar.ts';
 import type { MailContent, NotificationSchema } from '../db/schema.ts';
 import type { MailTemplate } from '../language/texts.ts';
+import { maxWaitingAboutOne, urgentTemplates } from './mail-table.ts';
 
 export interface MailIntent {
   crmId: string;
@@ -39,7 +40,7 @@ export interface LastMailIntent extends MailIntent {
 
 /**
  * Stores the intent to send; the delivery does the rest. A repeated intent has no effect, nor does a mail to a person whose data was erased
- * while it was being written.
+ * while it was being written. If too many about the same thing wait, it supersedes some of those between the first and the newest ones.
  */
 export async function storeMail(tx: Transaction<NotificationSchema>, intent: MailIntent | LastMailIntent): Promise<void> {
   await storeNewMail(tx, intent);
@@ -47,7 +48,8 @@ export async function storeMail(tx: Transaction<NotificationSchema>, intent: Mai
 
 /** The same, and returns the id of the mail; null if it had no effect. */
 export async function storeNewMail(tx: Transaction<NotificationSchema>, intent: MailIntent | LastMailIntent): Promise<string | null> {
-  const request = { ...intent, requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
+  const limits = { maxWaiting: maxWaitingAboutOne, urgentTemplates };
+  const request = { ...intent, ...limits, requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
   return callFunction<string | null>(tx, { name: 'store_mail', request, locks: `${intent.crmId} ${intent.customerId ?? intent.userId}` });
 }
 
