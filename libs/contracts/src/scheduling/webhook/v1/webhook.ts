@@ -2217,7 +2217,7 @@ export const WebhookServiceService = {
   },
   /**
    * Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); RESOURCE_EXHAUSTED
-   * (webhook.tests_limited); UNAVAILABLE (webhook.busy).
+   * (webhook.tests_limited); UNAVAILABLE while very many are sent.
    */
   testWebhook: {
     path: "/scheduling.webhook.v1.WebhookService/TestWebhook" as const,
@@ -2263,7 +2263,7 @@ export interface WebhookServiceServer extends UntypedServiceImplementation {
   rotateSecret: handleUnaryCall<RotateSecretRequest, RotateSecretResponse>;
   /**
    * Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); RESOURCE_EXHAUSTED
-   * (webhook.tests_limited); UNAVAILABLE (webhook.busy).
+   * (webhook.tests_limited); UNAVAILABLE while very many are sent.
    */
   testWebhook: handleUnaryCall<TestWebhookRequest, TestWebhookResponse>;
   /** What was sent in the last 7 days, newest first. INVALID_ARGUMENT (webhook.invalid) for a cursor that is none, NOT_FOUND (webhook.not_found). */
@@ -2376,7 +2376,7 @@ export interface WebhookServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Sends an event that did not happen, once; what came of it is among the attempts. NOT_FOUND (webhook.not_found); RESOURCE_EXHAUSTED
-   * (webhook.tests_limited); UNAVAILABLE (webhook.busy).
+   * (webhook.tests_limited); UNAVAILABLE while very many are sent.
    */
   testWebhook(
     request: TestWebhookRequest,
