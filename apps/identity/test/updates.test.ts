@@ -207,15 +207,6 @@ describe('a changed user', () => {
     expect(await requests()).toEqual(before);
   });
 
-  it('keeps a username that an earlier version gave them beside that of another user', async () => {
-    const [user, neighbour] = [await create(), await create()];
-    const username = `${neighbour.username} `;
-    await service.database.kysely.updateTable('appUser').set({ username, usernameKey: username }).where('id', '=', user.id).execute();
-    expect((await update(user.reference, { username, lastName: 'After' })).user).toMatchObject({ username, lastName: 'After' });
-    expect(await refusal(update(user.reference, { username: ` ${username}` }))).toMatchObject({ code: 'user.username_taken' });
-    expect((await update(user.reference, { username: `other ${username}` })).user).toMatchObject({ username: `other ${username}` });
-  });
-
   it('gets an address of their own in place of a derived one', async () => {
     const { email } = await create();
     const reference = `derived-${count}@crm`;

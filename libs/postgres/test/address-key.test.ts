@@ -36,6 +36,10 @@ describe('address_key', () => {
     ['', ''],
     ['Nobody', 'nobody'],
     ['a@b@Bücher', 'a@b@bücher'],
+    ['ΝΊΚΟΣ@b.example', 'νίκοσ@b.example'],
+    ['νίκος@b.example', 'νίκοσ@b.example'],
+    ['İlker@b.example', 'i\u0307lker@b.example'],
+    ['J\u030Cx@b.example', 'ǰx@b.example'],
   ])('of %j is %j', async (address, key) => {
     expect(await keysOf([address, key])).toEqual([key, key]);
   });
@@ -50,6 +54,17 @@ describe('address_key', () => {
     const keys = await keysOf([...domains, ...names].map((domain) => `x@${domain}`));
     expect(keys.slice(0, domains.length)).toEqual(keys.slice(domains.length));
     expect(groups(keys)).toEqual(groups([...names, ...names]));
+  });
+
+  it('of the local part is that of Node for every letter with another form, alone and within a word', async () => {
+    const letters = Array.from({ length: 0x20000 }, (_, code) => (code >= 0xd800 && code <= 0xdfff ? '' : String.fromCodePoint(code)));
+    const changing = letters.filter((letter) => /[\p{L}\p{N}\p{M}]/u.test(letter) && (letter.normalize('NFC') !== letter || letter.toLowerCase() !== letter || letter.toUpperCase() !== letter));
+    const forms = changing.flatMap((letter) => [letter, letter.toUpperCase(), letter.toLowerCase(), letter.normalize('NFD')]);
+    // Node knows some that are newer.
+    const { rows } = await sql<{ form: string }>`SELECT form FROM unnest(${forms}::text[]) AS form WHERE unicode_assigned(form)`.execute(database.kysely);
+    const addresses = rows.flatMap(({ form }) => [`${form}@b.example`, `a${form}b@b.example`, `a${form}@b.example`]);
+    expect(addresses.length).toBeGreaterThan(30_000);
+    expect(await keysOf(addresses)).toEqual(addresses.map(addressKey));
   });
 
   it('is the same for all forms of a domain, however they are mixed, and only for them', async () => {

@@ -18,7 +18,9 @@ export function isEmailAddress(text: string): boolean {
  */
 export function addressKey(address: string): string {
   const domainAt = address.lastIndexOf('@') + 1;
-  return caseInsensitiveKey(address.slice(0, domainAt).replaceAll(invisible, '')) + domainKey(address.slice(domainAt));
+  // A capital sigma has two small forms.
+  const local = caseInsensitiveKey(address.slice(0, domainAt).replaceAll(invisible, '')).replaceAll('ς', 'σ');
+  return local + domainKey(address.slice(domainAt));
 }
 
 function domainKey(domain: string): string {

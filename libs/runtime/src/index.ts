@@ -1,5 +1,6 @@
 export { createBatcher } from './batcher.ts';
 export { branches } from './branches.ts';
+export { caseInsensitiveKey } from './case-insensitive-key.ts';
 export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
 export { addressKey, isEmailAddress } from './email-address.ts';
 export { FairQueue, type FairQueueOptions, QueueFull, type WaitOptions } from './fair-queue.ts';

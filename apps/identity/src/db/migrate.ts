@@ -6,8 +6,6 @@ import * as derivedAddresses from './migrations/2026-11-22-derived-addresses.ts'
 import * as anonymiseAfterDays from './migrations/2026-11-27-anonymise-after-days.ts';
 import * as branding from './migrations/2026-12-05-branding.ts';
 import * as sandboxes from './migrations/2026-12-06-sandboxes.ts';
-import * as usernameKeys from './migrations/2026-12-10-username-keys.ts';
-import * as addressKeys from './migrations/2026-12-11-address-keys.ts';
 import * as verificationMailboxes from './migrations/2026-12-12-verification-mailboxes.ts';
 
 const migrations = {
@@ -20,8 +18,6 @@ const migrations = {
   '2026-12-04-staff-by-user': concurrentIndex('provider_staff_user', 'provider_staff (crm_id, user_id)'),
   '2026-12-05-branding': branding,
   '2026-12-06-sandboxes': sandboxes,
-  '2026-12-10-username-keys': usernameKeys,
-  '2026-12-11-address-keys': addressKeys,
   '2026-12-12-verification-mailboxes': verificationMailboxes,
 };
 

@@ -60,15 +60,14 @@ export interface UserTable {
   /** Null for an invited person whom the CRM has not created as a user yet. */
   reference: string | null;
   email: string;
-  /** By `uniqueEmailKey`, unless an earlier version stored it and another user has that key. */
+  /** By `loginNameKey`, as username_key is. */
   emailKey: string;
   /** The address was derived because the given one belongs to another user; no mail is ever sent to it. */
   emailGenerated: boolean;
-  /** The `addressKey` from which this one was derived, for the limit per CRM. Null if it was not, or before 2026-11-22. */
+  /** The folded address from which this one was derived, for the limit per CRM. Null if it was not, or before 2026-11-22. */
   emailDerivedFrom: string | null;
   emailVerifiedAt: Date | null;
   username: string;
-  /** By `uniqueUsernameKey`, unless an earlier version stored it and another user has that key. */
   usernameKey: string;
   lastName: string;
   firstName: string | null;

@@ -1,11 +1,11 @@
 import { DomainError } from '@scheduling/errors';
-import { addressKey } from '@scheduling/runtime';
+import { caseInsensitiveKey } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import { randomInt } from 'node:crypto';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { derivedAddress, maxNumberDigits } from '../field/email-address.ts';
-import { uniqueEmailKey } from './login-name-key.ts';
+import { loginNameKey } from './login-name-key.ts';
 
 /** How many addresses one CRM may derive from the same one (interface 8). */
 const maxDerivedPerCrm = 1_000;
@@ -40,7 +40,7 @@ async function countDerived(tx: Transaction<IdentitySchema>, crmId: string, emai
     .selectFrom('appUser')
     .select(sql<number>`count(*)::int`.as('count'))
     .where('crmId', '=', crmId)
-    .where('emailDerivedFrom', '=', addressKey(email))
+    .where('emailDerivedFrom', '=', caseInsensitiveKey(email))
     .executeTakeFirstOrThrow();
   return count;
 }
@@ -50,10 +50,10 @@ async function findFirstFree(tx: Transaction<IdentitySchema>, crm: CrmRow, email
   const rows = await tx
     .selectFrom('appUser')
     .select('emailKey')
-    .where('emailKey', '=', sql<string>`ANY(${candidates.map((candidate) => uniqueEmailKey(crm, candidate))})`)
+    .where('emailKey', '=', sql<string>`ANY(${candidates.map((candidate) => loginNameKey(crm, candidate))})`)
     .execute();
   const taken = new Set(rows.map((row) => row.emailKey));
-  return candidates.find((candidate) => !taken.has(uniqueEmailKey(crm, candidate)));
+  return candidates.find((candidate) => !taken.has(loginNameKey(crm, candidate)));
 }
 
 /** 1 to 9, 10 to 99, … */

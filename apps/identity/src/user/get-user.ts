@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { uniqueEmailKey, uniqueUsernameKey } from './login-name-key.ts';
+import { loginNameKey } from './login-name-key.ts';
 import type { UserRow } from './user.ts';
 
 export interface UserReference {
@@ -47,9 +47,9 @@ export function holdUserByEmail(tx: Transaction<IdentitySchema>, crm: CrmRow, em
 }
 
 function selectByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string) {
-  return db.selectFrom('appUser').selectAll().where('emailKey', '=', uniqueEmailKey(crm, email));
+  return db.selectFrom('appUser').selectAll().where('emailKey', '=', loginNameKey(crm, email));
 }
 
 export function findUserByUsername(db: Kysely<IdentitySchema>, crm: CrmRow, username: string): Promise<UserRow | undefined> {
-  return db.selectFrom('appUser').selectAll().where('usernameKey', '=', uniqueUsernameKey(crm, username)).executeTakeFirst();
+  return db.selectFrom('appUser').selectAll().where('usernameKey', '=', loginNameKey(crm, username)).executeTakeFirst();
 }

@@ -1,11 +1,11 @@
 import { DomainError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
-import { addressKey } from '@scheduling/runtime';
+import { caseInsensitiveKey } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { findUserByUsername } from './get-user.ts';
-import { uniqueEmailKey, uniqueUsernameKey } from './login-name-key.ts';
+import { loginNameKey } from './login-name-key.ts';
 import type { PersonData, UserRow } from './user.ts';
 
 export interface NewUser {
@@ -28,11 +28,11 @@ export async function insertUser(tx: Transaction<IdentitySchema>, { crm, referen
       crmId: crm.crmId,
       reference,
       email,
-      emailKey: uniqueEmailKey(crm, email),
+      emailKey: loginNameKey(crm, email),
       emailGenerated: derivedEmail !== undefined,
-      emailDerivedFrom: derivedEmail === undefined ? null : addressKey(person.email),
+      emailDerivedFrom: derivedEmail === undefined ? null : caseInsensitiveKey(person.email),
       username,
-      usernameKey: uniqueUsernameKey(crm, username),
+      usernameKey: loginNameKey(crm, username),
       lastName,
       ...emptyToNull({ firstName, phone, mobile }),
       language,

@@ -3,7 +3,7 @@ import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { addressFamilies } from '../field/email-address.ts';
 import type { UserReference } from './get-user.ts';
-import { uniqueEmailKey, uniqueUsernameKey } from './login-name-key.ts';
+import { loginNameKey } from './login-name-key.ts';
 
 /** This service's advisory locks have two-part keys; the outbox relay's has a single one, so they never collide. */
 const loginNameLocks = 1;
@@ -24,8 +24,8 @@ export function lockLoginNames(
 ): Promise<void> {
   return lock(tx, [
     ...(reference === undefined ? [] : [referenceName(crm.crmId, reference)]),
-    ...(email === undefined ? [] : addressFamilies(email).map((family) => `email ${uniqueEmailKey(crm, family)}`)),
-    ...(username === undefined ? [] : [`username ${uniqueUsernameKey(crm, username)}`]),
+    ...(email === undefined ? [] : addressFamilies(email).map((family) => `email ${loginNameKey(crm, family)}`)),
+    ...(username === undefined ? [] : [`username ${loginNameKey(crm, username)}`]),
   ]);
 }
 

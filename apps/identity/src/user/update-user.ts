@@ -8,7 +8,7 @@ import type { IdentityDependencies } from '../dependencies.ts';
 import { verifyNewAddress } from '../verification/start-verification.ts';
 import { findUserByEmail, findUserByReference, findUserByUsername } from './get-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
-import { uniqueEmailKey, uniqueUsernameKey } from './login-name-key.ts';
+import { loginNameKey } from './login-name-key.ts';
 import type { UserRow } from './user.ts';
 
 /** Absent keeps the value; empty clears an optional one. */
@@ -24,8 +24,8 @@ export interface UserUpdate {
 }
 
 /**
- * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; another form of the same one stays
- * verified. A derived address that is replaced becomes the user's own. Rejects with `user.not_found`, `user.email_taken`,
+ * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; one that differs only in case is the same
+ * address, and stays verified. A derived address that is replaced becomes the user's own. Rejects with `user.not_found`, `user.email_taken`,
  * `user.username_taken`, or with `verification.limited` for a new address, because the mail about it counts.
  */
 export async function updateUser({ database }: IdentityDependencies, request: UserUpdate): Promise<UserRow> {
@@ -34,17 +34,11 @@ export async function updateUser({ database }: IdentityDependencies, request: Us
     await lockLoginNames(tx, crm, request);
     const user = await findUserByReference(tx, request);
     if (user === undefined) throw new DomainError('user.not_found');
-    const change = withoutPresentNames(user, request);
-    await checkLoginNames(tx, crm, user, change);
-    const isNewAddress = change.email !== undefined && uniqueEmailKey(crm, change.email) !== uniqueEmailKey(crm, user.email);
-    if (isNewAddress) await verifyNewAddress(tx, user, change.email!);
-    return writeChanges(tx, crm, user, change, isNewAddress);
+    await checkLoginNames(tx, crm, user, request);
+    const isNewAddress = request.email !== undefined && loginNameKey(crm, request.email) !== user.emailKey;
+    if (isNewAddress) await verifyNewAddress(tx, user, request.email!);
+    return writeChanges(tx, crm, user, request, isNewAddress);
   });
-}
-
-/** A name that the user has already is kept as it is stored: an earlier version may have given another user one that counts as the same now. */
-function withoutPresentNames(user: UserRow, { email, username, ...request }: UserUpdate): UserUpdate {
-  return { ...request, email: email === user.email ? undefined : email, username: username === user.username ? undefined : username };
 }
 
 async function checkLoginNames(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRow, { email, username }: UserUpdate): Promise<void> {
@@ -60,10 +54,10 @@ function writeChanges(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRo
     .updateTable('appUser')
     .set({
       email,
-      emailKey: email && uniqueEmailKey(crm, email),
+      emailKey: email && loginNameKey(crm, email),
       ...(isNewAddress && { emailGenerated: false, emailDerivedFrom: null }),
       username,
-      usernameKey: username && uniqueUsernameKey(crm, username),
+      usernameKey: username && loginNameKey(crm, username),
       lastName,
       ...emptyToNull({ firstName, phone, mobile }),
       updatedAt: sql<Date>`now()`,
