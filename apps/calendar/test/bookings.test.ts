@@ -311,15 +311,19 @@ describe('a hold', () => {
   it('of somebody who was embedded in the appointment keeps nothing of them when it is confirmed for a customer', async () => {
     const email = `${freshReference('embedded').slice(0, -5)}@example.com`;
     const reference = freshReference('participation');
-    await createAppointment(calendar, { participations: [{ reference, name: 'Embedded', email, mobile: '+49 151', state: ParticipationState.RESERVED }] });
+    const appointment = newAppointment({ participations: [{ reference, name: 'Embedded', email, mobile: '+49 151', note: 'Embedded', state: ParticipationState.RESERVED }] });
+    await calendar.appointments.createAppointment(appointment);
+    expect(await calendar.appointments.createAppointment(appointment)).toMatchObject({ created: false });
     const findByAddress = async () => (await calendar.removals.findEmbeddedParticipations({ crmId: owned.crmId, email })).participationIds;
     expect(await findByAddress()).toHaveLength(1);
     const nameOnly = { customerReference: freshReference('customer'), userName: 'Ada' };
     const { participation } = await change(reference, { customer: { $case: 'newCustomer', value: nameOnly } });
-    expect(participation).toMatchObject({ state: ParticipationState.BOOKED, name: 'Ada', email: undefined, mobile: undefined, customerReference: nameOnly.customerReference });
+    expect(participation).toMatchObject({ state: ParticipationState.BOOKED, name: 'Ada', email: undefined, mobile: undefined, note: undefined, customerReference: nameOnly.customerReference });
+    // A repetition would confirm what is in it.
+    expect(await reasonOf(calendar.appointments.createAppointment(appointment))).toBe('appointment.reference_taken');
     expect(await findByAddress()).toEqual([]);
     const row = await calendar.database.kysely.selectFrom('participation').selectAll().where('reference', '=', reference).executeTakeFirstOrThrow();
-    expect(row).toMatchObject({ name: null, email: null, mobile: null });
+    expect(row).toMatchObject({ name: null, email: null, mobile: null, note: null });
   });
 
   it('that was confirmed so by an earlier version is repaired', async () => {
@@ -332,10 +336,12 @@ describe('a hold', () => {
       return request.reference;
     }));
     await sql`ALTER TABLE participation DROP CONSTRAINT participation_person_check`.execute(database.kysely);
-    await database.kysely.updateTable('participation').set({ name: 'Embedded', email: 'embedded@example.com', mobile: '1' }).where('reference', 'in', references).execute();
+    await database.kysely.updateTable('participation').set({ name: 'Embedded', email: 'embedded@example.com', mobile: '1', note: 'Embedded' }).where('reference', 'in', references).execute();
     await repairEmbeddedNames(database.kysely as Kysely<unknown>);
-    const rows = await database.kysely.selectFrom('participation').select(['name', 'email', 'mobile']).where('reference', 'in', references).execute();
-    expect(rows).toEqual([{ name: null, email: null, mobile: null }, { name: null, email: null, mobile: null }]);
+    const rows = await database.kysely.selectFrom('participation').select(['name', 'email', 'mobile', 'note']).where('reference', 'in', references).execute();
+    expect(rows).toEqual([{ name: null, email: null, mobile: null, note: null }, { name: null, email: null, mobile: null, note: null }]);
+    const { contentDigest } = await database.kysely.selectFrom('appointment').select('contentDigest').where('reference', '=', appointmentReference).executeTakeFirstOrThrow();
+    expect(contentDigest).toHaveLength(0);
   });
 
   it('that has expired is not found', async () => {

@@ -52,7 +52,7 @@ describe('a reference that is about to change', () => {
   it('is not learned from an answer that calendar got before', async () => {
     const customer = await customerOf(await createCustomer(calendar));
     expect(await forget(customer)).toEqual({ version: 2 });
-    expect(await copyOf(customer.id)).toMatchObject({ version: 0, reference: null });
+    expect(await copyOf(customer.id)).toMatchObject({ version: 0, referenceKnown: false });
     await book(customer.customerReference);
     expect(await copyOf(customer.id)).toMatchObject({ version: 2, reference: customer.customerReference });
   });
@@ -69,11 +69,11 @@ describe('a reference that is about to change', () => {
     await locked;
     const forgetting = forget(customer);
     await eventually(async () => expect(await countWaiting(calendar, '%from "customer"%')).toBe(1));
-    expect(await copyOf(customer.id)).toMatchObject({ reference: customer.customerReference });
+    expect(await copyOf(customer.id)).toMatchObject({ referenceKnown: true });
     release();
     await booking;
     await forgetting;
-    expect(await copyOf(customer.id)).toMatchObject({ reference: null });
+    expect(await copyOf(customer.id)).toMatchObject({ referenceKnown: false });
   });
 
   it('gets a version above every one that calendar has known', async () => {
@@ -83,12 +83,13 @@ describe('a reference that is about to change', () => {
     expect(await forget({ ...customer, version: 4 })).toEqual({ version: 8 });
   });
 
-  it('is shown again within seconds, without an event, if nothing became of the change', async () => {
+  it('stays shown, and is known again within seconds, without an event, if nothing became of the change', async () => {
     const customer = await knownCustomer();
     const { participation } = await book(customer.customerReference);
     await forget(customer);
     const read = () => calendar.participations.getParticipation({ ...owned, participationReference: participation!.reference });
-    await eventually(async () => expect((await read()).participation).toMatchObject({ customerReference: customer.customerReference }));
+    expect((await read()).participation).toMatchObject({ customerReference: customer.customerReference });
+    await eventually(async () => expect(await copyOf(customer.id)).toMatchObject({ referenceKnown: true, version: 2 }));
   });
 
   it('still finds the participations of the customer', async () => {
@@ -115,7 +116,7 @@ it('all references are asked for again after a restore, as operations.md says', 
   // They have changed places since the backup.
   await kysely.updateTable('customer').set({ reference: second.customerReference }).where('id', '=', first.id).execute();
   await kysely.updateTable('customer').set({ reference: first.customerReference }).where('id', '=', second.id).execute();
-  await sql`UPDATE customer SET reference = NULL, refreshed_at = '-infinity' WHERE reference IS NOT NULL AND erased_at IS NULL`.execute(kysely);
+  await sql`UPDATE customer SET reference_known = false, refreshed_at = '-infinity' WHERE erased_at IS NULL`.execute(kysely);
   expect((await book(first.customerReference)).participation).toMatchObject({ name: first.userName });
   await eventually(async () => expect(await copyOf(second.id)).toMatchObject({ reference: second.customerReference }));
 });

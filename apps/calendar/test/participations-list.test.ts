@@ -194,7 +194,7 @@ describe('changedSince', () => {
     const { period, appointmentAt } = freshDay();
     const reference = await book(await appointmentAt(9));
     const changedSince = await databaseNow();
-    await sql`UPDATE participation SET note = 'changed', changed_at = '2020-01-01Z' WHERE reference = ${reference}`.execute(calendar.database.kysely);
+    await sql`UPDATE participation SET exempt = true, changed_at = '2020-01-01Z' WHERE reference = ${reference}`.execute(calendar.database.kysely);
     expect(await list({ ...period, changedSince })).toEqual([reference]);
   });
 });

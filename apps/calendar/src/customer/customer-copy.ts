@@ -21,6 +21,7 @@ export async function findCustomerId(db: Kysely<CalendarSchema>, { crmId, provid
     .where('crmId', '=', crmId)
     .where('providerId', '=', providerId)
     .where('reference', '=', reference)
+    .where('referenceKnown', '=', true)
     .orderBy('refreshedAt', 'desc')
     .limit(1)
     .executeTakeFirst();
@@ -94,6 +95,7 @@ export async function storeCustomer(db: Kysely<CalendarSchema>, crmId: string, c
     mobile: customer.mobile ?? null,
     language: customer.language ?? null,
     version: customer.version,
+    referenceKnown: true,
     refreshedAt: sql<Date>`clock_timestamp()`,
   };
   await db

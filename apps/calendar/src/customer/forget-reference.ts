@@ -3,7 +3,7 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { type CustomerId, lockCustomer } from './lock-customer.ts';
 
 /**
- * Forgets which reference a customer has, before the customer service changes it, and accepts no older copy any more. Bookings hold the customer's row FOR KEY
+ * Forgets which reference a customer has, before the customer service changes it, and accepts no older copy any more. It is still shown until the next copy comes. Bookings hold the customer's row FOR KEY
  * SHARE, so this waits for those that have found it by the reference; those that come later do not find it. A customer whom calendar does not know gets a row, so
  * that a copy which is being fetched at this moment is not stored either. Returns the version that the change must have: the given one, or a later one if
  * calendar has known a later one.
@@ -14,7 +14,7 @@ export function forgetReference({ database }: CalendarDependencies, customer: Cu
     const { requiredVersion } = await tx
       .updateTable('customer')
       .set({
-        reference: null,
+        referenceKnown: false,
         requiredVersion: sql<number>`greatest(required_version, version + 1, ${customer.version}::integer)`,
         refreshedAt: sql<Date>`clock_timestamp()`,
       })

@@ -10,7 +10,7 @@ const batchSize = 50;
 
 /**
  * Fetches the customers whose references calendar has forgotten and has not been told since, because a process ended in between. No booking depends on it: who
- * books by a reference that is not known asks the customer service. Until then the reference is missing in what is read.
+ * books by a reference that is not known asks the customer service. Until then the previous reference is shown.
  */
 export function startCopyRefresher(dependencies: CalendarDependencies, logger: Logger): AsyncDisposable {
   const { kysely } = dependencies.database;
@@ -20,7 +20,7 @@ export function startCopyRefresher(dependencies: CalendarDependencies, logger: L
       .set({ refreshedAt: sql<Date>`clock_timestamp()` })
       .where(sql<boolean>`(crm_id, id) IN (
         SELECT crm_id, id FROM customer
-         WHERE reference IS NULL AND erased_at IS NULL AND refreshed_at <= clock_timestamp() - make_interval(secs => ${minimumAgeSeconds})
+         WHERE NOT reference_known AND erased_at IS NULL AND refreshed_at <= clock_timestamp() - make_interval(secs => ${minimumAgeSeconds})
          ORDER BY refreshed_at LIMIT ${limit}
            FOR NO KEY UPDATE SKIP LOCKED)`)
       .returning(['crmId', 'id as customerId'])

@@ -26,7 +26,7 @@ const migrations = {
   '2026-12-02-appointment-revisions': appointmentRevisions,
   '2026-12-06-sandbox-clocks': sandboxClocks,
   '2026-12-08-customer-versions': customerVersions,
-  '2026-12-08-customers-without-reference': concurrentIndex('customer_without_reference', 'customer (refreshed_at) WHERE reference IS NULL AND erased_at IS NULL'),
+  '2026-12-08-customers-to-refresh': concurrentIndex('customer_to_refresh', 'customer (refreshed_at) WHERE NOT reference_known AND erased_at IS NULL'),
   // participation_by_email serves the previous version.
   '2026-12-10-participation-by-address': concurrentIndex('participation_by_address', 'participation (crm_id, address_key(email)) WHERE email IS NOT NULL'),
 };
@@ -95,6 +95,7 @@ const functions = {
   '2026-12-08-1-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
   '2026-12-08-2-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
   '2026-12-08-3-read-participations': sqlFile(new URL('../participation/read-participations.sql', import.meta.url)),
+  '2026-12-08-4-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
 };
 
 /** What relies on the functions. */

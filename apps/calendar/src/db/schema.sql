@@ -80,11 +80,12 @@ CREATE TABLE customer (
   refreshed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   erased_at timestamp with time zone,
   required_version integer NOT NULL DEFAULT 0,
+  reference_known boolean NOT NULL DEFAULT true,
   CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT customer_check CHECK (((erased_at IS NULL) OR ((reference IS NULL) AND (user_name IS NULL) AND (email IS NULL) AND (mobile IS NULL) AND (language IS NULL))))
 );
 CREATE INDEX customer_by_reference ON public.customer USING btree (crm_id, provider_id, reference, refreshed_at);
-CREATE INDEX customer_without_reference ON public.customer USING btree (refreshed_at) WHERE ((reference IS NULL) AND (erased_at IS NULL));
+CREATE INDEX customer_to_refresh ON public.customer USING btree (refreshed_at) WHERE ((NOT reference_known) AND (erased_at IS NULL));
 
 CREATE TABLE dead_letter (
   consumer text NOT NULL,
@@ -161,7 +162,7 @@ CREATE TABLE participation (
   changed_at timestamp with time zone NOT NULL DEFAULT scheduling_now(),
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
-  CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR ((name IS NULL) AND (email IS NULL) AND (mobile IS NULL)))),
+  CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile, note) = 0))),
   CONSTRAINT participation_state_check CHECK ((state = ANY (ARRAY['RESERVED'::text, 'REQUESTED'::text, 'BOOKED'::text, 'CANCELED'::text, 'DELETED'::text]))),
   CONSTRAINT participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE,
   CONSTRAINT participation_crm_id_customer_id_fkey FOREIGN KEY (crm_id, customer_id) REFERENCES customer(crm_id, id),
@@ -270,7 +271,9 @@ BEGIN
   IF address COLLATE "C" ~ '^[ -~]*$' AND address COLLATE "C" !~* '[@.]xn--' THEN RETURN lower(address COLLATE "C"); END IF;
 
   domain := coalesce(substring(address COLLATE "C" FROM '@([^@]*)$'), '');
-  local := lower(normalize(regexp_replace(left(address, length(address) - length(domain)) COLLATE "C", invisible, '', 'g'), NFC) COLLATE pg_c_utf8);
+  local := normalize(regexp_replace(left(address, length(address) - length(domain)) COLLATE "C", invisible, '', 'g'), NFC);
+  -- A capital sigma has two small forms.
+  local := replace(normalize(lower(local COLLATE pg_unicode_fast), NFC), U&'\03C2', U&'\03C3');
 
   FOR pass IN 1 .. 2 LOOP
     -- As UTS 46 maps names: NFKC and lower case, and some letters that are not in lower case there.
@@ -452,7 +455,7 @@ BEGIN
    WHERE participation.crm_id = the_crm AND participation.reference = request ->> 'reference';
   IF FOUND THEN
     SELECT * INTO person FROM customer
-     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
      ORDER BY refreshed_at DESC LIMIT 1;
     RETURN jsonb_build_object('participationId', known.id, 'outcome', CASE
       WHEN known.is_over THEN 'reference_expired'
@@ -471,7 +474,7 @@ BEGIN
   IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
   IF request ->> 'customerReference' IS NOT NULL THEN
     SELECT * INTO person FROM customer
-     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
      ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
     IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
@@ -687,7 +690,7 @@ BEGIN
   END IF;
 
   SELECT * INTO person FROM customer
-   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
    ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
 
@@ -946,7 +949,7 @@ BEGIN
   IF request ? 'customerReference' THEN
     SELECT customer.id INTO person
       FROM provider JOIN customer ON customer.crm_id = provider.crm_id AND customer.provider_id = provider.id
-     WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference'
+     WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference' AND customer.reference_known
      ORDER BY customer.refreshed_at DESC LIMIT 1 FOR KEY SHARE OF customer;
     IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
@@ -957,9 +960,15 @@ BEGIN
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
-         name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END
+         name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END,
+         note = CASE WHEN person IS NULL THEN note END
    WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
+  IF person IS NOT NULL AND present.name IS NOT NULL THEN
+    -- They are digests of the embedded person, too.
+    UPDATE appointment SET content_digest = '' WHERE crm_id = the_crm AND id = place.id;
+    DELETE FROM idempotency_key WHERE crm_id = the_crm AND resource_ids @> ARRAY[place.id];
+  END IF;
   PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin);
   IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
   IF request ->> 'message' IS NOT NULL THEN
@@ -1280,7 +1289,7 @@ BEGIN
     customer_ids := ARRAY[(request ->> 'customerId')::uuid];
   ELSIF request ? 'customerReference' THEN
     -- From a process of the previous version.
-    customer_ids := ARRAY(SELECT id FROM customer WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference');
+    customer_ids := ARRAY(SELECT id FROM customer WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known);
   END IF;
   IF customer_ids IS NOT NULL THEN
     -- Those of a customer are in no order, so each part reads all of them, unless they are more than it may read.

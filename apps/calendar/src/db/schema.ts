@@ -24,8 +24,7 @@ export interface ProviderTable {
 }
 
 /**
- * Calendar's copy of the customer service's customers. The id of an erased one remains, so that a late copy cannot bring the person back. What the
- * reference of a copy says is true: the customer service has it forgotten here before it changes it.
+ * Calendar's copy of the customer service's customers. The id of an erased one remains, so that a late copy cannot bring the person back.
  */
 export interface CustomerTable {
   crmId: string;
@@ -39,6 +38,8 @@ export interface CustomerTable {
   version: number;
   /** An older copy is not stored: the reference may have changed with this version. */
   requiredVersion: Generated<number>;
+  /** Whether nobody else can have the reference: the customer service has it forgotten here before it changes it. Otherwise it is only shown. */
+  referenceKnown: Generated<boolean>;
   refreshedAt: Generated<Date>;
   erasedAt: Date | null;
 }

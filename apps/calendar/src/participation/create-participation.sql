@@ -40,7 +40,7 @@ BEGIN
   END IF;
 
   SELECT * INTO person FROM customer
-   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
    ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
 

@@ -39,7 +39,7 @@ BEGIN
   IF request ? 'customerReference' THEN
     SELECT customer.id INTO person
       FROM provider JOIN customer ON customer.crm_id = provider.crm_id AND customer.provider_id = provider.id
-     WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference'
+     WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference' AND customer.reference_known
      ORDER BY customer.refreshed_at DESC LIMIT 1 FOR KEY SHARE OF customer;
     IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
@@ -50,9 +50,15 @@ BEGIN
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
-         name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END
+         name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END,
+         note = CASE WHEN person IS NULL THEN note END
    WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
+  IF person IS NOT NULL AND present.name IS NOT NULL THEN
+    -- They are digests of the embedded person, too.
+    UPDATE appointment SET content_digest = '' WHERE crm_id = the_crm AND id = place.id;
+    DELETE FROM idempotency_key WHERE crm_id = the_crm AND resource_ids @> ARRAY[place.id];
+  END IF;
   PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin);
   IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
   IF request ->> 'message' IS NOT NULL THEN

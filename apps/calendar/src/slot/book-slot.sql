@@ -39,7 +39,7 @@ BEGIN
    WHERE participation.crm_id = the_crm AND participation.reference = request ->> 'reference';
   IF FOUND THEN
     SELECT * INTO person FROM customer
-     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
      ORDER BY refreshed_at DESC LIMIT 1;
     RETURN jsonb_build_object('participationId', known.id, 'outcome', CASE
       WHEN known.is_over THEN 'reference_expired'
@@ -58,7 +58,7 @@ BEGIN
   IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
   IF request ->> 'customerReference' IS NOT NULL THEN
     SELECT * INTO person FROM customer
-     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference'
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
      ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
     IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;

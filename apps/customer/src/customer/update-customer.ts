@@ -1,11 +1,9 @@
-import { CustomerChange } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
-import { events } from '@scheduling/events';
-import { appendEvent } from '@scheduling/messaging';
 import { emptyToNull, isUniqueViolation } from '@scheduling/postgres';
-import { type RawBuilder, sql, type Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CustomerSchema } from '../db/schema.ts';
-import { customerChanged } from './customer-changed.ts';
+import { appendChanges } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { type CustomerReference, getCustomerByReference } from './get-customer.ts';
 
@@ -18,8 +16,10 @@ export interface CustomerUpdate extends CustomerReference {
   language?: string | undefined;
 }
 
-/** Others may change the customer at the same time. */
+/** Others may change the customer at the same time, but not in all of so many versions. */
 const maxAttempts = 8;
+/** The response does not wait any longer for calendar to know the new reference. */
+const refreshMs = 300;
 
 /**
  * Changes the given fields (interface 4.4). Rejects with `customer.not_found`, `customer.reference_taken`, or `customer.busy` while others keep changing the
@@ -29,7 +29,7 @@ export async function updateCustomer(dependencies: CustomerDependencies, request
   const { newCustomerReference, customerReference } = request;
   if (newCustomerReference !== undefined && newCustomerReference !== customerReference) return changeReference(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
-    const customer = await writeChanges(tx, request, { version: sql`version + 1` });
+    const customer = await writeChanges(tx, request);
     if (customer === undefined) throw new DomainError('customer.not_found');
     return customer;
   });
@@ -38,24 +38,31 @@ export async function updateCustomer(dependencies: CustomerDependencies, request
 /**
  * Calendar books by references, from copies. Before one changes, calendar forgets it and says with which version it may change; from then on whoever books by
  * it asks this service. Calendar accepts no copy with an older version, and every other change here, too, gets the next version: so while the customer still
- * has an older one, calendar cannot know the reference, and the change is safe. Afterwards calendar is told the new one. That may fail: it learns it with the
- * event, too, and asks until then.
+ * has an older one, calendar cannot know the reference, and the change is safe. Each attempt leaves room for more changes of others. Afterwards calendar is told the
+ * new reference. That may fail: it learns it with the event, too, and asks until then.
  */
 async function changeReference(dependencies: CustomerDependencies, request: CustomerUpdate): Promise<CustomerRow> {
   const { database, copies } = dependencies;
   const { crmId } = request;
-  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const { id: customerId, version: present } = await getCustomerByReference(dependencies, request);
-    await rejectTakenReference(dependencies, request);
-    const { version } = await copies.forgetReference({ crmId, customerId, version: present + 1 });
-    try {
+  let forgotten: string | undefined;
+  try {
+    for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+      const { id: customerId, version: present } = await getCustomerByReference(dependencies, request);
+      await rejectTakenReference(dependencies, request);
+      forgotten = customerId;
+      const { version } = await copies.forgetReference({ crmId, customerId, version: present + 2 ** attempt });
       const changed = await database.transaction((tx) => writeChanges(tx, request, { version, customerId }));
       if (changed !== undefined) return changed;
-    } finally {
-      await copies.refreshCustomer({ crmId, customerId }).catch(() => undefined);
     }
+    throw new DomainError('customer.busy', { text: 'The customer is being changed by others.' });
+  } finally {
+    if (forgotten !== undefined) await refreshCopy(dependencies, { crmId, customerId: forgotten });
   }
-  throw new DomainError('customer.busy', { text: 'The customer is being changed by others.' });
+}
+
+async function refreshCopy({ copies }: CustomerDependencies, customer: { crmId: string; customerId: string }): Promise<void> {
+  const refreshed = copies.refreshCustomer(customer).catch(() => undefined);
+  await Promise.race([refreshed, delay(refreshMs, undefined, { ref: false })]);
 }
 
 /** Most of those that would be rejected are rejected before anything is forgotten; the unique key decides. */
@@ -71,27 +78,31 @@ async function rejectTakenReference({ database }: CustomerDependencies, { crmId,
 }
 
 interface Write {
-  version: number | RawBuilder<number>;
+  /** Absent: the next one. */
+  version?: number;
   /** Nothing is written for another customer, or for one that has reached the version. */
   customerId?: string;
 }
 
 /** Undefined if there is no such customer. */
-async function writeChanges(tx: Transaction<CustomerSchema>, request: CustomerUpdate, { version, customerId }: Write): Promise<CustomerRow | undefined> {
+async function writeChanges(tx: Transaction<CustomerSchema>, request: CustomerUpdate, { version, customerId }: Write = {}): Promise<CustomerRow | undefined> {
   const { newCustomerReference: reference, userName, email, mobile, note, language } = request;
   const changes = { reference, userName, ...emptyToNull({ email, mobile, note, language }) };
-  const customer = await tx
+  const changed = await tx
     .updateTable('customer')
-    .set({ ...changes, version, updatedAt: sql<Date>`now()` })
+    .set({ ...changes, version: version ?? sql<number>`version + 1`, updatedAt: sql<Date>`now()` })
     .where('crmId', '=', request.crmId)
     .where('providerReference', '=', request.providerReference)
     .where('reference', '=', request.customerReference)
-    .$if(customerId !== undefined, (query) => query.where('id', '=', customerId!).where('version', '<', version))
+    .$if(version !== undefined, (query) => query.where('version', '<', version!).where('id', '=', customerId!))
     .returningAll()
+    .returning(sql<number>`old.version`.as('oldVersion'))
     .executeTakeFirst()
     .catch((error: unknown) => {
       throw isUniqueViolation(error, 'customer_reference_key') ? new DomainError('customer.reference_taken') : error;
     });
-  if (customer !== undefined) await appendEvent(tx, events.customerChanged, customerChanged(customer, CustomerChange.UPDATED));
+  if (changed === undefined) return undefined;
+  const { oldVersion, ...customer } = changed;
+  await appendChanges(tx, customer, oldVersion);
   return customer;
 }

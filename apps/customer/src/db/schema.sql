@@ -163,7 +163,9 @@ BEGIN
   IF address COLLATE "C" ~ '^[ -~]*$' AND address COLLATE "C" !~* '[@.]xn--' THEN RETURN lower(address COLLATE "C"); END IF;
 
   domain := coalesce(substring(address COLLATE "C" FROM '@([^@]*)$'), '');
-  local := lower(normalize(regexp_replace(left(address, length(address) - length(domain)) COLLATE "C", invisible, '', 'g'), NFC) COLLATE pg_c_utf8);
+  local := normalize(regexp_replace(left(address, length(address) - length(domain)) COLLATE "C", invisible, '', 'g'), NFC);
+  -- A capital sigma has two small forms.
+  local := replace(normalize(lower(local COLLATE pg_unicode_fast), NFC), U&'\03C2', U&'\03C3');
 
   FOR pass IN 1 .. 2 LOOP
     -- As UTS 46 maps names: NFKC and lower case, and some letters that are not in lower case there.

@@ -12,8 +12,8 @@ type AddressErasureRow = Pick<ErasureRow, 'crmId' | 'id' | 'address' | 'requeste
 /** Somebody who is known with the address. */
 type Person = Pick<ErasureRow, 'customerId' | 'subject'>;
 
-/** The most customers, and the most participants, that are erased before the driver looks after other erasures. */
-const maxFound = 100;
+/** The most customers, and the most participants, that are erased before the driver looks after other erasures: others wait that long. */
+const maxFound = 20;
 /** The most notices that are read at once. */
 const noticesPerBatch = 1_000;
 
@@ -46,7 +46,7 @@ async function findCustomers({ database }: CustomerDependencies, { crmId, addres
 
 async function findParticipants({ removals }: CustomerDependencies, { crmId, address }: AddressErasureRow): Promise<Person[]> {
   const { participationIds } = await removals.findEmbeddedParticipations({ crmId, email: address! });
-  return participationIds.map((customerId) => ({ customerId, subject: 'participation' }));
+  return participationIds.slice(0, maxFound).map((customerId) => ({ customerId, subject: 'participation' }));
 }
 
 /** Whoever is found has data that must be erased, even if this had been done before a service was restored from a backup. */

@@ -3,5 +3,5 @@ import { type Kysely, sql } from 'kysely';
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     ALTER TABLE participation ADD CONSTRAINT participation_person_check
-      CHECK (customer_id IS NULL OR (name IS NULL AND email IS NULL AND mobile IS NULL)) NOT VALID`.execute(db);
+      CHECK (customer_id IS NULL OR num_nonnulls(name, email, mobile, note) = 0) NOT VALID`.execute(db);
 }
