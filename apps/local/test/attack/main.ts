@@ -1,6 +1,6 @@
 /**
  * The noisy-neighbour table: one tenant (or a stranger) at its limit, another one measured. For each kind of noise it prints how long bookings of
- * the other tenant take, compared with those in the quiet before, and the memory of the gateway and calendar. The bounds of all rows come from the quiet
+ * the other tenant take, compared with those in the quiet before, what else the noise would disturb first, and the memory of the gateway and calendar. The bounds of all rows come from the quiet
  * before all noises, because one percent of a single measurement is two requests. Exits with 1 if a row is out of bounds.
  *
  *   npm run attack [name of a noise …]
@@ -12,17 +12,20 @@ import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createAppointment, createCrm, createPractice, type Practice, type TestCrm } from '../http/crm.ts';
+import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from '../http/crm.ts';
 import { query } from '../http/databases.ts';
 import { fillFeed } from '../http/fill-feed.ts';
+import { waitForMails } from '../http/inbox.ts';
 import { startTestStack } from '../http/start-test-stack.ts';
-import { bigAppointment, noises, type Statuses, type Target } from './noises.ts';
+import { bigAppointment, type Disturbed, noises, type Statuses, type Target } from './noises.ts';
 
 const quietMs = 8_000;
 const noisyMs = 16_000;
 /** How long a noise lasts before the measurement. */
 const warmUpMs = 2_000;
 const requestsPerSecond = 25;
+/** Between two measurements of what else a noise disturbs: a CRM can send 30 tests of webhooks in a minute. */
+const disturbedEveryMs = 2_500;
 /** What the gateway and calendar may hold. */
 const maxMebibytes = 400;
 
@@ -30,37 +33,47 @@ const chosen = process.argv.slice(2);
 await using stack = await startTestStack({ LOG_LEVEL: 'error' });
 const [noisy, neighbour] = [await tenant(), await tenant()];
 await fill(noisy);
+const disturbed: Record<Disturbed, () => Promise<unknown>> = {
+  events: async () => expectStatus(200, await neighbour.crm.get('/events', { query: { limit: 1 } })),
+  test: await webhookTest(neighbour.crm),
+  confirmation: () => confirm(noisy),
+};
 await book(500);
 
 interface Row {
   name: string;
   quiet: Measured;
   loud: Measured;
+  /** What else it disturbs. */
+  other: { name: Disturbed; quiet: Measured; loud: Measured } | undefined;
   memory: Memory;
   statuses: Statuses;
 }
 
 const rows: Row[] = [];
-for (const { name } of noises.filter((each) => chosen.length === 0 || chosen.some((part) => each.name.includes(part)))) {
+for (const { name, disturbs } of noises.filter((each) => chosen.length === 0 || chosen.some((part) => each.name.includes(part)))) {
   console.error(name);
-  const quiet = await book((quietMs / 1_000) * requestsPerSecond);
+  const [quiet, quietOther] = await Promise.all([book((quietMs / 1_000) * requestsPerSecond), measureOther(disturbs, quietMs)]);
+  // The tests of an earlier noise do not count.
+  await query('webhook', 'DELETE FROM webhook_test WHERE crm_id = $1', [noisy.crm.crmId], stack.info);
   const stopNoise = await startNoise(name);
   const stopWatching = watchMemory();
-  const loud = await book((noisyMs / 1_000) * requestsPerSecond);
+  const [loud, loudOther] = await Promise.all([book((noisyMs / 1_000) * requestsPerSecond), measureOther(disturbs, noisyMs)]);
   const memory = await stopWatching();
-  rows.push({ name, quiet, loud, memory, statuses: await stopNoise() });
+  const other = disturbs && { name: disturbs, quiet: quietOther, loud: loudOther };
+  rows.push({ name, quiet, loud, other, memory, statuses: await stopNoise() });
   await settle();
 }
 
 const quietP99 = percentile(rows.flatMap(({ quiet }) => quiet.times), 0.99);
-const columns = ['noise', 'quiet p50 / p99', 'noisy p50 / p99', 'failures', 'gateway', 'calendar', 'responses to the noise', 'within bounds'];
+const columns = ['noise', 'quiet p50 / p99', 'noisy p50 / p99', 'failures', 'what else: quiet, noisy p50, failures', 'gateway', 'calendar', 'responses to the noise', 'within bounds'];
 console.log(`| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`);
-for (const { name, quiet, loud, memory, statuses } of rows) {
-  const isGood = isWithinBounds(loud, memory);
+for (const { name, quiet, loud, other, memory, statuses } of rows) {
+  const isGood = isWithinBounds(loud, memory) && (other === undefined || isUndisturbed(other));
   if (!isGood) process.exitCode = 1;
   const latencies = [quiet, loud].map(({ times }) => `${percentile(times, 0.5).toFixed(1)} / ${percentile(times, 0.99).toFixed(1)} ms`);
   const failures = `${loud.failures} of ${loud.times.length + loud.failures}`;
-  console.log(`| ${[name, ...latencies, failures, `${memory.gateway} MiB`, `${memory.calendar} MiB`, describe(statuses), isGood ? 'yes' : 'NO'].join(' | ')} |`);
+  console.log(`| ${[name, ...latencies, failures, describeOther(other), `${memory.gateway} MiB`, `${memory.calendar} MiB`, describe(statuses), isGood ? 'yes' : 'NO'].join(' | ')} |`);
 }
 console.log(`\np99 in the quiet before all of them: ${quietP99.toFixed(1)} ms`);
 
@@ -83,6 +96,49 @@ function isWithinBounds(loud: Measured, memory: Memory): boolean {
   return loud.failures === 0 && p99 <= 3 * quietP99 && p99 <= quietP99 + 100 && Math.max(memory.gateway, memory.calendar) < maxMebibytes;
 }
 
+function isUndisturbed({ quiet, loud }: NonNullable<Row['other']>): boolean {
+  const [before, during] = [quiet, loud].map(({ times }) => percentile(times, 0.5)) as [number, number];
+  return loud.failures === 0 && during <= Math.max(3 * before, before + 100);
+}
+
+/** One after the other, for so long. */
+async function measureOther(what: Disturbed | undefined, lengthMs: number): Promise<Measured> {
+  const measured: Measured = { times: [], failures: 0 };
+  if (what === undefined) return measured;
+  const endsMs = performance.now() + lengthMs;
+  while (performance.now() < endsMs) {
+    const sentMs = performance.now();
+    try {
+      await disturbed[what]();
+      measured.times.push(performance.now() - sentMs);
+    } catch (error) {
+      measured.failures += 1;
+      console.error(new Date().toISOString(), `${what} failed:`, error);
+    }
+    await delay(Math.max(0, sentMs + disturbedEveryMs - performance.now()));
+  }
+  return measured;
+}
+
+/** Its endpoint does not exist: only whether the test is accepted matters here. */
+async function webhookTest(crm: TestCrm): Promise<() => Promise<unknown>> {
+  expectStatus(201, await crm.post('/webhooks', { reference: 'hook', url: 'http://127.0.0.1:9/' }));
+  return async () => expectStatus(202, await crm.post('/webhooks/hook/test', undefined));
+}
+
+/** Books for somebody, and waits for the mail. */
+async function confirm({ crm, practice, target }: Tenant): Promise<void> {
+  const customerReference = unique('somebody');
+  const email = `${customerReference}@customers.example`;
+  expectStatus(201, await crm.post(`${practice.at}/customers`, { customerReference, providerReference: practice.provider, userName: 'Somebody', email }));
+  await createParticipation(practice, target.appointment, { customerReference });
+  await waitForMails(email, 1, stack.info);
+}
+
+function expectStatus(expected: number, { status, text }: { status: number; text: string }): void {
+  if (status !== expected) throw new Error(`${status} ${text}`);
+}
+
 interface Tenant {
   crm: TestCrm;
   practice: Practice;
@@ -100,7 +156,7 @@ async function tenant(): Promise<Tenant> {
 /** What the lists of the noisy tenant show, and what its webhooks are sent. */
 async function fill({ crm, practice, target }: Tenant): Promise<void> {
   await fillFeed(crm.crmId, 100_000, stack.info);
-  for (let number = 0; number < 100; number += 1) await crm.post(`${practice.at}/appointments`, undefined, { rawBody: bigAppointment(`big-${target.resource}`) });
+  for (let number = 0; number < 100; number += 1) await crm.post(`${practice.at}/appointments?sendMails=false`, undefined, { rawBody: bigAppointment(`big-${target.resource}`) });
   const resource = `pairs-${target.resource}`;
   const slot = { resourceReference: resource, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };
   const timeslots = Array.from({ length: 40 }, () => ({ ...slot, start: '2031-01-01T00:00', end: '2031-12-31T00:00' }));
@@ -163,6 +219,13 @@ async function bookOne({ url, crmId, key, provider, appointment, customer }: Tar
 
 function percentile(times: number[], share: number): number {
   return times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
+}
+
+function describeOther(other: Row['other']): string {
+  if (other === undefined) return '';
+  const { name, quiet, loud } = other;
+  const [before, during] = [quiet, loud].map(({ times }) => `${percentile(times, 0.5).toFixed(0)} ms`);
+  return `${name}: ${before}, ${during}, ${loud.failures} of ${loud.times.length + loud.failures}`;
 }
 
 function describe(statuses: Statuses): string {

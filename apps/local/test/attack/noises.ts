@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, createServer, request, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 
@@ -27,7 +27,12 @@ interface Noise {
   /** What one client of it does again and again, as fast as the gateway lets it. */
   clients: number;
   act: (target: Target, send: Send) => Promise<number>;
+  /** What else is measured, beside the bookings, because it would suffer first. */
+  disturbs?: Disturbed;
 }
+
+/** A page of the neighbour's feed, a test of the neighbour's webhook, or the confirmation of a booking of somebody else at the tenant that makes the noise. */
+export type Disturbed = 'events' | 'test' | 'confirmation';
 
 type Send = (method: string, path: string, body?: string | Buffer, headers?: Record<string, string>) => Promise<number>;
 
@@ -35,6 +40,8 @@ const text = 'x'.repeat(1_000);
 
 /** A tenant, or a stranger, that uses all the gateway gives. */
 export const noises: Noise[] = [
+  // The others leave mails behind, which the tenant's later ones wait for.
+  { name: 'changes of an appointment with one participant', clients: 5, act: changeAppointment, disturbs: 'confirmation' },
   {
     name: 'bookings',
     clients: 32,
@@ -60,6 +67,8 @@ export const noises: Noise[] = [
   },
   { name: 'pages of 1,000 events', clients: 20, act: (_target, send) => send('GET', '/events?limit=1000') },
   { name: '10 webhooks that are sent all events again', clients: 10, act: receiveOneEvent },
+  { name: 'tests of an endpoint that sends interim responses', clients: 10, act: (_target, send) => testWebhook(send, sendInterimResponses), disturbs: 'events' },
+  { name: 'tests of an endpoint that does not answer', clients: 10, act: (_target, send) => testWebhook(send, () => undefined), disturbs: 'test' },
   { name: 'unknown keys', clients: 50, act: (_target, send) => send('GET', '/user/x', undefined, { 'x-service-client-id': randomBytes(24).toString('base64url') }) },
   { name: 'slow sockets', clients: 500, act: (target) => sendSlowly(target) },
   { name: 'bodies one byte short of 1 MB', clients: 500, act: (target) => sendAllButOneByte(target) },
@@ -130,12 +139,48 @@ async function receiveOneEvent(_target: Target, send: Send): Promise<number> {
 }
 
 async function createWebhook(send: Send): Promise<Server> {
-  const endpoint = createServer((incoming, response) => void incoming.resume().on('end', () => response.writeHead(204).end())).listen(0, '127.0.0.1');
-  await once(endpoint, 'listening');
-  const reference = randomUUID();
-  await send('POST', '/webhooks', JSON.stringify({ reference, url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/` }));
-  await send('PUT', `/webhooks/${reference}`, JSON.stringify({ after: 'start' }));
+  const endpoint = createServer((incoming, response) => void incoming.resume().on('end', () => response.writeHead(204).end()));
+  await leadWebhookTo(endpoint, send, `noise-${(webhooks += 1)}`, 'start');
   return endpoint;
+}
+
+/** A CRM can have 10 webhooks, so all noises use the same. */
+let webhooks = 0;
+
+async function leadWebhookTo(endpoint: TcpServer, send: Send, reference: string, after: 'start' | 'end'): Promise<void> {
+  await once(endpoint.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`;
+  await send('POST', '/webhooks', JSON.stringify({ reference, url }));
+  await send('PUT', `/webhooks/${reference}`, JSON.stringify({ url, after, state: 'ENABLED' }));
+}
+
+let tested: Promise<void> | undefined;
+
+/** The first call has the webhook lead to an endpoint that answers in this way. */
+async function testWebhook(send: Send, answer: (socket: Socket) => void): Promise<number> {
+  const endpoint = (): TcpServer => createTcpServer((socket) => void socket.on('error', () => undefined).once('data', () => answer(socket)));
+  tested ??= leadWebhookTo(endpoint(), send, 'noise-1', 'end');
+  await tested;
+  return send('POST', '/webhooks/noise-1/test');
+}
+
+const interimResponses = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000);
+
+function sendInterimResponses(socket: Socket): void {
+  while (!socket.destroyed && socket.write(interimResponses));
+  socket.once('drain', () => sendInterimResponses(socket));
+}
+
+const changed = `noise-${randomUUID()}`;
+let created: Promise<unknown> | undefined;
+
+/** Each change is a mail, of which the person gets those of an hour; the first call creates the appointment. */
+async function changeAppointment({ provider, resource }: Target, send: Send): Promise<number> {
+  const participations = [{ reference: randomUUID(), name: 'N', email: `${changed}@customers.example`, state: 'BOOKED' }];
+  const appointment = { reference: changed, start: '2031-05-06T09:00', end: '2031-05-06T10:00', resourceReference: `changed-${resource}`, productReference: 'p', participations };
+  created ??= send('POST', `${provider}/appointments`, JSON.stringify(appointment));
+  await created;
+  return send('PUT', `${provider}/appointments/${changed}`, JSON.stringify({ description: randomUUID() }));
 }
 
 async function sendSlowly({ url }: Target): Promise<number> {
