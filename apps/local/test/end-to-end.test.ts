@@ -238,7 +238,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const common = ['AuditService', 'DatabaseService', 'DeadLetterService', 'ConsumerService'];
     const forServices = {
       identity: methodsOf('IdentityService'),
-      calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'SandboxClockService', 'ReferenceService', 'CustomerRemovalService'),
+      calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'SandboxClockService', 'ReferenceService', 'CustomerRemovalService', 'CustomerCopyService'),
       customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureAddress', 'ErasureService/GetErasureNotice'],
       notification: methodsOf('ParticipationMailService', 'SandboxMailService'),
       webhook: methodsOf('EventService', 'WebhookService'),
