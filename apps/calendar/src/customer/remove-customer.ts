@@ -87,6 +87,9 @@ function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId
     .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'customerId', sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver')])
     .where('crmId', '=', crmId)
     .where(isOf(customerId))
+    // As the locked appointments, and so that a message names them in the same order each time.
+    .orderBy('appointmentId')
+    .orderBy('id')
     .execute();
 }
 
