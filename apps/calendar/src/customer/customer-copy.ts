@@ -28,11 +28,16 @@ export async function findCustomerId(db: Kysely<CalendarSchema>, { crmId, provid
   return known?.id;
 }
 
-/** Fetches a customer that calendar does not know by this reference and stores a copy. Rejects with `customer.not_found`. */
+/** Fetches a customer that calendar does not know by this reference and stores a copy. Returns the id. Rejects with `customer.not_found`. */
 export async function fetchCustomer(dependencies: CalendarDependencies, { crmId, providerReference, customerReference }: CustomerReference): Promise<string> {
   const { customer } = await dependencies.customers.getCustomer({ crmId, key: { $case: 'reference', value: { providerReference, customerReference } } });
   await storeUnlessErased(dependencies, crmId, customer!);
   return customer!.id;
+}
+
+/** The same for one who need not exist: undefined if the customer service knows nobody by the reference. Nobody is created. */
+export function fetchIfKnown(dependencies: CalendarDependencies, { crmId, providerReference }: ProviderReference, customerReference: string): Promise<string | undefined> {
+  return undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference }));
 }
 
 /** A customer whom the customer service knows by the reference, or whom it creates with this content unless it knows the reference. */

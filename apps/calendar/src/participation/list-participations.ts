@@ -1,8 +1,8 @@
-import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
+import { DomainError } from '@scheduling/errors';
 import { readFunction } from '@scheduling/postgres';
 import { isUuid } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
-import { fetchCustomer, findCustomerId } from '../customer/customer-copy.ts';
+import { fetchIfKnown, findCustomerId } from '../customer/customer-copy.ts';
 import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
@@ -75,7 +75,7 @@ async function readCustomer(
 ): Promise<Pick<ParticipationsFilter, 'customerId'> | 'unknown'> {
   if (customerReference === undefined) return {};
   const known = await findCustomerId(dependencies.database.kysely, { crmId, providerId, reference: customerReference });
-  const customerId = known ?? (await undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference })));
+  const customerId = known ?? (await fetchIfKnown(dependencies, { crmId, providerReference }, customerReference));
   return customerId === undefined ? 'unknown' : { customerId };
 }
 

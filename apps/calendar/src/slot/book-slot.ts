@@ -1,8 +1,8 @@
-import { DomainError, type SlotReason, undefinedIfNotFound } from '@scheduling/errors';
+import { DomainError, type SlotReason } from '@scheduling/errors';
 import { callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
-import { fetchCustomer, type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
+import { fetchIfKnown, type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
@@ -56,7 +56,8 @@ export async function bookSlot(dependencies: CalendarDependencies, request: NewB
         await provideCustomer(dependencies, request, request.customer!);
         break;
       case 'owner_unknown':
-        await findOwner(dependencies, request);
+        // A customer who would have to be created is not the owner of a participation that exists.
+        if ((await fetchIfKnown(dependencies, request, request.customer!.customerReference)) === undefined) throw new DomainError('participation.reference_taken');
         break;
       case 'reference_expired':
         await reclaimReservations(dependencies, request.crmId, [request.reference]);
@@ -80,13 +81,7 @@ function checkRequest({ place, state, customer }: NewBooking): void {
   errors.throwIfAny('booking.invalid');
 }
 
-/** The participation exists already, and calendar does not know whom the reference means. A customer who would have to be created is not its owner. */
-async function findOwner(dependencies: CalendarDependencies, { crmId, providerReference, customer }: NewBooking): Promise<void> {
-  const owner = await undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference: customer!.customerReference }));
-  if (owner === undefined) throw new DomainError('participation.reference_taken');
-}
-
-/** Why an attempt failed in a way that a retry can fix. */
+/** Why an attempt failed in a way that a retry can fix; `owner_unknown`: the participation exists, and calendar does not know whom the reference means. */
 type Obstacle = ProviderChanged | 'customer_unknown' | 'owner_unknown' | 'reference_expired' | 'reference_unsettled' | 'stale';
 
 async function tryToBook({ database, bookings }: CalendarDependencies, provider: ProviderRow, id: string, request: NewBooking): Promise<CreatedBooking | Obstacle> {

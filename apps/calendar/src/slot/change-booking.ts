@@ -1,7 +1,7 @@
-import { DomainError, type SlotReason, undefinedIfNotFound } from '@scheduling/errors';
+import { DomainError, type SlotReason } from '@scheduling/errors';
 import { callFunction, type FunctionCall, runOnce } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
-import { fetchCustomer, findCustomerId, type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
+import { fetchIfKnown, findCustomerId, type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
@@ -42,18 +42,13 @@ export async function changeBooking(dependencies: CalendarDependencies, request:
     const changed = await tryToChange(dependencies, request);
     if (typeof changed !== 'string') return changed;
     if (changed === 'customer_unknown') await provideCustomer(dependencies, request, request.customer!);
-    if (changed === 'owner_unknown') await findOwner(dependencies, request);
+    // A customer who would have to be created is not the one of the booking.
+    if (changed === 'owner_unknown' && (await fetchIfKnown(dependencies, request, request.customer!.customerReference)) === undefined) throw notSameCustomer();
   }
   throw new DomainError('slot.busy');
 }
 
-/** The booking has a customer, and calendar does not know whom the reference means. A customer who would have to be created is somebody else. */
-async function findOwner(dependencies: CalendarDependencies, { crmId, providerReference, customer }: BookingChange): Promise<void> {
-  const owner = await undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference: customer!.customerReference }));
-  if (owner === undefined) throw notSameCustomer();
-}
-
-/** Why an attempt failed in a way that a retry can fix. */
+/** Why an attempt failed in a way that a retry can fix; `owner_unknown`: the booking has a customer, and calendar does not know whom the reference means. */
 type Obstacle = ProviderChanged | 'customer_unknown' | 'owner_unknown' | 'stale';
 
 /** Calls no other service: with an `Idempotency-Key`, this is a transaction. */
