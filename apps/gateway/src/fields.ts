@@ -170,7 +170,7 @@ export const formats = {
   },
   // interface 2.1
   username: {
-    passes: (value) => value === '' || (isLine(value) && !/[/?:&#\\]/.test(value) && /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u.test(value)),
+    passes: (value) => value === '' || (isLine(value) && !/[/?:&#\\]/.test(value) && /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800\uFFF9-\uFFFB]/u.test(value)),
     detail: 'must have a visible character, and must not contain / ? : & # \\ or control characters',
   },
   'date-time-local': {

@@ -2,7 +2,7 @@ import { events } from '@scheduling/events';
 import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
-import { createProvider, createUser } from './scenario.ts';
+import { createProvider, createUser, invite } from './scenario.ts';
 
 let service: IdentityUnderTest;
 let other: IdentityUnderTest['identity'];
@@ -205,6 +205,44 @@ describe('a changed user', () => {
     expect((await update(user.reference, names)).user).toEqual({ ...user, ...names, emailVerified: true });
     await update(user.reference, names);
     expect(await requests()).toEqual(before);
+  });
+
+  it('stays verified, without a mail, when the address is given in another form', async () => {
+    const user = await create();
+    await update(user.reference, { email: `form-${count}@bücher.example` });
+    await letTimePass(user.id);
+    await verify(user.reference);
+    await letTimePass(user.id);
+    const before = await requests();
+    const email = `Form-${count}@xn--bcher-kva.example`;
+    expect((await update(user.reference, { email })).user).toMatchObject({ email, emailVerified: true });
+    expect(await requests()).toEqual(before);
+  });
+
+  it('keeps names that an earlier version gave to somebody else, too, until they change', async () => {
+    const [user, neighbour] = [await create(), await create()];
+    const names = { email: `same-${count}@xn--bcher-kva.example`, username: `${neighbour.username} ` };
+    const keys = { emailKey: names.email, usernameKey: names.username };
+    await service.database.kysely.updateTable('appUser').set({ ...names, ...keys }).where('id', '=', user.id).execute();
+    await update(neighbour.reference, { email: `other-${count}@one.example` });
+    const sharedByNeighbour = { email: `same-${count}@bücher.example`, emailKey: `same-${count}@bücher.example` };
+    await service.database.kysely.updateTable('appUser').set(sharedByNeighbour).where('id', '=', neighbour.id).execute();
+
+    expect((await update(user.reference, { ...names, lastName: 'After' })).user).toMatchObject({ ...names, lastName: 'After' });
+    for (const [taken, code] of [
+      [{ username: neighbour.username }, 'user.username_taken'],
+      [{ username: ` ${names.username}` }, 'user.username_taken'],
+      [{ email: sharedByNeighbour.email }, 'user.email_taken'],
+      [{ email: `same-${count}@BÜCHER.example` }, 'user.email_taken'],
+    ] as const) {
+      expect(await refusal(update(user.reference, taken))).toMatchObject({ code });
+    }
+    expect((await update(user.reference, { username: `other ${names.username}` })).user).toMatchObject({ username: `other ${names.username}` });
+    // Whoever gives an address means the user who has it in that form.
+    for (const { reference, email, id } of [{ ...user, ...names }, { ...neighbour, ...sharedByNeighbour }]) {
+      const { user: invited } = await invite(service, 'one', 'ignored', { email, username: `invited-${reference}` });
+      expect(invited!.id).toBe(id);
+    }
   });
 
   it('gets an address of their own in place of a derived one', async () => {

@@ -71,6 +71,17 @@ describe('rule 2: the e-mail belongs to another user', () => {
     lastName: name,
   });
 
+  it('applies to every form of the address', async () => {
+    await service.identity.createUser(request('one', 'form', 'form@bücher.example'));
+    const forms = ['Form@xn--bcher-kva.example', 'form@BÜCHER.example', 'form@bu\u0308cher.example'];
+    for (const [index, email] of forms.entries()) {
+      const { user } = await service.identity.createUser(request('two', `form-${index}`, email));
+      expect(user!.email).toBe(email.replace(/@/, `${index + 1}@`));
+    }
+    const ofOther = { crmId: 'two', reference: 'form-0@crm', email: 'form@xn--bcher-kva.example' };
+    expect(await refusal(service.identity.updateUser(ofOther))).toMatchObject(emailTaken);
+  });
+
   it('creates a user with the next derived address, which never receives mail', async () => {
     await service.identity.createUser(request('one', 'info', 'Info@Rule2.example'));
     const { user: first, created } = await service.identity.createUser(request('one', 'info-a', 'info@rule2.example'));
@@ -212,6 +223,18 @@ describe('rule 4: a new user', () => {
       expect(await refusal(service.identity.getUser({ crmId, reference: 'other@crm' }))).toMatchObject({ code: 'user.not_found' });
     }
   });
+
+  it.each(['Jana Doe ', ' Jana Doe', 'Jana\u00A0Doe', 'Jana  Doe', 'Jana\u200B Doe', 'Jana Doe\u202E', 'Ｊana Doe'])(
+    'is rejected when people would read its username as one that is taken: %j',
+    async (username) => {
+      const taken = { crmId: 'one', reference: 'jana@crm', email: 'jana@one.example', username: 'Jana Doe', lastName: 'J' };
+      await service.identity.createUser(taken);
+      const request = { crmId: 'two', reference: 'looks-alike@crm', email: 'looks-alike@one.example', username, lastName: 'J' };
+      expect(await refusal(service.identity.createUser(request))).toMatchObject(usernameTaken);
+      const { user } = await service.identity.updateUser({ crmId: 'one', reference: taken.reference, username });
+      expect(user!.username).toBe(username);
+    },
+  );
 
   it('may have the reference of a user of another CRM', async () => {
     const one = await createUser(service, 'one', 'shared');

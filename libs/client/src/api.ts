@@ -795,7 +795,7 @@ export interface components {
             email: string;
             /**
              * Format: username
-             * @description Login name, unique ignoring case. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
              */
             username: string;
             lastName: string;
@@ -861,7 +861,7 @@ export interface components {
             email?: string;
             /**
              * Format: username
-             * @description Login name, unique ignoring case. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
              */
             username?: string;
             lastName?: string;
@@ -1077,7 +1077,7 @@ export interface components {
             email: string;
             /**
              * Format: username
-             * @description Login name, unique ignoring case. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
              */
             username: string;
             lastName: string;

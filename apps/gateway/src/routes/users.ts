@@ -71,7 +71,7 @@ export const spokenLanguageTags = spokenLanguages.map((tag) => `\`${tag}\``).joi
 function username() {
   return line({
     format: 'username',
-    description: 'Login name, unique ignoring case. The characters `/ ? : & # \\` are forbidden.',
+    description: 'Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \\` are forbidden.',
   });
 }
 

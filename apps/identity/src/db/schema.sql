@@ -55,6 +55,11 @@ CREATE TABLE app_user (
   CONSTRAINT app_user_reference_key UNIQUE (crm_id, reference),
   CONSTRAINT app_user_username_key UNIQUE (username_key)
 );
+CREATE INDEX app_user_by_address ON public.app_user USING btree ("left"(email_key, strpos(email_key, '
+'::text)), address_key(email));
+CREATE INDEX app_user_by_derivation ON public.app_user USING btree (crm_id, address_key(email_derived_from)) WHERE (email_derived_from IS NOT NULL);
+CREATE INDEX app_user_by_username ON public.app_user USING btree ("left"(username_key, strpos(username_key, '
+'::text)), username_as_read(username));
 CREATE INDEX app_user_email_derived_from ON public.app_user USING btree (crm_id, email_derived_from) WHERE (email_derived_from IS NOT NULL);
 
 CREATE TABLE audit_entry (
@@ -205,6 +210,100 @@ CREATE TABLE verification_mailbox (
 );
 CREATE INDEX verification_mailbox_expires_at ON public.verification_mailbox USING btree (expires_at);
 
+CREATE OR REPLACE FUNCTION public.address_key(address text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+DECLARE
+  -- Default_Ignorable_Code_Point.
+  invisible CONSTANT text := '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
+  -- Kinds of sigma, and of Cyrillic letters.
+  unusual CONSTANT text := U&'\03F2\03F9\+01D6D3\+01D70D\+01D747\+01D781\+01D7BB\1C80\1C81\1C82\1C83\1C84\1C85\1C86\1C87\1C88';
+  usual CONSTANT text := U&'\03C3\03C3\03C3\03C3\03C3\03C3\03C3\0432\0434\043E\0441\0442\0442\044A\0463\A64B';
+  local text;
+  domain text;
+  label text;
+  labels text[] := '{}';
+  digits text;
+  -- The rest is the state of the decoding, by the names of RFC 3492.
+  output integer[];
+  place integer;
+  n bigint;
+  i bigint;
+  old_i bigint;
+  w bigint;
+  k bigint;
+  t bigint;
+  digit bigint;
+  delta bigint;
+  bias bigint;
+BEGIN
+  -- Nearly all.
+  IF address COLLATE "C" ~ '^[ -~]*$' AND address COLLATE "C" !~* '[@.]xn--' THEN RETURN lower(address COLLATE "C"); END IF;
+
+  domain := coalesce(substring(address COLLATE "C" FROM '@([^@]*)$'), '');
+  local := normalize(regexp_replace(left(address, length(address) - length(domain)) COLLATE "C", invisible, '', 'g'), NFC);
+  -- A capital sigma has two small forms.
+  local := replace(normalize(lower(local COLLATE pg_unicode_fast), NFC), U&'\03C2', U&'\03C3');
+
+  FOR pass IN 1 .. 2 LOOP
+    -- As UTS 46 maps names: NFKC and lower case, and some letters that are not in lower case there.
+    domain := replace(normalize(translate(domain, unusual, usual), NFKD), U&'\0345', U&'\03B9');
+    domain := normalize(regexp_replace(lower(domain COLLATE pg_c_utf8) COLLATE "C", invisible, '', 'g'), NFKC);
+    -- A name that was decoded may need it again.
+    EXIT WHEN pass = 2 OR domain COLLATE "C" !~ '(^|\.)xn--';
+
+    <<each_label>>
+    FOREACH label IN ARRAY string_to_array(domain, '.') LOOP
+      labels := labels || label;
+      CONTINUE WHEN label COLLATE "C" !~ '^xn--[!-~]*[a-z0-9]$';
+      digits := substring(label COLLATE "C" FROM '[a-z0-9]+$');
+      output := ARRAY(SELECT ascii(letter) FROM regexp_split_to_table(substr(label, 5, greatest(length(label) - length(digits) - 5, 0)), '') AS letter WHERE letter <> '');
+      place := 1;
+      n := 128;
+      i := 0;
+      bias := 72;
+      WHILE place <= length(digits) LOOP
+        old_i := i;
+        w := 1;
+        k := 36;
+        LOOP
+          CONTINUE each_label WHEN place > length(digits);
+          digit := strpos('abcdefghijklmnopqrstuvwxyz0123456789', substr(digits, place, 1)) - 1;
+          place := place + 1;
+          i := i + digit * w;
+          t := least(greatest(k - bias, 1), 26);
+          EXIT WHEN digit < t;
+          w := w * (36 - t);
+          k := k + 36;
+          -- Further than from the first character to the last one, at any place of a label.
+          CONTINUE each_label WHEN greatest(i, w) > 100000000;
+        END LOOP;
+
+        delta := CASE WHEN old_i = 0 THEN i / 700 ELSE (i - old_i) / 2 END;
+        delta := delta + delta / (cardinality(output) + 1);
+        k := 0;
+        WHILE delta > 455 LOOP
+          delta := delta / 35;
+          k := k + 36;
+        END LOOP;
+        bias := k + 36 * delta / (delta + 38);
+
+        n := n + i / (cardinality(output) + 1);
+        i := i % (cardinality(output) + 1);
+        CONTINUE each_label WHEN n > 1114111 OR n BETWEEN 55296 AND 57343;
+        output := output[:i] || n::integer || output[i + 1:];
+        i := i + 1;
+      END LOOP;
+      labels[cardinality(labels)] := (SELECT string_agg(chr(letter), '' ORDER BY position) FROM unnest(output) WITH ORDINALITY AS letters (letter, position));
+    END LOOP;
+    domain := array_to_string(labels, '.');
+  END LOOP;
+  RETURN local || domain;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -233,5 +332,28 @@ BEGIN
        SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
   END IF;
   RETURN jsonb_build_object('key', 'new', 'answer', answer);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.username_as_read(username text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+DECLARE
+  -- Default_Ignorable_Code_Point, and others without a shape: of annotations, Khitan, hieroglyphs and music.
+  invisible CONSTANT text := '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U00013440\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
+  -- White_Space, and the braille pattern without dots.
+  space CONSTANT text := '[\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u2800\u3000]+';
+  read text;
+BEGIN
+  -- Nearly all.
+  IF username COLLATE "C" ~ '^[!-~]*$' THEN RETURN lower(username COLLATE "C"); END IF;
+
+  read := regexp_replace(normalize(username, NFKC) COLLATE "C", invisible, '', 'g');
+  read := btrim(regexp_replace(read COLLATE "C", space, ' ', 'g'));
+  -- Characters that were apart may form another one, and lower case may take one apart (İ). A capital sigma has two small forms.
+  read := normalize(lower(normalize(read, NFKC) COLLATE pg_unicode_fast), NFKC);
+  RETURN replace(read, U&'\03C2', U&'\03C3');
 END
 $function$;

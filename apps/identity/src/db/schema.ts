@@ -60,7 +60,7 @@ export interface UserTable {
   /** Null for an invited person whom the CRM has not created as a user yet. */
   reference: string | null;
   email: string;
-  /** By `loginNameKey`, as username_key is. */
+  /** By `loginNameKey`, as username_key is, for the unique indexes. Users are found by `hasEmail` and `hasUsername`. */
   emailKey: string;
   /** The address was derived because the given one belongs to another user; no mail is ever sent to it. */
   emailGenerated: boolean;

@@ -1,11 +1,11 @@
 import { DomainError } from '@scheduling/errors';
-import { caseInsensitiveKey } from '@scheduling/runtime';
+import { isAddress } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import { randomInt } from 'node:crypto';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { derivedAddress, maxNumberDigits } from '../field/email-address.ts';
-import { loginNameKey } from './login-name-key.ts';
+import { hasScope } from './login-names.ts';
 
 /** How many addresses one CRM may derive from the same one (interface 8). */
 const maxDerivedPerCrm = 1_000;
@@ -40,20 +40,25 @@ async function countDerived(tx: Transaction<IdentitySchema>, crmId: string, emai
     .selectFrom('appUser')
     .select(sql<number>`count(*)::int`.as('count'))
     .where('crmId', '=', crmId)
-    .where('emailDerivedFrom', '=', caseInsensitiveKey(email))
+    .where(isAddress(sql.ref('email_derived_from'), email))
     .executeTakeFirstOrThrow();
   return count;
 }
 
 async function findFirstFree(tx: Transaction<IdentitySchema>, crm: CrmRow, email: string, numbers: number[]): Promise<string | undefined> {
   const candidates = numbers.map((number) => derivedAddress(email, number)).filter((address) => address !== undefined);
-  const rows = await tx
-    .selectFrom('appUser')
-    .select('emailKey')
-    .where('emailKey', '=', sql<string>`ANY(${candidates.map((candidate) => loginNameKey(crm, candidate))})`)
-    .execute();
-  const taken = new Set(rows.map((row) => row.emailKey));
-  return candidates.find((candidate) => !taken.has(loginNameKey(crm, candidate)));
+  // The key of an address is that of its local part and that of its domain, which takes longer and is the same for all.
+  const domainAt = email.lastIndexOf('@') + 1;
+  const { rows } = await sql<{ candidate: string }>`
+    WITH domain AS MATERIALIZED (SELECT substr(address_key(${`@${email.slice(domainAt)}`}), 2) AS key)
+    SELECT candidate
+      FROM domain, unnest(${candidates}::text[]) WITH ORDINALITY AS candidates (candidate, place)
+     WHERE NOT EXISTS (
+             SELECT FROM app_user
+              WHERE ${hasScope('email_key', crm)} AND address_key(email) = address_key(left(candidate, strpos(candidate, '@'))) || domain.key)
+     ORDER BY place
+     LIMIT 1`.execute(tx);
+  return rows[0]?.candidate;
 }
 
 /** 1 to 9, 10 to 99, … */

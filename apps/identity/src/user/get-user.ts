@@ -1,9 +1,9 @@
 import { DomainError } from '@scheduling/errors';
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { loginNameKey } from './login-name-key.ts';
+import { hasEmail, loginNameKey } from './login-names.ts';
 import type { UserRow } from './user.ts';
 
 export interface UserReference {
@@ -36,7 +36,10 @@ export function requireUser(db: Kysely<IdentitySchema>, { crmId, id }: { crmId: 
   return db.selectFrom('appUser').selectAll().where('crmId', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
 }
 
-/** The user with this address, whichever CRM it belongs to: addresses and usernames are unique across the whole service, except in sandboxes. */
+/**
+ * The user with this address, whichever CRM it belongs to: addresses and usernames are unique across the whole service, except in sandboxes. Users of earlier
+ * versions may have different forms of one address; then the one with the given form, or the oldest.
+ */
 export function findUserByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string): Promise<UserRow | undefined> {
   return selectByEmail(db, crm, email).executeTakeFirst();
 }
@@ -47,9 +50,19 @@ export function holdUserByEmail(tx: Transaction<IdentitySchema>, crm: CrmRow, em
 }
 
 function selectByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string) {
-  return db.selectFrom('appUser').selectAll().where('emailKey', '=', loginNameKey(crm, email));
+  return db
+    .selectFrom('appUser')
+    .selectAll()
+    .where(hasEmail(crm, email))
+    .orderBy(sql`email_key = ${loginNameKey(crm, email)}`, 'desc')
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(1);
 }
 
-export function findUserByUsername(db: Kysely<IdentitySchema>, crm: CrmRow, username: string): Promise<UserRow | undefined> {
-  return db.selectFrom('appUser').selectAll().where('usernameKey', '=', loginNameKey(crm, username)).executeTakeFirst();
+/** Whether anybody, or anybody else than the given user, has this address or a username that people read as this one. */
+export async function isTaken(db: Kysely<IdentitySchema>, name: RawBuilder<boolean>, exceptFor?: UserRow): Promise<boolean> {
+  let query = db.selectFrom('appUser').select('id').where(name).limit(1);
+  if (exceptFor !== undefined) query = query.where('id', '!=', exceptFor.id);
+  return (await query.executeTakeFirst()) !== undefined;
 }

@@ -4,8 +4,8 @@ import { caseInsensitiveKey } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
-import { findUserByUsername } from './get-user.ts';
-import { loginNameKey } from './login-name-key.ts';
+import { isTaken } from './get-user.ts';
+import { hasUsername, loginNameKey } from './login-names.ts';
 import type { PersonData, UserRow } from './user.ts';
 
 export interface NewUser {
@@ -19,7 +19,7 @@ export interface NewUser {
 
 /** Rejects with `user.username_taken`. The caller holds the locks on the login names and has checked that the address is free. */
 export async function insertUser(tx: Transaction<IdentitySchema>, { crm, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
-  if ((await findUserByUsername(tx, crm, person.username)) !== undefined) throw new DomainError('user.username_taken');
+  if (await isTaken(tx, hasUsername(crm, person.username))) throw new DomainError('user.username_taken');
   const { username, lastName, firstName, phone, mobile, language = crm.language } = person;
   const email = derivedEmail ?? person.email;
   return tx

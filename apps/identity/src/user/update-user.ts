@@ -1,14 +1,15 @@
 import { DomainError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
+import { addressKey } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { verifyNewAddress } from '../verification/start-verification.ts';
-import { findUserByEmail, findUserByReference, findUserByUsername } from './get-user.ts';
+import { findUserByReference, isTaken } from './get-user.ts';
 import { lockLoginNames } from './lock-login-names.ts';
-import { loginNameKey } from './login-name-key.ts';
+import { hasEmail, hasUsername, loginNameKey } from './login-names.ts';
 import type { UserRow } from './user.ts';
 
 /** Absent keeps the value; empty clears an optional one. */
@@ -24,8 +25,8 @@ export interface UserUpdate {
 }
 
 /**
- * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; one that differs only in case is the same
- * address, and stays verified. A derived address that is replaced becomes the user's own. Rejects with `user.not_found`, `user.email_taken`,
+ * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; another form of the same address is not new, and
+ * stays verified. A derived address that is replaced becomes the user's own. Rejects with `user.not_found`, `user.email_taken`,
  * `user.username_taken`, or with `verification.limited` for a new address, because the mail about it counts.
  */
 export async function updateUser({ database }: IdentityDependencies, request: UserUpdate): Promise<UserRow> {
@@ -35,17 +36,18 @@ export async function updateUser({ database }: IdentityDependencies, request: Us
     const user = await findUserByReference(tx, request);
     if (user === undefined) throw new DomainError('user.not_found');
     await checkLoginNames(tx, crm, user, request);
-    const isNewAddress = request.email !== undefined && loginNameKey(crm, request.email) !== user.emailKey;
+    const isNewAddress = request.email !== undefined && addressKey(request.email) !== addressKey(user.email);
     if (isNewAddress) await verifyNewAddress(tx, user, request.email!);
     return writeChanges(tx, crm, user, request, isNewAddress);
   });
 }
 
+/** Whose name is that of another user since an earlier version may keep it as it is. */
 async function checkLoginNames(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRow, { email, username }: UserUpdate): Promise<void> {
-  const ofAddress = email === undefined ? undefined : await findUserByEmail(tx, crm, email);
-  if (ofAddress !== undefined && ofAddress.id !== user.id) throw new DomainError('user.email_taken');
-  const ofUsername = username === undefined ? undefined : await findUserByUsername(tx, crm, username);
-  if (ofUsername !== undefined && ofUsername.id !== user.id) throw new DomainError('user.username_taken');
+  const isOtherEmail = email !== undefined && loginNameKey(crm, email) !== user.emailKey;
+  if (isOtherEmail && (await isTaken(tx, hasEmail(crm, email), user))) throw new DomainError('user.email_taken');
+  const isOtherUsername = username !== undefined && loginNameKey(crm, username) !== user.usernameKey;
+  if (isOtherUsername && (await isTaken(tx, hasUsername(crm, username), user))) throw new DomainError('user.username_taken');
 }
 
 function writeChanges(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRow, request: UserUpdate, isNewAddress: boolean): Promise<UserRow> {
