@@ -158,12 +158,14 @@ describe('many customers', () => {
 
   it('are read without those of other providers', async () => {
     await sql`
-      INSERT INTO customer (crm_id, provider_id, provider_reference, reference, user_name)
-      SELECT 'one', uuidv4(), 'other-' || n, 'other', 'Other' FROM generate_series(1, 20000) AS n`.execute(service.database.kysely);
+      INSERT INTO customer (crm_id, provider_id, provider_reference, reference, user_name, email)
+      SELECT 'one', uuidv4(), 'other-' || n, 'other', 'Other', n || '@b.example' FROM generate_series(1, 20000) AS n`.execute(service.database.kysely);
     await sql`ANALYZE customer`.execute(service.database.kysely);
     const [{ id, providerId }] = (await list({ ...ofP2, limit: 1 })) as [Customer];
     const part = selectCustomers({ crmId: 'one', providerId, matches: sql`user_name = 'Nobody'`, after: id, count: 250 });
     const { rows } = await sql`EXPLAIN ${part}`.execute(service.database.kysely);
     expect(JSON.stringify(rows)).toMatch(/Index Cond: \(\(crm_id = 'one'::text\) AND \(provider_id = [^)]+\) AND \(id > [^)]+\)\)"/);
+    const withAddress = selectCustomers({ crmId: 'one', providerId, email: 'nobody@b.example', matches: undefined, after: id, count: 250 });
+    expect(JSON.stringify((await sql`EXPLAIN ${withAddress}`.execute(service.database.kysely)).rows)).toContain('customer_by_address');
   });
 });

@@ -29,8 +29,8 @@ const maxCustomers = 250;
 
 /**
  * A provider's customers in the order of their ids, which is that of their creation, in parts of bounded size, each read once the previous one has
- * been consumed. No index helps with the filters: all customers of the provider are read, a bounded number at a time, so a part may be empty. Rejects
- * with `customer.invalid` or `provider.not_found`.
+ * been consumed. An index finds those with an address. No index helps with a text: all customers of the provider are read, a bounded number at a time, so a part
+ * may be empty. Rejects with `customer.invalid` or `provider.not_found`.
  */
 export async function* listCustomers(dependencies: CustomerDependencies, query: CustomersQuery, signal: AbortSignal): AsyncGenerator<CustomersPart> {
   const filter = await readQuery(dependencies, query);
@@ -54,6 +54,8 @@ export async function* listCustomers(dependencies: CustomerDependencies, query: 
 interface CustomersFilter {
   crmId: string;
   providerId: string;
+  /** Undefined: any. */
+  email?: string | undefined;
   /** Undefined if all do. */
   matches: RawBuilder<boolean> | undefined;
   after: string;
@@ -62,40 +64,37 @@ interface CustomersFilter {
 async function readQuery(dependencies: CustomerDependencies, query: CustomersQuery): Promise<CustomersFilter> {
   const after = query.cursor === undefined ? lowestId : decodeCursor(query.cursor);
   if (after === undefined) throw new DomainError('customer.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
-  return { crmId: query.crmId, providerId: await requireProviderId(dependencies, query), matches: conditionOf(query), after };
+  const { crmId, email, text } = query;
+  return { crmId, providerId: await requireProviderId(dependencies, query), email, matches: text === undefined ? undefined : contains(text), after };
 }
 
-function conditionOf({ email, text }: CustomersQuery): RawBuilder<boolean> | undefined {
-  const conditions = [
-    ...(email === undefined ? [] : [isAddress(sql`email`, email)]),
-    // A text that is searched for has no line breaks, so it is found within one field only.
-    ...(text === undefined ? [] : [sql<boolean>`strpos(${folded(sql`concat_ws(chr(10), user_name, email, mobile, reference)`)}, ${folded(sql`${text}::text`)}) > 0`]),
-  ];
-  return conditions.length === 0 ? undefined : sql<boolean>`(${sql.join(conditions, sql` AND `)})`;
+/** A text that is searched for has no line breaks, so it is found within one field only. */
+function contains(text: string): RawBuilder<boolean> {
+  return sql<boolean>`(strpos(${folded(sql`concat_ws(chr(10), user_name, email, mobile, reference)`)}, ${folded(sql`${text}::text`)}) > 0)`;
 }
 
 interface ReadCustomer extends CustomerRow {
-  /** Null if there is no address to compare. */
-  matches: boolean | null;
+  matches: boolean;
   place: number;
 }
 
 /** Reads `count` customers. Answers those that match, and where to continue; undefined if there are no more. */
 async function readCustomers(db: Kysely<CustomerSchema>, part: CustomersFilter & { count: number }): Promise<{ found: CustomerRow[]; next: string | undefined }> {
   const { rows } = await selectCustomers(part).execute(db);
-  const found = rows.filter((row) => row.matches === true).map(({ matches: _matches, place: _place, ...customer }) => customer);
+  const found = rows.filter((row) => row.matches).map(({ matches: _matches, place: _place, ...customer }) => customer);
   return { found, next: rows.find(({ place }) => place === part.count)?.id };
 }
 
-/** Of the next `count` customers those that match, and the last one. */
-export function selectCustomers({ crmId, providerId, matches = sql<boolean>`true`, after, count }: CustomersFilter & { count: number }): RawBuilder<ReadCustomer> {
+/** Of the next `count` customers, with the address if there is one, those that match, and the last one. */
+export function selectCustomers({ crmId, providerId, email, matches = sql<boolean>`true`, after, count }: CustomersFilter & { count: number }): RawBuilder<ReadCustomer> {
+  const hasEmail = email === undefined ? sql`true` : sql`email IS NOT NULL AND ${isAddress(sql`email`, email)}`;
   return sql<ReadCustomer>`
     SELECT * FROM (
       SELECT part.*, row_number() OVER (ORDER BY id)::integer AS place
         FROM (
           SELECT crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language, version, ${matches} AS matches
             FROM customer
-           WHERE crm_id = ${crmId} AND provider_id = ${providerId} AND id > ${after}
+           WHERE crm_id = ${crmId} AND provider_id = ${providerId} AND id > ${after} AND ${hasEmail}
            ORDER BY id
            LIMIT ${count}
         ) AS part
