@@ -11,7 +11,7 @@ export interface paths {
         put?: never;
         /**
          * Create a user
-         * @description Creates a user, or finds an existing one. A known `reference` updates phone, mobile and names: absent fields keep their value, null clears. An e-mail address that another user has is replaced by a derived one. The cookie `SERVICE_LANG` (`de`, `en`) sets the language of a new user.
+         * @description Creates a user, or finds an existing one. A known `reference` updates phone, mobile and names: absent fields keep their value, `null` clears. An e-mail address that another user has is replaced by a derived one. A person who was invited as staff gets the reference, and a verification mail, for which the limits of verification mails apply. The cookie `SERVICE_LANG` (`de`, `en`) sets the language of a new user.
          */
         post: operations["createUser"];
         delete?: never;
@@ -2358,7 +2358,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`, `verification.limited`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2366,7 +2366,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers" | "verification.limited";
                     };
                 };
             };

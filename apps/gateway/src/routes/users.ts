@@ -113,8 +113,8 @@ const createUserSchema = {
   summary: 'Create a user',
   description:
     'Creates a user, or finds an existing one. A known `reference` updates phone, mobile and names: absent fields keep their value, ' +
-    `null clears. An e-mail address that another user has is replaced by a derived one. The cookie \`SERVICE_LANG\` (${spokenLanguageTags}) sets ` +
-    'the language of a new user.',
+    '`null` clears. An e-mail address that another user has is replaced by a derived one. A person who was invited as staff gets the reference, and a ' +
+    `verification mail, for which the limits of verification mails apply. The cookie \`SERVICE_LANG\` (${spokenLanguageTags}) sets the language of a new user.`,
   tags: ['Users'],
   params: crmParams,
   headers: idempotencyHeaders,
@@ -125,7 +125,7 @@ const createUserSchema = {
   response: {
     200: wrapped('user', user, 'The user existed'),
     201: wrapped('user', user, 'Created'),
-    ...problems(['user.email_taken', 'user.username_taken'], { body: true, idempotencyKey: true }),
+    ...problems(['user.email_taken', 'user.username_taken', 'verification.limited'], { body: true, idempotencyKey: true }),
   },
 } as const;
 

@@ -24,8 +24,8 @@ export interface CreateUser extends PersonData {
  *    person may already know it. The address has to be confirmed again.
  * 4. Otherwise a new user, in the given language or the CRM's.
  *
- * Rejects with `user.username_taken` (rules 2 and 4), `user.email_taken` (the CRM has derived too many addresses from the given one) or
- * `crm.not_found`.
+ * Rejects with `user.username_taken` (rules 2 and 4), `user.email_taken` (the CRM has derived too many addresses from the given one),
+ * `verification.limited` (rule 3, because its mail counts) or `crm.not_found`.
  */
 export async function createUser(
   { database }: IdentityDependencies,

@@ -6789,7 +6789,8 @@ export const IdentityServiceService = {
    * 3. the e-mail belongs to an invited user of the same CRM without reference: this user gets the reference, its
    *    verification is invalidated and a verification mail is sent;
    * 4. otherwise a new user.
-   * FAILED_PRECONDITION (user.username_taken, user.email_taken).
+   * FAILED_PRECONDITION (user.username_taken, user.email_taken), RESOURCE_EXHAUSTED (verification.limited) by rule 3 when no verification mail can
+   * be sent now.
    */
   createUser: {
     path: "/scheduling.identity.v1.IdentityService/CreateUser" as const,
@@ -7043,7 +7044,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    * 3. the e-mail belongs to an invited user of the same CRM without reference: this user gets the reference, its
    *    verification is invalidated and a verification mail is sent;
    * 4. otherwise a new user.
-   * FAILED_PRECONDITION (user.username_taken, user.email_taken).
+   * FAILED_PRECONDITION (user.username_taken, user.email_taken), RESOURCE_EXHAUSTED (verification.limited) by rule 3 when no verification mail can
+   * be sent now.
    */
   createUser: handleUnaryCall<CreateUserRequest, CreateUserResponse>;
   /** NOT_FOUND (user.not_found). */
@@ -7167,7 +7169,8 @@ export interface IdentityServiceClient extends Client {
    * 3. the e-mail belongs to an invited user of the same CRM without reference: this user gets the reference, its
    *    verification is invalidated and a verification mail is sent;
    * 4. otherwise a new user.
-   * FAILED_PRECONDITION (user.username_taken, user.email_taken).
+   * FAILED_PRECONDITION (user.username_taken, user.email_taken), RESOURCE_EXHAUSTED (verification.limited) by rule 3 when no verification mail can
+   * be sent now.
    */
   createUser(
     request: CreateUserRequest,
