@@ -1,6 +1,7 @@
 import { type BookSlotRequest, type ChangeBookingRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { type Kysely, sql } from 'kysely';
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { up as repairEmbeddedNames } from '../src/db/migrations/2026-12-08-1-embedded-names.ts';
 import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, eventsOf, freshReference, newAppointment, newParticipation, owned, refusal, seatsOf, startCalendar } from './calendar-under-test.ts';
@@ -350,6 +351,42 @@ describe('a hold', () => {
     await book(hold);
     expect(await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } }, late))).toBe('participation.not_found');
     expect(await book(hold, late)).toMatchObject({ created: true });
+  });
+});
+
+describe('a list of slots', () => {
+  const most = 4_000;
+  const own = { crmId: 'three', providerReference: 'full' };
+  const list = (from: string, others: Partial<Parameters<typeof listSlots>[1]> = {}) => listSlots(calendar, { ...own, from, to: '2099-06-01T12:00Z', ...others });
+  const detailsOf = async (call: Promise<unknown>) => (await refusal(call)).errors;
+
+  it('is refused where more than 4,000 timeslots are open, or appointments begin, at the same moment, and only there', async () => {
+    const db = calendar.database.kysely;
+    const { id } = await db.insertInto('provider').values({ crmId: own.crmId, id: randomUUID(), reference: own.providerReference, timeZone: 'UTC', version: 1 }).returning('id').executeTakeFirstOrThrow();
+    const addTimeslots = (from: number, to: number) => sql`
+      INSERT INTO timeslot (crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster, default_capacity, default_accept_bookings, state, content_digest)
+      SELECT ${own.crmId}, ${id}, 'full-' || number, 'room-' || number % 2, '2099-06-01T08:00Z', '2099-06-01T11:00Z', 60, 1, true, 'BOOKABLE', ''
+        FROM generate_series(${from}::integer, ${to}) AS number`.execute(db);
+    await addTimeslots(1, most);
+    expect(await list('2099-06-01T10:00Z')).toHaveLength(most);
+    expect(await list('2099-06-01T09:30Z', { limit: 1 })).toMatchObject([{ start: '2099-06-01T10:00:00Z' }]);
+
+    await addTimeslots(most + 1, 2 * most + 2);
+    const tooMany = 'more than 4000 timeslots are open, or appointments begin, at the same moment';
+    expect(await detailsOf(list('2099-06-01T09:30Z', { limit: 1 }))).toEqual([{ pointer: '/resourceRef', detail: `is required, because ${tooMany}` }]);
+    expect(await detailsOf(list('2099-06-01T08:00Z', { resourceReference: 'room-1' }))).toEqual([{ pointer: '/resourceRef', detail: `names a resource of which ${tooMany}` }]);
+    expect(await list('2099-06-01T11:00Z')).toEqual([]);
+
+    await sql`DELETE FROM timeslot WHERE crm_id = ${own.crmId}`.execute(db);
+    const addAppointments = (from: number, to: number) => sql`
+      INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, starts_at, ends_at, capacity, taken, accept_bookings, state, content_digest)
+      SELECT ${own.crmId}, ${id}, 'full-' || number, 'room', 'product', '2099-06-01T08:00Z', '2099-06-01T11:00Z', 1, 0, true, 'ACTIVE', ''
+        FROM generate_series(${from}::integer, ${to}) AS number`.execute(db);
+    await addAppointments(1, most);
+    expect(await list('2099-06-01T07:00Z')).toHaveLength(most);
+    await addAppointments(most + 1, most + 1);
+    expect(await detailsOf(list('2099-06-01T07:00Z', { limit: 1 }))).toEqual([{ pointer: '/resourceRef', detail: `is required, because ${tooMany}` }]);
+    expect(await list('2099-06-01T07:00Z', { resourceReference: 'other' })).toEqual([]);
   });
 });
 

@@ -73,6 +73,19 @@ async function fill(): Promise<void> {
   await database.pool.query('SET statement_timeout = 0; ANALYZE');
 }
 
+/** A provider with 20,000 bookable timeslots of a resource that are open at the same moment. */
+const full = '00000000-0000-0000-0000-000000000003';
+
+async function fillDay(): Promise<void> {
+  await database.pool.query(
+    `INSERT INTO timeslot (crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster, default_capacity, default_accept_bookings, state, content_digest)
+     SELECT $1, $2, 'full-' || n, 'full', timestamptz '2025-01-01T08:00Z' + n % 60 * interval '1 minute', timestamptz '2025-01-01T20:00Z', 15, 1, true, 'BOOKABLE', ''
+       FROM generate_series(1, 20000) AS n
+         ON CONFLICT DO NOTHING`,
+    [crmId, full],
+  );
+}
+
 interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
@@ -233,6 +246,19 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     expect(rows).toMatchObject([{ from: from.getTime(), to: to.getTime(), isLimited: false, timeslots: expect.arrayContaining([expect.anything()]) }]);
     // In these eight days there are about 220 appointments of the provider, of which each is read up to three times, with its participations.
     expect(entries).toBeLessThan(2_000);
+  });
+
+  it.each([
+    ['of a provider', {}],
+    ['of a resource', { resourceReference: 'full' }],
+  ])('for the slots %s whose timeslots overlap, of which a part reads hardly more than it may have', async (_, filter) => {
+    await fillDay();
+    const { rows, scanned, entries } = await read('read_slots', { ...scope, providerId: full, ...filter, from: '2025-01-01T12:00Z', to, ignoreNotice: true, rows: 500 }, { now: from });
+    expect(scanned).toEqual([]);
+    // None of them is complete at any moment.
+    expect(rows).toMatchObject([{ from: Date.parse('2025-01-01T12:00Z'), isLimited: true, timeslots: expect.objectContaining({ length: 500 }) }]);
+    // Each is found, then read to be written, and once more for its resource.
+    expect(entries).toBeLessThan(4 * 500);
   });
 
   it('for a booking, which reads no more than the day before it', async () => {

@@ -96,6 +96,8 @@ const functions = {
   '2026-12-08-2-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
   '2026-12-08-3-read-participations': sqlFile(new URL('../participation/read-participations.sql', import.meta.url)),
   '2026-12-08-4-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
+  '2026-12-21-1-overlaps': sqlFile(new URL('../slot/overlaps.sql', import.meta.url)),
+  '2026-12-21-2-read-slots': sqlFile(new URL('../slot/read-slots.sql', import.meta.url)),
 };
 
 /** What relies on the functions. */

@@ -802,6 +802,36 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.first_timeslots(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone, max_rows integer)
+ RETURNS TABLE(id uuid, starts_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  (SELECT id, starts_at FROM timeslot
+    WHERE the_resource IS NULL AND crm_id = the_crm AND provider_id = the_provider
+      AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE' AND default_capacity >= 1
+      AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+    ORDER BY starts_at, id LIMIT max_rows)
+   UNION ALL
+  (SELECT id, starts_at FROM timeslot
+    WHERE the_resource IS NULL AND crm_id = the_crm AND provider_id = the_provider
+      AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE' AND default_capacity >= 1
+      AND ends_at - starts_at > interval '24 hours'
+   OFFSET 0)
+   UNION ALL
+  (SELECT id, starts_at FROM timeslot
+    WHERE the_resource IS NOT NULL AND crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+      AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE' AND default_capacity >= 1
+      AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+    ORDER BY starts_at, id LIMIT max_rows)
+   UNION ALL
+  (SELECT id, starts_at FROM timeslot
+    WHERE the_resource IS NOT NULL AND crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+      AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE' AND default_capacity >= 1
+      AND ends_at - starts_at > interval '24 hours'
+   OFFSET 0)
+$function$;
+
 CREATE OR REPLACE FUNCTION public.free_expired_seats(the_crm text, the_appointment uuid, origin jsonb)
  RETURNS integer
  LANGUAGE plpgsql
@@ -1115,20 +1145,6 @@ AS $function$
     WHEN value >> 14 < 128 THEN chr(value >> 14) ELSE chr(value >> 14 & 127 | 128) || chr(value >> 21) END END END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.provider_timeslots(the_crm text, the_provider uuid, period_start timestamp with time zone, period_end timestamp with time zone)
- RETURNS SETOF timeslot
- LANGUAGE sql
- STABLE
-AS $function$
-  SELECT * FROM timeslot
-   WHERE crm_id = the_crm AND provider_id = the_provider AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE'
-     AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
-   UNION ALL
-  SELECT * FROM timeslot
-   WHERE crm_id = the_crm AND provider_id = the_provider AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE'
-     AND ends_at - starts_at > interval '24 hours'
-$function$;
-
 CREATE OR REPLACE FUNCTION public.read_appointment(request jsonb)
  RETURNS TABLE(appointment text)
  LANGUAGE plpgsql
@@ -1380,20 +1396,16 @@ BEGIN
     FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
   "isLimited" := false;
 
-  -- One of the two halves of each union has nothing to read: which index is best depends on whether a resource is given.
   SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows), max(starts_at) FILTER (WHERE place > max_rows)
     INTO opening_ids, limited_end
     FROM (
       SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS place
-        FROM (
-          SELECT * FROM provider_timeslots(the_crm, the_provider, period_start, period_end) WHERE the_resource IS NULL
-           UNION ALL
-          SELECT * FROM overlapping_timeslots(the_crm, the_provider, the_resource, period_start, period_end)) AS timeslot
-       WHERE default_capacity >= 1
+        FROM first_timeslots(the_crm, the_provider, the_resource, period_start, period_end, max_rows + 1)
        ORDER BY starts_at, id
        LIMIT max_rows + 1) AS listed;
   IF limited_end IS NOT NULL THEN "isLimited" := true; period_end := limited_end; END IF;
 
+  -- One of the two halves of the union has nothing to read: which index is best depends on whether a resource is given.
   -- The product is compared after the rows were counted, so that no more of them are read.
   SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows AND accept_bookings AND product_reference = coalesce(the_product, product_reference)),
          max(starts_at) FILTER (WHERE place > max_rows)
@@ -1432,8 +1444,8 @@ BEGIN
               FROM unnest((
                 SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
                   FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, period_end + opening.longest) AS appointment
-                 CROSS JOIN occupancy(appointment, present) AS seats
-                 WHERE NOT seats.abandoned)) AS period) AS periods
+                 -- Only what a booking made can be abandoned: of others, no participations are read.
+                 WHERE when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))) AS period) AS periods
           FROM (
             SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest
               FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids)

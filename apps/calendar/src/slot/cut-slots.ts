@@ -55,25 +55,21 @@ export const noTimeslot = '~';
 export const noAppointment = '';
 
 /**
- * The slots of a calendar, in order: free places, which are steps of the raster of a timeslot that nothing overlaps, and open appointments, which nothing
- * closes. An open appointment that is exactly a step is named with each timeslot that it is a step of. Each slot is made when it is asked for.
+ * The slots of a calendar after a position, in order: free places, which are steps of the raster of a timeslot that nothing overlaps, and open
+ * appointments, which nothing closes. An open appointment that is exactly a step is named with each timeslot that it is a step of. Each slot is made when
+ * it is asked for; the work before the first one does not depend on how many there are, only on how many timeslots and appointments.
  *
  * @param minutes how long a free place is; undefined: one raster of its timeslot. Timeslots whose raster does not divide it have none
  */
-export function* cutSlots(calendar: Calendar, minutes: number | undefined): Generator<CutSlot, undefined> {
-  const ahead = new TinyQueue<CutSlot & { rest: Iterator<CutSlot> }>([], (a, b) => comparePositions(a.position, b.position));
-  const sources = calendar.timeslots.map((timeslot) => freePlaces(calendar, timeslot, lengthOf(timeslot, minutes)));
-  for (const rest of [...sources, openAppointments(calendar, minutes)]) {
-    const { value } = rest.next();
-    if (value) ahead.push({ ...value, rest });
+export function* cutSlots(calendar: Calendar, minutes: number | undefined, after: SlotPosition): Generator<CutSlot, undefined> {
+  const sources = [freePlaces(calendar, minutes), openAppointments(calendar, minutes, after)];
+  const ahead = sources.map((source) => ({ source, next: source.next() }));
+  for (;;) {
+    const [first] = ahead.filter(({ next }) => !next.done).toSorted((a, b) => comparePositions(a.next.value!.position, b.next.value!.position));
+    if (first === undefined) return undefined;
+    if (comparePositions(first.next.value!.position, after) > 0) yield first.next.value!;
+    first.next = first.source.next();
   }
-  for (let first = ahead.pop(); first !== undefined; first = ahead.pop()) {
-    const { rest, ...cut } = first;
-    yield cut;
-    const { value } = rest.next();
-    if (value) ahead.push({ ...(value as CutSlot), rest });
-  }
-  return undefined;
 }
 
 export function comparePositions(a: SlotPosition, b: SlotPosition): number {
@@ -91,67 +87,127 @@ function lengthOf({ raster }: OpenTimeslot, minutes = raster): number | undefine
   return minutes % raster === 0 ? minutes * minuteMs : undefined;
 }
 
-function* freePlaces({ from, to, occupied }: Calendar, timeslot: OpenTimeslot, lengthMs: number | undefined): Generator<CutSlot, undefined> {
-  if (lengthMs === undefined) return undefined;
-  const { id, reference, resourceReference, startsAt: opensAt, endsAt: closesAt, raster, defaultCapacity, address } = timeslot;
-  const periods = occupied.get(resourceReference) ?? [];
-  const stepFrom = (time: number): number => opensAt + Math.max(0, Math.ceil((time - opensAt) / (raster * minuteMs))) * raster * minuteMs;
-  const place = {
-    resourceReference,
-    timeslotReference: reference,
-    appointmentReference: null,
-    productReference: null,
-    description: null,
-    capacity: defaultCapacity,
-    seats: defaultCapacity,
-    address,
-    priceValue: null,
-    priceCurrency: null,
-  };
-  let startsAt = stepFrom(from);
-  while (startsAt < to && startsAt + lengthMs <= closesAt) {
-    const obstacle = firstEndingAfter(periods, startsAt);
-    if (obstacle !== undefined && obstacle[0] < startsAt + lengthMs) {
-      startsAt = stepFrom(obstacle[1]);
-      continue;
-    }
-    const position = { startsAt, timeslotId: id, appointmentId: noAppointment };
-    yield { position, slot: { startsAt, endsAt: startsAt + lengthMs, ...place } };
-    startsAt += raster * minuteMs;
+/** The steps of a timeslot, of which the first free one is known. */
+interface Steps {
+  timeslot: OpenTimeslot;
+  lengthMs: number;
+  /** When its resource is occupied. */
+  periods: Period[];
+  /** The first of the periods that ends after the step begins. */
+  obstacle: number;
+  /** Of the step. */
+  startsAt: number;
+}
+
+function* freePlaces({ timeslots, from, to, occupied }: Calendar, minutes: number | undefined): Generator<CutSlot, undefined> {
+  const first = timeslots.flatMap((timeslot): Steps[] => {
+    const lengthMs = lengthOf(timeslot, minutes);
+    if (lengthMs === undefined) return [];
+    const periods = occupied.get(timeslot.resourceReference) ?? [];
+    const startsAt = stepFrom(timeslot, from);
+    const steps = { timeslot, lengthMs, periods, obstacle: firstEndingAfter(periods, startsAt), startsAt };
+    return skipObstacles(steps, to) ? [steps] : [];
+  });
+  const ahead = new TinyQueue(first, (a, b) => a.startsAt - b.startsAt || compareTexts(a.timeslot.id, b.timeslot.id));
+  for (let steps = ahead.pop(); steps !== undefined; steps = ahead.pop()) {
+    yield freePlace(steps);
+    steps.startsAt += steps.timeslot.raster * minuteMs;
+    if (skipObstacles(steps, to)) ahead.push(steps);
   }
   return undefined;
 }
 
-/** By binary search. */
-function firstEndingAfter(periods: Period[], time: number): Period | undefined {
+/** Goes on to the first free step; false if there is none that begins before `to`. */
+function skipObstacles(steps: Steps, to: number): boolean {
+  const { timeslot, lengthMs, periods } = steps;
+  while (steps.startsAt < to && steps.startsAt + lengthMs <= timeslot.endsAt) {
+    while (steps.obstacle < periods.length && periods[steps.obstacle]![1] <= steps.startsAt) steps.obstacle += 1;
+    const obstacle = periods[steps.obstacle];
+    if (obstacle === undefined || obstacle[0] >= steps.startsAt + lengthMs) return true;
+    steps.startsAt = stepFrom(timeslot, obstacle[1]);
+  }
+  return false;
+}
+
+function stepFrom({ startsAt, raster }: OpenTimeslot, time: number): number {
+  const rasterMs = raster * minuteMs;
+  return startsAt + Math.max(0, Math.ceil((time - startsAt) / rasterMs)) * rasterMs;
+}
+
+function freePlace({ timeslot, lengthMs, startsAt }: Steps): CutSlot {
+  const { id, reference, resourceReference, defaultCapacity, address } = timeslot;
+  return {
+    position: { startsAt, timeslotId: id, appointmentId: noAppointment },
+    slot: {
+      startsAt,
+      endsAt: startsAt + lengthMs,
+      resourceReference,
+      timeslotReference: reference,
+      appointmentReference: null,
+      productReference: null,
+      description: null,
+      capacity: defaultCapacity,
+      seats: defaultCapacity,
+      address,
+      priceValue: null,
+      priceCurrency: null,
+    },
+  };
+}
+
+/** Its index, by binary search. */
+function firstEndingAfter(periods: Period[], time: number): number {
   let [low, high] = [0, periods.length];
   while (low < high) {
     const middle = (low + high) >> 1;
     if (periods[middle]![1] > time) high = middle;
     else low = middle + 1;
   }
-  return periods[low];
+  return low;
 }
 
-function* openAppointments({ timeslots, appointments }: Calendar, minutes: number | undefined): Generator<CutSlot, undefined> {
+function* openAppointments({ timeslots, appointments }: Calendar, minutes: number | undefined, after: SlotPosition): Generator<CutSlot, undefined> {
   const byResource = Map.groupBy(timeslots, ({ resourceReference }) => resourceReference);
-  const cuts = appointments.flatMap((appointment) => {
-    const matching = (byResource.get(appointment.resourceReference) ?? []).filter((timeslot) => isStepOf(appointment, timeslot, minutes));
-    const named = matching.map(({ id, reference }) => ({ timeslotId: id, timeslotReference: reference }));
-    return (named.length > 0 ? named : [{ timeslotId: noTimeslot, timeslotReference: null }]).map(({ timeslotId, timeslotReference }): CutSlot => ({
-      position: { startsAt: appointment.startsAt, timeslotId, appointmentId: appointment.id },
-      slot: { ...appointment, timeslotReference },
-    }));
-  });
-  yield* cuts.toSorted((a, b) => comparePositions(a.position, b.position));
+  for (const beginning of Map.groupBy(appointments, ({ startsAt }) => startsAt).values()) yield* beginningTogether(beginning, byResource, minutes, after);
   return undefined;
 }
 
-function isStepOf({ startsAt, endsAt }: OpenAppointment, timeslot: OpenTimeslot, minutes: number | undefined): boolean {
-  return (
-    startsAt >= timeslot.startsAt &&
-    endsAt <= timeslot.endsAt &&
-    endsAt - startsAt === lengthOf(timeslot, minutes) &&
-    (startsAt - timeslot.startsAt) % (timeslot.raster * minuteMs) === 0
-  );
+/** Of appointments that begin at the same moment, in the order of their ids: first with the timeslots that they are steps of, then those that are none. */
+function* beginningTogether(
+  appointments: OpenAppointment[],
+  byResource: Map<string, OpenTimeslot[]>,
+  minutes: number | undefined,
+  after: SlotPosition,
+): Generator<CutSlot, undefined> {
+  const { startsAt } = appointments[0]!;
+  const named: { timeslot: OpenTimeslot; matching: OpenAppointment[] }[] = [];
+  const others: OpenAppointment[] = [];
+  for (const [resource, ofResource] of Map.groupBy(appointments, ({ resourceReference }) => resourceReference)) {
+    const byEnd = Map.groupBy(ofResource, ({ endsAt }) => endsAt);
+    const unnamed = new Set(byEnd.values());
+    for (const timeslot of byResource.get(resource) ?? []) {
+      const matching = byEnd.get(endOfStep(timeslot, startsAt, minutes));
+      if (matching === undefined) continue;
+      named.push({ timeslot, matching });
+      unnamed.delete(matching);
+    }
+    others.push(...[...unnamed].flat());
+  }
+  const isAhead = ({ timeslot: { id } }: { timeslot: OpenTimeslot }): boolean => startsAt > after.startsAt || id >= after.timeslotId;
+  for (const { timeslot, matching } of named.filter(isAhead).toSorted((a, b) => compareTexts(a.timeslot.id, b.timeslot.id))) {
+    for (const appointment of matching) yield openAppointment(appointment, timeslot.id, timeslot.reference);
+  }
+  for (const appointment of others.toSorted((a, b) => compareTexts(a.id, b.id))) yield openAppointment(appointment, noTimeslot, null);
+  return undefined;
+}
+
+/** NaN if no step that can be booked begins then. */
+function endOfStep(timeslot: OpenTimeslot, startsAt: number, minutes: number | undefined): number {
+  const isOnRaster = startsAt >= timeslot.startsAt && (startsAt - timeslot.startsAt) % (timeslot.raster * minuteMs) === 0;
+  const endsAt = startsAt + (lengthOf(timeslot, minutes) ?? Number.NaN);
+  return isOnRaster && endsAt <= timeslot.endsAt ? endsAt : Number.NaN;
+}
+
+function openAppointment(appointment: OpenAppointment, timeslotId: string, timeslotReference: string | null): CutSlot {
+  return { position: { startsAt: appointment.startsAt, timeslotId, appointmentId: appointment.id }, slot: { ...appointment, timeslotReference } };
 }

@@ -39,10 +39,14 @@ const maxDays = 92;
 const partSize = 750;
 /** How far ahead the first part looks. */
 const firstSpanMs = 7 * dayMs;
-/** How many timeslots, and how many appointments, are read for a part, unless more begin at the same moment. */
+/** How many timeslots, and how many appointments, are read for a part, unless more are needed for a single moment. */
 const partRows = 2_000;
-/** More than these at one moment are too many for a list. */
-const maxRows = 64_000;
+/** Less for the first part of a short page: so many, or a few for each slot. */
+const fewRows = { least: 100, perSlot: 4 };
+/** More of them at once, if the part is empty for want of rows. */
+const rowsFactor = 4;
+/** More than these at one moment are too many for a list: whatever a part reads, it keeps the process busy for a few milliseconds only. */
+const maxRows = 4_000;
 
 /**
  * The slots of a provider, by start (interface 10.1), in parts of bounded size, each read once the previous one has been consumed: memory and work are
@@ -78,12 +82,13 @@ async function* readParts(dependencies: CalendarDependencies, query: SlotsQuery)
   let spanMs = firstSpanMs;
   const start = await readWithRememberedProvider(dependencies, query, async (provider) => {
     const { filter, after } = readQuery(query, provider, query.from === undefined ? await readNow(db, query.crmId) : undefined);
-    const read = await readCalendar(db, { ...filter, providerVersion: provider.version }, after, spanMs);
+    const rows = Math.min(partRows, Math.max(fewRows.least, fewRows.perSlot * size));
+    const read = await readCalendar(db, { ...filter, providerVersion: provider.version }, after, { spanMs, rows });
     return read === 'provider_changed' ? read : { filter, after, read };
   });
   let { after, read } = start;
   for (;;) {
-    const cuts = takeAfter(cutSlots(read.calendar, start.filter.minutes), after, size);
+    const cuts = cutSlots(read.calendar, start.filter.minutes, after).take(size).toArray();
     yield cuts;
     const isFull = cuts.length === size;
     if (!isFull && read.isComplete) return undefined;
@@ -91,17 +96,10 @@ async function* readParts(dependencies: CalendarDependencies, query: SlotsQuery)
     after = isFull ? cuts.at(-1)!.position : beforeAllAt(Math.max(from, to));
     // If the slots were many, the next ones probably are, too.
     if (to > from) spanMs = Math.max(isFull ? after.startsAt - from : 2 * (to - from), minuteMs);
-    const next = await readCalendar(db, start.filter, after, spanMs);
+    const next = await readCalendar(db, start.filter, after, { spanMs, rows: partRows });
     if (next === 'provider_changed') throw new DomainError('provider.not_found');
     read = next;
   }
-}
-
-function takeAfter(cuts: Generator<CutSlot>, after: SlotPosition, size: number): CutSlot[] {
-  return cuts
-    .filter(({ position }) => comparePositions(position, after) > 0)
-    .take(size)
-    .toArray();
 }
 
 function beforeAllAt(startsAt: number): SlotPosition {
@@ -150,16 +148,27 @@ interface Reading {
 }
 
 /** The calendar from a position on, as far as the span and the rows reach, but at least for one moment. */
-async function readCalendar(db: Kysely<CalendarSchema>, { end, ...filter }: SlotsFilter, after: SlotPosition, spanMs: number): Promise<Reading | ProviderChanged> {
+async function readCalendar(
+  db: Kysely<CalendarSchema>,
+  { end, ...filter }: SlotsFilter,
+  after: SlotPosition,
+  { spanMs, rows: firstRows }: { spanMs: number; rows: number },
+): Promise<Reading | ProviderChanged> {
   const to = Math.min(end, after.startsAt + spanMs);
-  for (let rows = partRows; rows <= maxRows; rows *= 2) {
+  for (let rows = firstRows; ; rows = Math.min(maxRows, rowsFactor * rows)) {
     const request = { ...filter, from: new Date(after.startsAt), to: new Date(to), rows };
     const [row] = await readFunction<CalendarRow>(db, { name: 'read_slots', request });
     if (row === undefined) return 'provider_changed';
     if (!row.isLimited) return { calendar: toCalendar(row), isComplete: to === end || row.to < to };
     if (row.to > row.from) return { calendar: toCalendar(row), isComplete: false };
+    if (rows === maxRows) throw tooManyAtOnce(filter.resourceReference);
   }
-  throw new DomainError('slot.invalid', { errors: [{ pointer: '/resourceRef', detail: 'is required, because too many timeslots or appointments begin at the same moment' }] });
+}
+
+function tooManyAtOnce(resourceReference: string | undefined): DomainError {
+  const tooMany = `more than ${maxRows} timeslots are open, or appointments begin, at the same moment`;
+  const detail = resourceReference === undefined ? `is required, because ${tooMany}` : `names a resource of which ${tooMany}`;
+  return new DomainError('slot.invalid', { errors: [{ pointer: '/resourceRef', detail }] });
 }
 
 /** See read-slots.sql. */

@@ -29,14 +29,35 @@ RETURNS SETOF timeslot LANGUAGE sql STABLE AS $$
      AND ends_at - starts_at > interval '24 hours'
 $$;
 
--- The same of all resources.
-CREATE OR REPLACE FUNCTION provider_timeslots(the_crm text, the_provider uuid, period_start timestamptz, period_end timestamptz)
-RETURNS SETOF timeslot LANGUAGE sql STABLE AS $$
-  SELECT * FROM timeslot
-   WHERE crm_id = the_crm AND provider_id = the_provider AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE'
-     AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+DROP FUNCTION IF EXISTS provider_timeslots(text, uuid, timestamptz, timestamptz);
+
+-- The bookable timeslots with a capacity, of a resource or of all: the first max_rows by start and id are among those that are returned. However many
+-- overlap the period, of the short ones no more are read. OFFSET 0: the long ones are not looked for in the order of their starts, which would read the past.
+-- Two of the four parts have nothing to read: which index is best depends on whether a resource is given.
+CREATE OR REPLACE FUNCTION first_timeslots(
+  the_crm text, the_provider uuid, the_resource text, period_start timestamptz, period_end timestamptz, max_rows integer)
+RETURNS TABLE (id uuid, starts_at timestamptz) LANGUAGE sql STABLE AS $$
+  (SELECT id, starts_at FROM timeslot
+    WHERE the_resource IS NULL AND crm_id = the_crm AND provider_id = the_provider
+      AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE' AND default_capacity >= 1
+      AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+    ORDER BY starts_at, id LIMIT max_rows)
    UNION ALL
-  SELECT * FROM timeslot
-   WHERE crm_id = the_crm AND provider_id = the_provider AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE'
-     AND ends_at - starts_at > interval '24 hours'
+  (SELECT id, starts_at FROM timeslot
+    WHERE the_resource IS NULL AND crm_id = the_crm AND provider_id = the_provider
+      AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE' AND default_capacity >= 1
+      AND ends_at - starts_at > interval '24 hours'
+   OFFSET 0)
+   UNION ALL
+  (SELECT id, starts_at FROM timeslot
+    WHERE the_resource IS NOT NULL AND crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+      AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE' AND default_capacity >= 1
+      AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+    ORDER BY starts_at, id LIMIT max_rows)
+   UNION ALL
+  (SELECT id, starts_at FROM timeslot
+    WHERE the_resource IS NOT NULL AND crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+      AND starts_at < period_end AND ends_at > period_start AND state = 'BOOKABLE' AND default_capacity >= 1
+      AND ends_at - starts_at > interval '24 hours'
+   OFFSET 0)
 $$;

@@ -37,20 +37,16 @@ BEGIN
     FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
   "isLimited" := false;
 
-  -- One of the two halves of each union has nothing to read: which index is best depends on whether a resource is given.
   SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows), max(starts_at) FILTER (WHERE place > max_rows)
     INTO opening_ids, limited_end
     FROM (
       SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS place
-        FROM (
-          SELECT * FROM provider_timeslots(the_crm, the_provider, period_start, period_end) WHERE the_resource IS NULL
-           UNION ALL
-          SELECT * FROM overlapping_timeslots(the_crm, the_provider, the_resource, period_start, period_end)) AS timeslot
-       WHERE default_capacity >= 1
+        FROM first_timeslots(the_crm, the_provider, the_resource, period_start, period_end, max_rows + 1)
        ORDER BY starts_at, id
        LIMIT max_rows + 1) AS listed;
   IF limited_end IS NOT NULL THEN "isLimited" := true; period_end := limited_end; END IF;
 
+  -- One of the two halves of the union has nothing to read: which index is best depends on whether a resource is given.
   -- The product is compared after the rows were counted, so that no more of them are read.
   SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows AND accept_bookings AND product_reference = coalesce(the_product, product_reference)),
          max(starts_at) FILTER (WHERE place > max_rows)
@@ -89,8 +85,8 @@ BEGIN
               FROM unnest((
                 SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
                   FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, period_end + opening.longest) AS appointment
-                 CROSS JOIN occupancy(appointment, present) AS seats
-                 WHERE NOT seats.abandoned)) AS period) AS periods
+                 -- Only what a booking made can be abandoned: of others, no participations are read.
+                 WHERE when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))) AS period) AS periods
           FROM (
             SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest
               FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids)
