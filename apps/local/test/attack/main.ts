@@ -17,7 +17,7 @@ import { query } from '../http/databases.ts';
 import { fillFeed } from '../http/fill-feed.ts';
 import { waitForMails } from '../http/inbox.ts';
 import { startTestStack } from '../http/start-test-stack.ts';
-import { bigAppointment, type Disturbed, noises, type Statuses, type Target } from './noises.ts';
+import { bigAppointment, type Disturbed, fullDay, noises, type Statuses, type Target, tooFullDay } from './noises.ts';
 
 const quietMs = 8_000;
 const noisyMs = 16_000;
@@ -161,15 +161,43 @@ async function fill({ crm, practice, target }: Tenant): Promise<void> {
   const slot = { resourceReference: resource, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };
   const timeslots = Array.from({ length: 40 }, () => ({ ...slot, start: '2031-01-01T00:00', end: '2031-12-31T00:00' }));
   await crm.post(`${practice.at}/timeslots`, { timeslots });
-  const reference = await createAppointment(practice, { resourceReference: resource, description: 'x'.repeat(1_000), notes: 'x'.repeat(1_000), start: '2031-02-01T00:00', end: '2031-02-01T00:30' });
+  const texts = { description: 'x'.repeat(1_000), notes: 'x'.repeat(1_000) };
+  const inFebruary = { ...texts, start: '2031-02-01T00:00', end: '2031-02-01T00:01' };
+  await fillResource(practice, { ...inFebruary, resourceReference: resource }, 200);
+  await fillResource(practice, { ...inFebruary, resourceReference: `shared-${target.resource}` }, 10_000);
+
+  await fillDay(practice, `full-${target.resource}`, fullDay, 3_900);
+  await fillResource(practice, { resourceReference: `full-${target.resource}`, start: `${fullDay}T12:00`, end: `${fullDay}T12:15`, acceptBookings: true, capacity: 1 }, 1_000, 0);
+  await fillDay(practice, `too-full-${target.resource}`, tooFullDay, 30_000);
+}
+
+/** As many of the same appointment, one in each minute unless stated otherwise. */
+async function fillResource(practice: Practice, first: Record<string, unknown>, count: number, minutesApart = 1): Promise<void> {
+  const reference = await createAppointment(practice, first);
   await query(
     'calendar',
     `INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, description, notes, starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
      SELECT crm_id, provider_id, reference || number, resource_reference, product_reference, description, notes,
-            starts_at + number * interval '1 hour', ends_at + number * interval '1 hour', capacity, taken, accept_bookings, content_digest
-       FROM appointment, generate_series(1, 199) AS number
+            starts_at + number * make_interval(mins => $4), ends_at + number * make_interval(mins => $4), capacity, taken, accept_bookings, content_digest
+       FROM appointment, generate_series(1, $3) AS number
       WHERE crm_id = $1 AND reference = $2`,
-    [crm.crmId, reference],
+    [practice.crm.crmId, reference, count - 1, minutesApart],
+    stack.info,
+  );
+}
+
+/** Bookable timeslots that overlap each other, from each minute between 8 and 9 until 20. */
+async function fillDay({ at, crm }: Practice, resourceReference: string, day: string, count: number): Promise<void> {
+  const reference = unique('overlapping');
+  const slot = { raster: 15, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };
+  expectStatus(201, await crm.post(`${at}/timeslots`, { timeslots: [{ ...slot, reference, resourceReference, start: `${day}T08:00`, end: `${day}T20:00` }] }));
+  await query(
+    'calendar',
+    `INSERT INTO timeslot (crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster, default_capacity, default_accept_bookings, state, content_digest)
+     SELECT crm_id, provider_id, reference || number, resource_reference, starts_at + number % 60 * interval '1 minute', ends_at, raster, default_capacity, default_accept_bookings, state, content_digest
+       FROM timeslot, generate_series(1, $3) AS number
+      WHERE crm_id = $1 AND reference = $2`,
+    [crm.crmId, reference, count - 1],
     stack.info,
   );
 }

@@ -65,6 +65,10 @@ export const noises: Noise[] = [
     clients: 5,
     act: ({ provider, resource }, send) => send('GET', `${provider}/resource/${encodeURIComponent(`pairs-${resource}`)}/timeslots?from=2031-01-01T00:00&to=2032-01-01T00:00&limit=40`),
   },
+  { name: 'first slots of 3,900 timeslots and 1,000 appointments', clients: 8, act: ({ provider }, send) => send('GET', `${provider}/slots?from=${fullDay}T12:00&to=${fullDay}T20:00&limit=1`) },
+  { name: 'all slots of 3,900 timeslots and 1,000 appointments', clients: 8, act: ({ provider }, send) => send('GET', `${provider}/slots?from=${fullDay}T12:00&to=${fullDay}T20:00`) },
+  { name: 'first slots of 30,000 timeslots', clients: 8, act: ({ provider }, send) => send('GET', `${provider}/slots?from=${tooFullDay}T12:00&to=${tooFullDay}T20:00&limit=1`) },
+  { name: '300 timeslots at once that share 10,000 appointments', clients: 8, act: ({ provider, resource }, send) => send('POST', `${provider}/timeslots`, sharingTimeslots(resource)) },
   { name: 'pages of 1,000 events', clients: 20, act: (_target, send) => send('GET', '/events?limit=1000') },
   { name: '10 webhooks that are sent all events again', clients: 10, act: receiveOneEvent },
   { name: 'tests of an endpoint that sends interim responses', clients: 10, act: (_target, send) => testWebhook(send, sendInterimResponses), disturbs: 'events' },
@@ -77,6 +81,17 @@ export const noises: Noise[] = [
   { name: 'verification mails to one mailbox', clients: 20, act: (_target, send) => verifyOnce(send) },
   { name: 'compressed bodies', clients: 20, act: (_target, send) => send('POST', '/user', bomb, { 'content-encoding': 'gzip' }) },
 ];
+
+/** On which about as many timeslots overlap as a list of slots permits, and many open appointments begin at the same moment. */
+export const fullDay = '2031-03-03';
+/** On which more timeslots do. */
+export const tooFullDay = '2031-03-05';
+
+/** New ones in the first request, and the same ones in the others. */
+function sharingTimeslots(resource: string): string {
+  const slot = { resourceReference: `shared-${resource}`, start: '2031-02-01T00:00', end: '2031-02-08T00:00', raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };
+  return JSON.stringify({ timeslots: Array.from({ length: 300 }, (_, number) => ({ reference: `sharing-${number}@${resource}`, ...slot })) });
+}
 
 /** Each time another user, who is deleted afterwards, has the mailbox. The status is that of the request for the mail. */
 async function verifyOnce(send: Send): Promise<number> {
