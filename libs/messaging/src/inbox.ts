@@ -1,9 +1,9 @@
-import type { Database } from '@scheduling/postgres';
+import { callFunctionForEach, type Database } from '@scheduling/postgres';
 import { createBatcher, inSpan } from '@scheduling/runtime';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { MessagingSchema } from './schema.ts';
-import type { Effect } from './subscription.ts';
+import type { Effect, EffectCall } from './subscription.ts';
 
 /** The events that a consumer has processed. */
 export interface Inbox<Schema> {
@@ -31,7 +31,7 @@ export function createInbox<Schema extends MessagingSchema>(database: Database<S
     apply: (eventId, effect) =>
       inSpan('commit effect', { kind: 'INTERNAL' }, () => {
         const inContextOfEvent = AsyncLocalStorage.snapshot();
-        return commit({ eventId, effect: (tx) => inContextOfEvent(effect, tx) });
+        return commit({ eventId, effect: typeof effect === 'function' ? (tx) => inContextOfEvent(effect, tx) : effect });
       }),
   };
 }
@@ -49,15 +49,27 @@ async function commitEffects<Schema extends MessagingSchema>(
 ): Promise<boolean[]> {
   return database.transaction(async (tx) => {
     const added = await addToInbox(tx, consumer, events.map(({ eventId }) => eventId));
-    const applied: boolean[] = [];
-    for (const { eventId, effect } of events) {
-      // Of an event that was delivered twice, only the first.
-      const isNew = added.delete(eventId);
-      if (isNew) await effect(tx);
-      applied.push(isNew);
-    }
+    // Of an event that was delivered twice, only the first.
+    const applied = events.map(({ eventId }) => added.delete(eventId));
+    await runEffects(tx, events.filter((_, index) => applied[index]).map(({ effect }) => effect));
     return applied;
   });
+}
+
+/** In their order. */
+async function runEffects<Schema>(tx: Transaction<Schema>, effects: Effect<Schema>[]): Promise<void> {
+  let calls: EffectCall[] = [];
+  const makeCalls = async (): Promise<void> => {
+    const [first] = calls;
+    if (first !== undefined) await callFunctionForEach(tx, first.name, calls.map(({ request }) => request));
+    calls = [];
+  };
+  for (const effect of effects) {
+    if (typeof effect === 'function' || (calls.length > 0 && calls[0]!.name !== effect.name)) await makeCalls();
+    if (typeof effect === 'function') await effect(tx);
+    else calls.push(effect);
+  }
+  await makeCalls();
 }
 
 /** Returns those that were not in it. They are added in a fixed order, because another process may be adding the same ones. */

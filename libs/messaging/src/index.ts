@@ -7,4 +7,4 @@ export { startRelay } from './relay.ts';
 export { readOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';
 export { startCleanUp } from './start-clean-up.ts';
-export { type Effect, type Subscription, subscription } from './subscription.ts';
+export { type Effect, type EffectCall, type Subscription, subscription } from './subscription.ts';

@@ -8,9 +8,15 @@ export interface EventContext {
 
 /**
  * The effect of an event, in the transaction that also records the event as processed. It shares the transaction with those of other events, and runs again if that
- * is rolled back, so it only writes to the database.
+ * is rolled back, so it only writes to the database. The call of a SQL function shares a statement, too, with those that follow it.
  */
-export type Effect<Schema> = (tx: Transaction<Schema>) => Promise<void>;
+export type Effect<Schema> = ((tx: Transaction<Schema>) => Promise<void>) | EffectCall;
+
+/** A call of a SQL function, `name(request jsonb) RETURNS jsonb`, whose answer is of no interest. */
+export interface EffectCall {
+  name: string;
+  request: { crmId: string };
+}
 
 /** One kind of event and how a service handles it. */
 export interface Subscription<Schema> {

@@ -166,6 +166,37 @@ describe('events whose effects are ready together', () => {
   });
 });
 
+describe('effects that are calls of a SQL function', () => {
+  it('share a statement with those that follow, and keep their order among other effects', async () => {
+    await sql`
+      CREATE TABLE made (place serial, version integer, statement timestamptz DEFAULT statement_timestamp());
+      CREATE FUNCTION make(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+      BEGIN
+        IF request ->> 'crmId' = 'broken' THEN RAISE 'broken'; END IF;
+        INSERT INTO made (version) VALUES ((request ->> 'version')::integer);
+        RETURN NULL;
+      END $$`.execute(database.kysely);
+    const inbox = createInbox(database, 'consumer');
+    const call = (version: number, crmId = 'crm'): Effect<MessagingSchema> => {
+      const request = { crmId, version };
+      return { name: 'make', request };
+    };
+    const other: Effect<MessagingSchema> = async (tx) => void (await sql`INSERT INTO made (version) VALUES (3)`.execute(tx));
+    const made = async () => (await sql<{ version: number; statement: string }>`SELECT version, statement::text FROM made ORDER BY place`.execute(database.kysely)).rows;
+
+    await Promise.all([call(1), call(2), other, call(4), call(5)].map((effect) => inbox.apply(randomUUID(), effect)));
+    const rows = await made();
+    expect(rows.map(({ version }) => version)).toEqual([1, 2, 3, 4, 5]);
+    const [first, second, third, fourth, fifth] = rows.map(({ statement }) => statement);
+    expect([second, fifth]).toEqual([first, fourth]);
+    expect(new Set([first, third, fourth]).size).toBe(3);
+
+    const outcomes = await Promise.allSettled([call(6), call(7, 'broken'), call(8)].map((effect) => inbox.apply(randomUUID(), effect)));
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(new Set((await made()).slice(5).map(({ version }) => version))).toEqual(new Set([6, 8]));
+  });
+});
+
 describe('effects of two processes', () => {
   const openInbox = () => createInbox(stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout })), 'consumer');
 

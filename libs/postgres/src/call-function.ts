@@ -18,3 +18,8 @@ export async function callFunction<Answer>(db: QueryExecutorProvider, call: Func
   const { rows } = await sql<{ answer: Answer }>`SELECT ${sql.id(call.name)}(${JSON.stringify(call.request)}::jsonb) AS answer`.execute(db);
   return rows[0]!.answer;
 }
+
+/** Makes the calls of one SQL function in their order, as one statement of the transaction. */
+export async function callFunctionForEach(tx: QueryExecutorProvider, name: string, requests: FunctionCall['request'][]): Promise<void> {
+  await sql`SELECT ${sql.id(name)}(request) FROM jsonb_array_elements(${JSON.stringify(requests)}::jsonb) WITH ORDINALITY AS each(request, index)`.execute(tx);
+}

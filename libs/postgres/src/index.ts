@@ -1,6 +1,6 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
 export { addressMigrations, isAddress } from './address-key.ts';
-export { callFunction } from './call-function.ts';
+export { callFunction, callFunctionForEach } from './call-function.ts';
 export { concurrentIndex } from './concurrent-index.ts';
 export { emptyToNull } from './empty-to-null.ts';
 export { folded } from './folded.ts';
