@@ -14,6 +14,7 @@ import { registerMailMetrics } from './mail/mail-metrics.ts';
 import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
 import { startRecentMailCleanUp } from './mail/start-recent-mail-clean-up.ts';
 import { defaultTimings, type MailTimings } from './mail/timings.ts';
+import { startMailWriting } from './mail/write-mails.ts';
 import { startSandboxMailCleanUp } from './sandbox/start-sandbox-mail-clean-up.ts';
 import { createSenders } from './senders.ts';
 import { notificationSubscriptions } from './subscriptions.ts';
@@ -50,6 +51,7 @@ export function createNotificationService(config: Config, logger: Logger, overri
       use(startMailCleanUp({ database, logger }));
       use(startRecentMailCleanUp({ database, logger }));
       use(startSandboxMailCleanUp({ database, logger }));
+      use(startMailWriting({ dependencies, timings, logger }));
       use(startMailDelivery({ database, smtpUrl, sandboxSmtpUrl, connections, quotas, timings, onOutcome, logger }));
       return {
         hosted: [hostParticipationMailService(dependencies), hostSandboxMailService(dependencies)],

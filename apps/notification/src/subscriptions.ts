@@ -11,31 +11,25 @@ import { composeRemovalMail } from './mail/compose-removal-mail.ts';
 import { composeVerificationMail } from './mail/compose-verification-mail.ts';
 import { mailOfChange } from './mail/mail-of-change.ts';
 import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
-import { writeParticipationMail } from './mail/write-participation-mail.ts';
+import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
 
 /** Which events create mails, and which delete them. */
 export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
   return [
-    subscription(
-      events.participationChanged,
-      (change, { eventId }) => mailAboutChange(dependencies, change, eventId),
-      ({ participationId }) => participationId,
-    ),
+    subscription(events.participationChanged, (change, { eventId }) => mailAboutChange(change, eventId)),
     subscription(events.emailVerificationRequested, (request, { eventId }) => mailForVerification(dependencies, request, eventId)),
     subscription(events.userDeleted, async (user) => (tx) => eraseUser(tx, user)),
     subscription(events.customerErasureRequested, (request) => eraseCustomer(dependencies, request)),
   ];
 }
 
-async function mailAboutChange(dependencies: NotificationDependencies, change: ParticipationChanged, eventId: string): Promise<Effect<NotificationSchema> | undefined> {
-  const { crmId, participationId, version } = change;
+/** The mail is written later (write-mails.ts), in a turn of its CRM. So the events of one CRM hardly delay those of others. */
+async function mailAboutChange(change: ParticipationChanged, eventId: string): Promise<Effect<NotificationSchema> | undefined> {
+  const { crmId, participationId, version, customerId, providerId, actor } = change;
   const mail = mailOfChange(change);
   // A calendar of the previous version publishes silent changes here, too.
   if (mail === undefined || !change.notify) return undefined;
-  const notice = await undefinedIfNotFound(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
-  if (notice === undefined) return undefined;
-  const intent = await writeParticipationMail(dependencies, { crmId, participationId, version, mail, actor: change.actor, notice });
-  return intent && ((tx) => storeMail(tx, { ...intent, eventId }));
+  return storeUnwrittenMail({ crmId, eventId, participationId, version, mail, customerId, providerId: providerId || undefined, actor });
 }
 
 /** Issuing a token invalidates those of earlier mails, so a redelivered event must not do it. */

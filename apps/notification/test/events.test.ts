@@ -117,7 +117,7 @@ describe('an event that arrives too late', () => {
     const data = created('01990000-0000-7000-8000-0000000000ff');
     const eventId = '01990000-0000-7000-8000-0000000000fe';
     await repeat(eventId, events.participationChanged, data);
-    expect(await stack.database.kysely.selectFrom('inbox').selectAll().where('eventId', '=', eventId).execute()).toEqual([]);
+    await eventually(async () => expect(await stack.database.kysely.selectFrom('unwrittenMail').selectAll().execute()).toEqual([]));
     expect(await stack.database.kysely.selectFrom('mail').selectAll().where('eventId', '=', eventId).execute()).toEqual([]);
   });
 });

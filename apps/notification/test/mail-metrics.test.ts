@@ -59,6 +59,20 @@ it('does not report mails that wait for a quota, or behind such a mail, as overd
   expect(await value('mail_oldest_due_seconds')).toBeLessThan(300);
 });
 
+it('includes mails that are not written, unless they are behind one that waits for a quota', async () => {
+  await database.kysely.deleteFrom('mail').execute();
+  const aboutId = randomUUID();
+  await store('one', -600, { aboutId });
+  await database.kysely.updateTable('mail').set({ held: true }).execute();
+  const unwritten = { crmId: 'one', template: 'booking-moved', customerId: randomUUID(), actor: 'service', requestId: 'request', createdAt: new Date(Date.now() - 60_000) };
+  const insert = (about: string) => database.kysely.insertInto('unwrittenMail').values({ ...unwritten, eventId: randomUUID(), aboutId: about, version: 2 }).execute();
+  await insert(aboutId);
+  expect([await value('mails_pending'), await value('mail_oldest_due_seconds')]).toEqual([2, 0]);
+  await insert(randomUUID());
+  expect(await value('mails_pending')).toBe(3);
+  expect(await value('mail_oldest_due_seconds')).toBeGreaterThanOrEqual(60);
+});
+
 it('counts mails over quota by outcome and reason, and not as attempts', async () => {
   expect(await value('mails_over_quota_total', { outcome: 'hold', reason: 'crm-quota' })).toBe(0);
   const attempts = await value('mail_attempts_total');

@@ -17,6 +17,8 @@ export interface Outcome {
 export interface DeliveryKind<Row extends LeasedRow, Result extends Outcome> {
   /** For log lines and spans: `mail`. */
   name: string;
+  /** What is done with a row, for spans, and the outcomes of a success, for log lines; `send` and `sent` by default. */
+  verb?: { base: string; done: [string, ...string[]] };
   table: LeasedTable;
   /**
    * Tries once and never rejects. The row may have waited since it was leased: if others change or remove rows, an attempt first reads whether it still
@@ -54,6 +56,7 @@ export interface DeliveryOptions<Schema, Row extends LeasedRow, Result extends O
   logger: Logger;
 }
 
+const defaultVerb = { base: 'send', done: ['sent'] };
 const recordRetryMs = 500;
 const recordMs = 2_000;
 const longestTimerMs = 24 * 60 * 60 * 1_000;
@@ -173,10 +176,10 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
 
   #start(row: Row): void {
     this.#inFlight.add(row);
-    const { name, describe } = this.#kind;
+    const { name, verb = defaultVerb, describe } = this.#kind;
     const attributes = () => Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
     const span: SpanOptions = { kind: 'CLIENT', attributes, parent: row.traceparent ?? undefined };
-    const delivering = runWithContext({ requestId: row.requestId ?? newRequestId() }, () => inSpan(`send ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
+    const delivering = runWithContext({ requestId: row.requestId ?? newRequestId() }, () => inSpan(`${verb.base} ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
       this.#inFlight.delete(row);
       this.#running.delete(delivering);
       this.#startWaiting();
@@ -186,14 +189,14 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   }
 
   async #deliver(row: Row, span: ActiveSpan): Promise<void> {
-    const { name, describe, onResult } = this.#kind;
+    const { name, verb = defaultVerb, describe, onResult } = this.#kind;
     const result = await this.#attempt(row);
     this.#noteServer(result);
     span.set({ [`scheduling.${name}.outcome`]: result.outcome });
     onResult(result);
     const facts: object = { ...describe(row), crmId: row.crmId, ...result };
-    if (result.outcome === 'sent') this.#logger.info(facts, `${name} sent`);
-    else this.#logger.warn(facts, `${name} not sent`);
+    if (verb.done.includes(result.outcome)) this.#logger.info(facts, `${name} ${result.outcome}`);
+    else this.#logger.warn(facts, `${name} not ${verb.done[0]}`);
     await this.#record(row, result);
     if (result.afterMs !== undefined) this.#wakeAfter(result.afterMs);
   }

@@ -121,7 +121,7 @@ function consumerSettings(name: string, subject: string): Partial<ConsumerConfig
   };
 }
 
-/** Processes the waiting events, or waits for some; a new request per batch wakes a consumer that fell silent. Returns the number of distinct subjects. */
+/** Processes the waiting events, or waits for some; a new request per batch wakes a consumer that fell silent. Returns how many they were. */
 async function consumeBatch<Schema extends MessagingSchema>(
   options: Consuming<Schema>,
   subscribed: Subscribed<Schema>,
@@ -136,29 +136,15 @@ async function consumeBatch<Schema extends MessagingSchema>(
   const overdue = setTimeout(() => messages.stop(new Error('NATS did not end the fetch')), fetchMs + 2 * idleMs);
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
-  /** The last task for each subject. */
-  const running = new Map<string, Promise<void>>();
+  const running: Promise<void>[] = [];
   try {
-    for await (const message of messages) {
-      const subject = subjectOf(subscribed.subscription, message);
-      const before = running.get(subject) ?? Promise.resolve();
-      running.set(subject, before.then(() => processMessage(options, subscribed, message)));
-    }
+    for await (const message of messages) running.push(processMessage(options, subscribed, message));
   } finally {
     clearTimeout(overdue);
     signal.removeEventListener('abort', stop);
-    await Promise.all(running.values());
+    await Promise.all(running);
   }
-  return running.size;
-}
-
-function subjectOf<Schema>({ definition, subjectOf: of }: Subscription<Schema>, message: JsMsg): string {
-  try {
-    if (of) return of(definition.decode(message.data));
-  } catch {
-    // An event that cannot be decoded fails when it is processed, and becomes a dead letter there.
-  }
-  return `message ${message.seq}`;
+  return running.length;
 }
 
 /**

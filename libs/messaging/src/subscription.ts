@@ -26,17 +26,11 @@ export interface Subscription<Schema> {
    * inbox ensures that the effect happens once, and an effect must not overwrite newer data with an older version.
    */
   handle(data: unknown, context: EventContext): Promise<Effect<Schema> | undefined>;
-  /**
-   * What the event is about, such as a customer. Events of a batch about the same subject are processed sequentially, in stream order; when
-   * one has to be retried, those after it are not delayed. By default all events are processed concurrently.
-   */
-  subjectOf?(data: unknown): string;
 }
 
 export function subscription<Schema, Data>(
   definition: EventDefinition<Data>,
   handle: (data: Data, context: EventContext) => Promise<Effect<Schema> | undefined>,
-  subjectOf?: (data: Data) => string,
 ): Subscription<Schema> {
-  return { definition, handle, subjectOf };
+  return { definition, handle };
 }

@@ -178,35 +178,6 @@ describe('an event', () => {
     });
   });
 
-  it('is processed after earlier events with the same subject, and concurrently with others', async () => {
-    const order: string[] = [];
-    const other = Promise.withResolvers<void>();
-    const about = ({ customerId }: { customerId: string }) => customerId;
-    const handle = async ({ customerId, version }: { customerId: string; version: number }) => {
-      // The first waits for a later one, so that all three are in progress.
-      if (customerId === 'a' && version === 1) await other.promise;
-      return async () => {
-        order.push(`${customerId}${version}`);
-        if (customerId === 'b') other.resolve();
-      };
-    };
-    await database.transaction((tx) =>
-      appendEvent(
-        tx,
-        events.customerChanged,
-        changedCustomer(1, 'a'),
-        changedCustomer(2, 'a'),
-        changedCustomer(1, 'b'),
-      ),
-    );
-    relay();
-    await eventually(async () => expect(await unsent()).toEqual([]));
-    const subscriptions = [subscription<MessagingSchema, CustomerChanged>(events.customerChanged, handle, about)];
-    stack.use(startConsumers<MessagingSchema>({ service: 'calendar', database, broker: broker('calendar'), logger, subscriptions }));
-    await eventually(() => expect(order).toHaveLength(3));
-    expect(order).toEqual(['b1', 'a1', 'a2']);
-  });
-
   it('that arrives between an empty fetch and the check of the consumer does not cause the consumer to be replaced', async () => {
     let whenChecked: (() => Promise<unknown>) | undefined;
     const proxyUrl = await startProxy(stack, nats.url('calendar'), async (request, { forward }) => {

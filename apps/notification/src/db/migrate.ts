@@ -8,6 +8,7 @@ import * as mailProviders from './migrations/2026-11-26-mail-providers.ts';
 import * as resend from './migrations/2026-12-06-resend.ts';
 import * as sandboxMails from './migrations/2026-12-07-sandbox-mails.ts';
 import * as recipientKeys from './migrations/2026-12-10-recipient-keys.ts';
+import * as unwrittenMails from './migrations/2026-12-21-unwritten-mails.ts';
 
 const migrations = {
   '2026-11-21-mails': mails,
@@ -20,6 +21,7 @@ const migrations = {
   '2026-12-06-resend-index-of-copies': concurrentIndex('mail_copy', "mail (crm_id, resend_of) WHERE state = 'pending' AND resend_of IS NOT NULL", 'UNIQUE INDEX'),
   '2026-12-07-sandbox-mails': sandboxMails,
   '2026-12-10-recipient-keys': recipientKeys,
+  '2026-12-21-unwritten-mails': unwrittenMails,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -35,6 +37,10 @@ const functions = {
   '2026-12-07-2-record-sent-mail': sqlFile(new URL('../mail/record-sent-mail.sql', import.meta.url)),
   '2026-12-10-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
   '2026-12-20-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
+  '2026-12-21-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
+  '2026-12-21-2-supersede-unwritten-mails': sqlFile(new URL('../mail/supersede-unwritten-mails.sql', import.meta.url)),
+  '2026-12-21-3-store-unwritten-mail': sqlFile(new URL('../mail/store-unwritten-mail.sql', import.meta.url)),
+  '2026-12-21-4-store-written-mail': sqlFile(new URL('../mail/store-written-mail.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

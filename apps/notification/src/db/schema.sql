@@ -148,6 +148,34 @@ CREATE TABLE sandbox_mail (
 CREATE INDEX sandbox_mail_recipient ON public.sandbox_mail USING btree (crm_id, recipient, mail_id);
 CREATE INDEX sandbox_mail_sent_at ON public.sandbox_mail USING btree (sent_at);
 
+CREATE TABLE unwritten_mail (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  event_id uuid NOT NULL,
+  about_id uuid NOT NULL,
+  version integer NOT NULL,
+  template text NOT NULL,
+  customer_id uuid NOT NULL,
+  provider_id uuid,
+  actor text NOT NULL,
+  calendar_method text,
+  request_id text NOT NULL,
+  traceparent text,
+  state text NOT NULL DEFAULT 'pending'::text,
+  attempts integer NOT NULL DEFAULT 0,
+  due_at timestamp with time zone NOT NULL DEFAULT now(),
+  lease uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT unwritten_mail_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT unwritten_mail_state_check CHECK ((state = 'pending'::text)),
+  CONSTRAINT unwritten_mail_intent_key UNIQUE (crm_id, event_id, about_id, template)
+);
+CREATE INDEX unwritten_mail_created ON public.unwritten_mail USING btree (created_at);
+CREATE INDEX unwritten_mail_customer ON public.unwritten_mail USING btree (crm_id, customer_id);
+CREATE INDEX unwritten_mail_due ON public.unwritten_mail USING btree (crm_id, due_at) WHERE (state = 'pending'::text);
+CREATE INDEX unwritten_mail_lease ON public.unwritten_mail USING btree (lease) WHERE ((state = 'pending'::text) AND (lease IS NOT NULL));
+CREATE INDEX unwritten_mail_order ON public.unwritten_mail USING btree (crm_id, about_id, version);
+
 CREATE OR REPLACE FUNCTION public.address_key(address text)
  RETURNS text
  LANGUAGE plpgsql
@@ -357,9 +385,10 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
+  INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
     sandbox, expires_at, request_id, traceparent, content, recipient)
   VALUES (
+    coalesce((request ->> 'id')::uuid, uuidv7()), coalesce((request ->> 'createdAt')::timestamptz, now()),
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
     request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
@@ -385,4 +414,88 @@ BEGIN
   END IF;
   RETURN to_jsonb(new_id);
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_unwritten_mail(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  new_id uuid;
+  -- Whether the first one is written already, and waits to be sent.
+  first_is_written boolean;
+BEGIN
+  -- As in store-mail.sql.
+  PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
+  IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
+  IF EXISTS (
+    SELECT FROM mail
+     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
+  ) THEN RETURN NULL; END IF;
+
+  INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent)
+  VALUES (
+    request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
+    (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'calendarMethod', request ->> 'requestId', request ->> 'traceparent')
+  ON CONFLICT ON CONSTRAINT unwritten_mail_intent_key DO NOTHING
+  RETURNING id INTO new_id;
+  IF new_id IS NULL THEN RETURN NULL; END IF;
+
+  first_is_written := EXISTS (
+    SELECT FROM mail
+     WHERE crm_id = request ->> 'crmId' AND about_id = (request ->> 'aboutId')::uuid AND state = 'pending' AND NOT request -> 'urgentTemplates' ? template
+  );
+  PERFORM supersede_unwritten_mails(request ->> 'crmId', ids) FROM (
+    SELECT array_agg(id) AS ids FROM (
+      SELECT id FROM unwritten_mail
+       WHERE crm_id = request ->> 'crmId' AND lease IS NULL AND id IN (
+         SELECT id FROM (
+           SELECT id, row_number() OVER (ORDER BY version) AS place, row_number() OVER (ORDER BY version DESC) AS newest
+             FROM unwritten_mail
+            WHERE crm_id = request ->> 'crmId' AND about_id = (request ->> 'aboutId')::uuid AND NOT request -> 'urgentTemplates' ? template
+         ) AS waiting
+         WHERE (place > 1 OR first_is_written) AND newest >= (request ->> 'maxWaiting')::int
+       )
+         FOR UPDATE SKIP LOCKED
+    ) AS locked
+  ) AS superseded
+  WHERE ids IS NOT NULL;
+  RETURN NULL;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_written_mail(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  -- Before the lock of the row, as an erasure does.
+  PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
+  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
+  IF NOT FOUND THEN RETURN 'false'; END IF;
+  IF NOT request ? 'content' THEN RETURN 'true'; END IF;
+
+  PERFORM store_mail(request);
+  IF request -> 'urgentTemplates' ? (request ->> 'template') THEN
+    PERFORM supersede_unwritten_mails(request ->> 'crmId', array_agg(id)) FROM unwritten_mail
+     WHERE crm_id = request ->> 'crmId' AND about_id = (request ->> 'aboutId')::uuid AND version < (request ->> 'version')::int
+    HAVING count(*) > 0;
+  END IF;
+  RETURN 'true';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.supersede_unwritten_mails(crm text, ids uuid[])
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  WITH superseded AS (
+    DELETE FROM unwritten_mail WHERE crm_id = crm AND id = ANY (ids) RETURNING *
+  )
+  INSERT INTO mail (crm_id, id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, created_at,
+    state, last_error, finished_at)
+  SELECT crm_id, id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, created_at,
+    'failed', 'superseded', now()
+    FROM superseded
+  ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
 $function$;

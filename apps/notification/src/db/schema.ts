@@ -5,6 +5,7 @@ import type { ColumnType, Generated } from 'kysely';
 
 export interface NotificationSchema extends MessagingSchema, IdempotencySchema {
   mail: MailTable;
+  unwrittenMail: UnwrittenMailTable;
   recentMail: RecentMailTable;
   sandboxMail: SandboxMailTable;
   erasedCustomer: ErasedCustomerTable;
@@ -81,6 +82,36 @@ export interface MailTable {
   held: Generated<boolean>;
   createdAt: Generated<Date>;
   finishedAt: Date | null;
+}
+
+/**
+ * What a mail about a change of a participation needs to be written, until that is done: CRMs take turns. Nothing in it is personal; name and address are asked of
+ * their owner then.
+ */
+export interface UnwrittenMailTable {
+  crmId: string;
+  /** That of the mail, too. */
+  id: Generated<string>;
+  eventId: string;
+  /** The participation. */
+  aboutId: string;
+  version: number;
+  template: string;
+  /** As in a mail. */
+  customerId: string;
+  /** Null in one about an event of a previous version. */
+  providerId: string | null;
+  actor: string;
+  calendarMethod: CalendarMethod | null;
+  requestId: string;
+  traceparent: string | null;
+  /** Always: what is written is no longer here. */
+  state: Generated<'pending'>;
+  /** How many times it could not be written. */
+  attempts: Generated<number>;
+  dueAt: Generated<Date>;
+  lease: string | null;
+  createdAt: Generated<Date>;
 }
 
 /** The mails sent in this hour, for the quotas. Deleted with the mail, so with its customer, too. */

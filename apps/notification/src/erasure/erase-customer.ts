@@ -15,6 +15,7 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
       .values({ crmId: key.crmId, customerId: key.customerId })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
+    await tx.deleteFrom('unwrittenMail').where('crmId', '=', key.crmId).where('customerId', '=', key.customerId).execute();
     const erased = await tx
       .deleteFrom('mail')
       .where('crmId', '=', key.crmId)

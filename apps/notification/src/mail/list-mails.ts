@@ -1,6 +1,7 @@
 import type { Database } from '@scheduling/postgres';
 import type { Selectable } from 'kysely';
 import type { MailTable, NotificationSchema } from '../db/schema.ts';
+import { selectMails } from './select-mails.ts';
 
 export type ListedMail = Pick<
   Selectable<MailTable>,
@@ -11,8 +12,7 @@ const maxListed = 500;
 
 /** The newest mails in a state, without personal data. */
 export function listMails({ kysely }: Database<NotificationSchema>, state: ListedMail['state']): Promise<ListedMail[]> {
-  return kysely
-    .selectFrom('mail')
+  return selectMails(kysely)
     .select(['crmId', 'id', 'aboutId', 'template', 'requestId', 'state', 'attempts', 'lastError', 'createdAt', 'finishedAt'])
     .where('state', '=', state)
     .orderBy(state === 'pending' ? 'createdAt' : 'finishedAt', 'desc')

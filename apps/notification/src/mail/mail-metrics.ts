@@ -1,6 +1,6 @@
 import type { Database } from '@scheduling/postgres';
 import { measureAtScrape, type Metrics } from '@scheduling/runtime';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { Counter } from 'prom-client';
 import type { NotificationSchema } from '../db/schema.ts';
 import type { Outcome } from './record-outcome.ts';
@@ -23,11 +23,11 @@ export function registerMailMetrics(metrics: Metrics, { kysely }: Database<Notif
     metrics,
     {
       scheduling_mails_pending: { help: `Pending mails, across all replicas; capped at ${maxCounted}` },
-      scheduling_mail_oldest_due_seconds: { help: 'How long the most overdue mail has been due; 0 if none is' },
+      scheduling_mail_oldest_due_seconds: { help: 'How long the most overdue mail has been due, or has waited to be written; 0 if none is' },
     },
     async () => ({
       scheduling_mails_pending: [{ value: await countPending(kysely) }],
-      scheduling_mail_oldest_due_seconds: [{ value: await readOldestDue(kysely) }],
+      scheduling_mail_oldest_due_seconds: [{ value: Math.max(await readOldestDue(kysely), await readOldestUnwritten(kysely)) }],
     }),
   );
   const attempts = new Counter({
@@ -52,16 +52,29 @@ export function registerMailMetrics(metrics: Metrics, { kysely }: Database<Notif
 
 async function countPending(db: Kysely<NotificationSchema>): Promise<number> {
   const { count } = await db
-    .selectFrom((from) => from.selectFrom('mail').select('id').where('state', '=', 'pending').limit(maxCounted).as('pending'))
+    .selectFrom((from) =>
+      from
+        .selectFrom('mail')
+        .select('id')
+        .where('state', '=', 'pending')
+        .unionAll(from.selectFrom('unwrittenMail').select('id'))
+        .limit(maxCounted)
+        .as('pending'),
+    )
     .select((select) => select.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow();
   return count;
 }
 
 /** Not behind a mail that waits for a quota; that would not be overdue. */
-const isNotHeldUp = sql`NOT EXISTS (
+const isNotHeldUp = notHeldUp('mail');
+
+function notHeldUp(table: 'mail' | 'unwritten_mail'): RawBuilder<boolean> {
+  const item = sql.table(table);
+  return sql`NOT EXISTS (
   SELECT FROM mail AS earlier
-   WHERE earlier.crm_id = mail.crm_id AND earlier.about_id = mail.about_id AND earlier.version < mail.version AND earlier.state = 'pending' AND earlier.held)`;
+   WHERE earlier.crm_id = ${item}.crm_id AND earlier.about_id = ${item}.about_id AND earlier.version < ${item}.version AND earlier.state = 'pending' AND earlier.held)`;
+}
 
 /** Skips through the index from CRM to CRM, as the delivery does: the first entry of each is the earliest one due. */
 async function readOldestDue(db: Kysely<NotificationSchema>): Promise<number> {
@@ -75,5 +88,14 @@ async function readOldestDue(db: Kysely<NotificationSchema>): Promise<number> {
       ) AS following
     )
     SELECT greatest(0, coalesce(extract(epoch FROM now() - min(due_at)), 0))::float8 AS seconds FROM first_of_crm`.execute(db);
+  return rows[0]!.seconds;
+}
+
+/** Of the first that wait: those behind a mail that waits for a quota are written an hour later. */
+async function readOldestUnwritten(db: Kysely<NotificationSchema>): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`
+    SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds
+      FROM (SELECT * FROM unwritten_mail ORDER BY created_at LIMIT ${maxCounted}) AS unwritten_mail
+     WHERE ${notHeldUp('unwritten_mail')}`.execute(db);
   return rows[0]!.seconds;
 }

@@ -1,9 +1,10 @@
 import type { LeasedRow, LeasedTable } from '@scheduling/delivery';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
-import type { MailTable } from '../db/schema.ts';
+import type { MailTable, UnwrittenMailTable } from '../db/schema.ts';
 import type { MailTemplate } from '../language/texts.ts';
 
 export type MailRow = Selectable<MailTable> & LeasedRow;
+export type UnwrittenMailRow = Selectable<UnwrittenMailTable> & LeasedRow;
 
 /** Nobody may learn too late that an appointment does not take place: these mails count, but never wait for a quota. */
 export const urgentTemplates: readonly string[] = [
@@ -30,6 +31,28 @@ export const mailTable: LeasedTable = {
   // The others wait for the first one, too.
   blockedUntil: firstEarlier(sql<Date>`CASE WHEN earlier.lease IS NULL THEN earlier.due_at END`),
 };
+
+/**
+ * The mails about one thing are written in the order of its versions, and each after the one before it was sent: what waits for a quota, or for a mail server, need
+ * not be written, and is not once a later one supersedes it. An urgent one is written while an earlier mail waits for a quota, because it is sent first then.
+ */
+export const unwrittenMailTable: LeasedTable = {
+  name: 'unwritten_mail',
+  expires: false,
+  lane: sql<string>`item.crm_id || ' ' || item.about_id`,
+  // What they share is the limit for their CRM.
+  host: sql<string>`item.crm_id`,
+  isBlocked: sql<boolean>`CASE WHEN item.template = ANY (${urgentTemplates})
+    THEN ${isUnwrittenEarlier()} AND ${firstEarlier(sql`true`, sql`AND earlier.held AND earlier.lease IS NULL`)} IS NULL
+    ELSE ${isUnwrittenEarlier()} OR ${firstEarlier(sql`true`)} IS NOT NULL END`,
+  blockedUntil: firstEarlier(sql<Date>`CASE WHEN earlier.lease IS NULL THEN earlier.due_at END`),
+};
+
+function isUnwrittenEarlier(): RawBuilder<boolean> {
+  return sql`EXISTS (
+    SELECT FROM unwritten_mail AS earlier WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version
+  )`;
+}
 
 /** Something of the first pending mail about the same thing with a lower version. In this form every plan reads it from the index `mail_order`. */
 function firstEarlier<Value>(value: RawBuilder<Value>, condition: RawBuilder<unknown> = sql``): RawBuilder<Value | null> {

@@ -4,6 +4,7 @@ import type { Kysely, Selectable } from 'kysely';
 import type { MailTable, NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
 import { errorOfMail, type MailError } from './error-of-mail.ts';
+import { selectMails } from './select-mails.ts';
 
 /** By the references of its provider and its own. */
 export interface ParticipationKey {
@@ -32,12 +33,14 @@ export function answeredByPreviousVersion(): DomainError {
   return new DomainError('service.unavailable', { text: 'the calendar service is of the previous version' });
 }
 
-/** The row of a mail about a participation. Rejects with `mail.not_found`. */
+/** The row of a mail about a participation. Rejects with `mail.not_found`, or `mail.pending` if it is not written. */
 export async function requireMail(
   db: Kysely<NotificationSchema>,
   { crmId, participationId, mailId }: { crmId: string; participationId: string; mailId: string },
 ): Promise<Selectable<MailTable>> {
   if (!isUuid(mailId)) throw new DomainError('mail.not_found');
+  const unwritten = await db.selectFrom('unwrittenMail').select('id').where('crmId', '=', crmId).where('id', '=', mailId).where('aboutId', '=', participationId).executeTakeFirst();
+  if (unwritten !== undefined) throw new DomainError('mail.pending');
   return db
     .selectFrom('mail')
     .selectAll()
@@ -48,7 +51,7 @@ export async function requireMail(
 }
 
 export function selectParticipationMails(db: Kysely<NotificationSchema>, crmId: string) {
-  return db.selectFrom('mail').select(['id', 'template', 'state', 'attempts', 'lastError', 'createdAt', 'finishedAt']).where('crmId', '=', crmId);
+  return selectMails(db).select(['id', 'template', 'state', 'attempts', 'lastError', 'createdAt', 'finishedAt']).where('crmId', '=', crmId);
 }
 
 export function describeMail({ lastError, ...mail }: Omit<ParticipationMail, 'error'> & { lastError: string | null }): ParticipationMail {

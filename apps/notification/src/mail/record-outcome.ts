@@ -31,6 +31,8 @@ export function createOutcomeRecorder(database: Database<NotificationSchema>): (
     if (outcome.outcome !== 'sent') return database.transaction((tx) => recordNotSent(tx, mail, outcome));
     if (mail.erasureId !== null || urgentTemplates.includes(mail.template)) return database.transaction((tx) => recordSentForOthers(tx, mail));
     await recordSent(database.kysely, mail);
+    // A later mail about the same thing may be written now.
+    database.committed();
     return [];
   };
 }

@@ -6,6 +6,7 @@ import type { MailTable, NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
 import { calendarOfTemplate, type MailOfChange } from './mail-of-change.ts';
 import { answeredByPreviousVersion, describeMail, findParticipationId, type ParticipationKey, type ParticipationMail, requireMail, selectParticipationMails } from './participation-mail.ts';
+import { selectMails } from './select-mails.ts';
 import { type MailIntent, storeNewMail } from './store-mail.ts';
 import { writeParticipationMail } from './write-participation-mail.ts';
 
@@ -62,10 +63,9 @@ async function storeCopy(tx: Transaction<NotificationSchema>, copy: MailIntent):
   return readMail(tx, copy.crmId, id);
 }
 
-/** The participation may have changed since the data was read, and the mail about that may have been sent already. */
+/** The participation may have changed since the data was read, and the mail about that may wait to be written, or may have been sent already. */
 async function rejectOutdated(tx: Transaction<NotificationSchema>, { crmId, aboutId, version }: MailIntent): Promise<void> {
-  const later = await tx
-    .selectFrom('mail')
+  const later = await selectMails(tx)
     .select('id')
     .where('crmId', '=', crmId)
     .where('aboutId', '=', aboutId)

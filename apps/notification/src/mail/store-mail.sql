@@ -4,7 +4,7 @@
 -- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId or userId if the recipient is one, providerId if it is sent for a
 --   provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
 --   erasure does not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; resendOf if it is a copy of
---   another one; sandbox, true if it is to reach nobody; maxWaiting, how many mails about one thing may wait, not counting those with urgentTemplates (absent:
+--   another one; id and createdAt if it was stored before it was written (absent: new ones); sandbox, true if it is to reach nobody; maxWaiting, how many mails about one thing may wait, not counting those with urgentTemplates (absent:
 --   any number).
 -- Answer: the id of the mail; null if it was not stored. A unique violation of mail_copy: another copy waits.
 CREATE OR REPLACE FUNCTION store_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -22,9 +22,10 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
+  INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
     sandbox, expires_at, request_id, traceparent, content, recipient)
   VALUES (
+    coalesce((request ->> 'id')::uuid, uuidv7()), coalesce((request ->> 'createdAt')::timestamptz, now()),
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
     request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,

@@ -48,9 +48,13 @@ export async function storeMail(tx: Transaction<NotificationSchema>, intent: Mai
 
 /** The same, and returns the id of the mail; null if it had no effect. */
 export async function storeNewMail(tx: Transaction<NotificationSchema>, intent: MailIntent | LastMailIntent): Promise<string | null> {
+  return callFunction<string | null>(tx, { name: 'store_mail', request: requestOf(intent), locks: `${intent.crmId} ${intent.customerId ?? intent.userId}` });
+}
+
+/** What the SQL functions that store a mail need to know of it, and of the request that caused it. */
+export function requestOf(intent: MailIntent | LastMailIntent) {
   const limits = { maxWaiting: maxWaitingAboutOne, urgentTemplates };
-  const request = { ...intent, ...limits, requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
-  return callFunction<string | null>(tx, { name: 'store_mail', request, locks: `${intent.crmId} ${intent.customerId ?? intent.userId}` });
+  return { ...intent, ...limits, requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
 }
 
 /** Whether the mail of an event was stored before. */

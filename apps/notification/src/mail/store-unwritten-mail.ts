@@ -1,0 +1,29 @@
+import type { EffectCall } from '@scheduling/messaging';
+import { currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
+import type { MailOfChange } from './mail-of-change.ts';
+import { maxWaitingAboutOne, urgentTemplates } from './mail-table.ts';
+
+/** A mail about a change of a participation, as its event says it. */
+export interface UnwrittenMail {
+  crmId: string;
+  eventId: string;
+  participationId: string;
+  version: number;
+  mail: MailOfChange;
+  /** Undefined if the participant was embedded in an appointment. */
+  customerId: string | undefined;
+  /** Undefined in an event of a previous version. */
+  providerId: string | undefined;
+  actor: string;
+}
+
+/**
+ * Stores that a mail is to be written. A repeated one has no effect, nor does one to an erased person. If too many about the same participation wait, it supersedes
+ * some of those between the first and the newest ones.
+ */
+export function storeUnwrittenMail({ crmId, eventId, participationId, version, mail, customerId = participationId, providerId, actor }: UnwrittenMail): EffectCall {
+  const subject = { crmId, eventId, aboutId: participationId, version, template: mail.template, calendarMethod: mail.calendar, customerId, providerId, actor };
+  const context = { requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
+  const request = { ...subject, ...context, maxWaiting: maxWaitingAboutOne, urgentTemplates };
+  return { name: 'store_unwritten_mail', request };
+}

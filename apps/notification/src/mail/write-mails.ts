@@ -1,0 +1,87 @@
+import { type DeliveryKind, dueAfter, type Outcome, startDelivery } from '@scheduling/delivery';
+import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
+import { callFunction, type Database } from '@scheduling/postgres';
+import { describeError, type Logger } from '@scheduling/runtime';
+import type { NotificationSchema } from '../db/schema.ts';
+import type { NotificationDependencies } from '../dependencies.ts';
+import type { MailOfChange } from './mail-of-change.ts';
+import { type UnwrittenMailRow, unwrittenMailTable } from './mail-table.ts';
+import { type MailIntent, requestOf } from './store-mail.ts';
+import type { MailTimings } from './timings.ts';
+import { writeParticipationMail } from './write-participation-mail.ts';
+
+export interface MailWritingOptions {
+  dependencies: NotificationDependencies;
+  timings: MailTimings;
+  logger: Logger;
+}
+
+/** It is logged, so it does not contain the mail. `needless`: there is no such participation or address any more. */
+type Result = Outcome & ({ outcome: 'written' | 'needless' } | { outcome: 'retry'; afterMs: number; reason: string });
+
+/** How many mails are written concurrently, half of them of one CRM at most. */
+const writtenConcurrently = 10;
+const firstRetryMs = 200;
+const longestRetryMs = 30_000;
+/** After so many attempts, an operator has to see why. */
+const suspiciousAttempts = 10;
+
+/** Writes the mails about changes of participations. CRMs take turns, so one with thousands of changes delays only its own. */
+export function startMailWriting({ dependencies, timings, logger }: MailWritingOptions): AsyncDisposable {
+  const { database } = dependencies;
+  const written = new WeakMap<UnwrittenMailRow, MailIntent>();
+  const kind: DeliveryKind<UnwrittenMailRow, Result> = {
+    name: 'mail',
+    verb: { base: 'write', done: ['written', 'needless'] },
+    table: unwrittenMailTable,
+    attempt: async (row, _signal, stopping) => {
+      try {
+        const intent = await write(dependencies, row);
+        if (intent === undefined) return { outcome: 'needless' };
+        written.set(row, intent);
+        return { outcome: 'written' };
+      } catch (error) {
+        return decideAfterFailure(error, row, stopping, logger);
+      }
+    },
+    record: (row, result) => (result.outcome === 'retry' ? postpone(database, row, result.afterMs) : store(database, row, written.get(row))),
+    describe: ({ id, template, attempts }) => ({ id, template, attempts }),
+    onResult: () => undefined,
+  };
+  return startDelivery({ kind, database, connections: writtenConcurrently, timings, logger });
+}
+
+async function write(dependencies: NotificationDependencies, row: UnwrittenMailRow): Promise<MailIntent | undefined> {
+  const { crmId, aboutId: participationId, version, actor, eventId } = row;
+  const notice = await undefinedIfNotFound(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
+  if (notice === undefined) return undefined;
+  const mail: MailOfChange = { template: row.template as MailOfChange['template'], calendar: row.calendarMethod ?? undefined };
+  const intent = await writeParticipationMail(dependencies, { crmId, participationId, version, mail, actor, notice });
+  return intent && { ...intent, eventId };
+}
+
+/** Whatever the error, the mail is written in the end: what does not answer will, and what is wrong will be corrected. */
+function decideAfterFailure(error: unknown, { crmId, id, attempts }: UnwrittenMailRow, stopping: AbortSignal, logger: Logger): Result {
+  const isUnavailable = error instanceof DomainError && error.category === 'unavailable';
+  if (!isUnavailable && attempts + 1 >= suspiciousAttempts) logger.error({ err: error, crmId, id, attempts }, 'the mail cannot be written');
+  const afterMs = stopping.aborted ? 0 : Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempts, 10));
+  return { outcome: 'retry', afterMs, reason: error instanceof DomainError ? error.code : describeError(error).type };
+}
+
+/** Has no effect if the lease is lost. */
+async function postpone({ kysely }: Database<NotificationSchema>, { crmId, id, lease }: UnwrittenMailRow, afterMs: number): Promise<void> {
+  await kysely
+    .updateTable('unwrittenMail')
+    .set((update) => ({ lease: null, dueAt: dueAfter(afterMs, unwrittenMailTable), attempts: update('attempts', '+', 1) }))
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .execute();
+}
+
+/** The same. Without a mail, the row is removed only. */
+async function store(database: Database<NotificationSchema>, { crmId, id, lease, customerId, createdAt }: UnwrittenMailRow, intent: MailIntent | undefined): Promise<void> {
+  const request = { ...(intent && requestOf(intent)), crmId, id, lease, customerId, createdAt };
+  await callFunction(database.kysely, { name: 'store_written_mail', request, locks: `${crmId} ${customerId}` });
+  database.committed();
+}
