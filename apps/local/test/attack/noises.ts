@@ -31,8 +31,11 @@ interface Noise {
   disturbs?: Disturbed;
 }
 
-/** A page of the neighbour's feed, a test of the neighbour's webhook, or the confirmation of a booking of somebody else at the tenant that makes the noise. */
-export type Disturbed = 'events' | 'test' | 'confirmation';
+/**
+ * A page of the neighbour's feed, a test of the neighbour's webhook, the confirmation of a booking of somebody else at the tenant that makes the noise, or the erasure
+ * of an address by the neighbour.
+ */
+export type Disturbed = 'events' | 'test' | 'confirmation' | 'erasure';
 
 type Send = (method: string, path: string, body?: string | Buffer, headers?: Record<string, string>) => Promise<number>;
 
@@ -73,6 +76,7 @@ export const noises: Noise[] = [
   { name: '10 webhooks that are sent all events again', clients: 10, act: receiveOneEvent },
   { name: 'tests of an endpoint that sends interim responses', clients: 10, act: (_target, send) => testWebhook(send, sendInterimResponses), disturbs: 'events' },
   { name: 'tests of an endpoint that does not answer', clients: 10, act: (_target, send) => testWebhook(send, () => undefined), disturbs: 'test' },
+  { name: 'erasures of 120 addresses with 50 customers each', clients: 10, act: eraseNextAddress, disturbs: 'erasure' },
   { name: 'unknown keys', clients: 50, act: (_target, send) => send('GET', '/user/x', undefined, { 'x-service-client-id': randomBytes(24).toString('base64url') }) },
   { name: 'slow sockets', clients: 500, act: (target) => sendSlowly(target) },
   { name: 'bodies one byte short of 1 MB', clients: 500, act: (target) => sendAllButOneByte(target) },
@@ -196,6 +200,14 @@ async function changeAppointment({ provider, resource }: Target, send: Send): Pr
   created ??= send('POST', `${provider}/appointments`, JSON.stringify(appointment));
   await created;
   return send('PUT', `${provider}/appointments/${changed}`, JSON.stringify({ description: randomUUID() }));
+}
+
+/** Of the tenant that makes the noise, in turn; main.ts stores 50 customers with each. */
+export const erasedAddresses = Array.from({ length: 120 }, (_, number) => `erased-${number}@noise.example`);
+let erasures = 0;
+
+function eraseNextAddress(_target: Target, send: Send): Promise<number> {
+  return send('POST', '/erasures', JSON.stringify({ email: erasedAddresses[erasures++ % erasedAddresses.length] }));
 }
 
 async function sendSlowly({ url }: Target): Promise<number> {
