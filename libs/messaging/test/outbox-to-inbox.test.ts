@@ -1,4 +1,3 @@
-import type { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
