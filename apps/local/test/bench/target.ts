@@ -58,6 +58,7 @@ export async function settle({ info }: Target): Promise<void> {
   for (const service of databaseServices) {
     await waitForNone(info, service, 'SELECT count(*) FROM outbox WHERE sent_at IS NULL', `the events of ${service} to be published`);
   }
+  await waitForNone(info, 'notification', 'SELECT count(*) FROM unwritten_mail WHERE due_at <= now()', 'the mails to be written');
   await waitForNone(info, 'notification', "SELECT count(*) FROM mail WHERE state = 'pending' AND due_at <= now()", 'the mails to be sent');
 }
 

@@ -40,9 +40,10 @@ export async function waitUntilQuiet(crms: TestCrm[]): Promise<void> {
   let last: unknown;
   await waitUntil(
     async () => {
-      const [{ mails }] = (await query<{ mails: number }>('notification', `SELECT count(*)::int AS mails FROM mail WHERE crm_id = ANY ($1) AND state = 'pending'`, [
-        crms.map(({ crmId }) => crmId),
-      ])) as [{ mails: number }];
+      const [{ mails }] = (await query<{ mails: number }>('notification', `
+        SELECT count(*)::int AS mails
+          FROM (SELECT crm_id, state FROM mail UNION ALL SELECT crm_id, state FROM unwritten_mail) AS mail
+         WHERE crm_id = ANY ($1) AND state = 'pending'`, [crms.map(({ crmId }) => crmId)])) as [{ mails: number }];
       const unsent = await Promise.all(databaseServices.map((service) => query(service, 'SELECT id FROM outbox WHERE sent_at IS NULL')));
       const lags = await Promise.all(consumingServices.map(readLag));
       const now = JSON.stringify(await snapshot(crms));
