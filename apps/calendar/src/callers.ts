@@ -43,5 +43,7 @@ export const callers = {
   CustomerCopyService: {
     forgetReference: ['customer'],
     refreshCustomer: ['customer'],
+    getBooked: ['customer'],
+    excludeCustomer: ['customer'],
   },
 };

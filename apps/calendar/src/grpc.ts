@@ -26,6 +26,7 @@ import { listAppointments } from './appointment/list-appointments.ts';
 import { updateAppointment } from './appointment/update-appointment.ts';
 import { callers } from './callers.ts';
 import { type NamedCustomer, refreshCustomer } from './customer/customer-copy.ts';
+import { excludeCustomer, isBooked } from './customer/exclude-customer.ts';
 import { forgetReference } from './customer/forget-reference.ts';
 import { removeCustomer } from './customer/remove-customer.ts';
 import type { CalendarDependencies } from './dependencies.ts';
@@ -228,6 +229,8 @@ function hostCustomerCopyService(dependencies: CalendarDependencies): HostedServ
       await refreshCustomer(dependencies, request);
       return {};
     },
+    getBooked: async (request) => ({ booked: await isBooked(dependencies.database.kysely, request) }),
+    excludeCustomer: async (request) => ({ booked: !(await excludeCustomer(dependencies, request)) }),
   });
 }
 

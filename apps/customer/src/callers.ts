@@ -6,6 +6,8 @@ export const callers = {
     listCustomers: ['gateway'],
     listCustomerReferences: ['webhook'],
     createCustomer: ['gateway', 'calendar'],
+    settleCustomer: ['calendar'],
+    dropCustomer: ['calendar'],
     updateCustomer: ['gateway'],
     confirmCustomer: ['calendar'],
     deleteCustomer: ['gateway'],

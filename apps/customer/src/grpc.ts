@@ -7,9 +7,11 @@ import { callers } from './callers.ts';
 import { confirmCustomer } from './customer/confirm-customer.ts';
 import { createCustomer } from './customer/create-customer.ts';
 import type { CustomerDependencies, CustomerRow } from './customer/customer.ts';
-import { getCustomerById, getCustomerByReference } from './customer/get-customer.ts';
+import { getCustomer } from './customer/get-customer.ts';
 import { listCustomerReferences } from './customer/list-customer-references.ts';
 import { listCustomers } from './customer/list-customers.ts';
+import { prepareCustomer } from './customer/prepare-customer.ts';
+import { dropCustomer, settleCustomer } from './customer/provisional-customer.ts';
 import { updateCustomer } from './customer/update-customer.ts';
 import { deleteCustomer } from './erasure/delete-customer.ts';
 import { eraseAddress, getAddressErasure, getErasureAddress } from './erasure/erase-address.ts';
@@ -23,12 +25,12 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
     getCustomer: async ({ crmId, key }) => {
       const customer =
         key?.$case === 'reference'
-          ? await getCustomerByReference(dependencies, { ...key.value, crmId })
-          : await getCustomerById(dependencies, { crmId, id: key?.value ?? '' });
+          ? await getCustomer(dependencies, { ...key.value, crmId })
+          : await getCustomer(dependencies, { crmId, id: key?.value ?? '' });
       return { customer: toMessage(customer) };
     },
     getRecipient: async ({ crmId, customerId }) => {
-      const { userName, email, language } = await getCustomerById(dependencies, { crmId, id: customerId });
+      const { userName, email, language } = await getCustomer(dependencies, { crmId, id: customerId });
       return withoutNulls({ name: userName, email, language });
     },
     listCustomers: async function* (request, signal) {
@@ -36,8 +38,17 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
     },
     listCustomerReferences: async (request) => ({ customers: await listCustomerReferences(dependencies, request) }),
     createCustomer: async (request) => {
+      if (request.forBooking === true) {
+        const { customer, provisional } = await prepareCustomer(dependencies, request);
+        return { customer: toMessage(customer), created: false, provisional };
+      }
       const { customer, created } = await createCustomer(dependencies, request);
       return { customer: toMessage(customer), created };
+    },
+    settleCustomer: async (request) => ({ customer: toMessage(await settleCustomer(dependencies.database, request)) }),
+    dropCustomer: async (request) => {
+      await dropCustomer(dependencies.database, request);
+      return {};
     },
     updateCustomer: async (request) => ({ customer: toMessage(await updateCustomer(dependencies, request)) }),
     confirmCustomer: async (request) => ({ customer: toMessage(await confirmCustomer(dependencies, request)) }),

@@ -5,6 +5,7 @@ import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
 import type { Config } from './config.ts';
 import { createProviderIds } from './customer/provider-ids.ts';
+import { startProvisionalSweeper } from './customer/start-provisional-sweeper.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { CustomerSchema } from './db/schema.ts';
 import { startErasureDriver } from './erasure/drive-erasures.ts';
@@ -29,6 +30,7 @@ export function createCustomerService(config: Config, logger: Logger): Promise<R
       };
       createErasureMetrics(metrics, database);
       use(startKeySweeper({ database, logger }));
+      use(startProvisionalSweeper(dependencies, logger));
       const driver = use(startErasureDriver(dependencies, logger));
       return {
         hosted: [hostCustomerService(dependencies, driver), hostErasureNoticeService(dependencies)],

@@ -1,8 +1,9 @@
+import { CustomerCopyServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, longTimeout, type ServiceProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import { createMigratedDatabase, freePort, longTimeout, type ServiceProcess, startServiceProcesses, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
 import type { CustomerSchema } from '../src/db/schema.ts';
@@ -20,15 +21,44 @@ export interface CustomerUnderTest extends AsyncDisposable {
 /** The service as it runs in production, on its own servers, with identity as a process. Calendar does not respond. */
 export async function startCustomer(): Promise<CustomerUnderTest> {
   await using starting = new AsyncDisposableStack();
-  const logger = testLogger('customer');
   const nats = starting.use(await startTestNats());
   const services = starting.use(await startServiceProcesses(['identity'], nats.url));
+  const customer = starting.use(await startCustomerBeside(services, nats, '0'));
+  const started = starting.move();
+  return { ...customer, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+export interface CustomerBesideCalendar extends CustomerUnderTest {
+  copies: ClientOf<typeof CustomerCopyServiceService>;
+  calendarDatabaseUrl: string;
+}
+
+/** The same with calendar as a process. */
+export async function startCustomerWithCalendar(): Promise<CustomerBesideCalendar> {
+  await using starting = new AsyncDisposableStack();
+  const nats = starting.use(await startTestNats());
+  const port = String(await freePort());
+  const services = starting.use(await startServiceProcesses(['identity', 'calendar'], nats.url, { environment: { CUSTOMER_ADDRESS: `127.0.0.1:${port}` } }));
+  const customer = starting.use(await startCustomerBeside(services, nats, port));
+  const copies = starting.use(createClient(CustomerCopyServiceService, 'calendar', services.calendar.address, longTimeout));
+  const started = starting.move();
+  return { ...customer, copies, calendarDatabaseUrl: services.calendar.databaseUrl, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+interface Neighbours {
+  identity: ServiceProcess;
+  addresses: Record<string, string>;
+}
+
+async function startCustomerBeside(services: Neighbours, nats: TestNats, port: string): Promise<CustomerUnderTest> {
+  await using starting = new AsyncDisposableStack();
+  const logger = testLogger('customer');
   await setUpProviders(services.identity);
 
   const databaseUrl = await createMigratedDatabase('customer', migrateCustomerDatabase);
   const config = readConfig({
     LISTEN_HOST: '127.0.0.1',
-    GRPC_PORT: '0',
+    GRPC_PORT: port,
     ADMIN_PORT: '0',
     METRICS_PORT: '0',
     DATABASE_URL: databaseUrl,

@@ -13,6 +13,7 @@ export interface ServiceProcess extends AsyncDisposable {
   /** Where it serves operators. */
   adminAddress: string;
   pid: number;
+  databaseUrl: string;
 }
 
 /** The services that others call. */
@@ -66,9 +67,10 @@ export async function startServiceProcesses<Name extends ServiceName>(
   return { ...(services as Record<Name, ServiceProcess>), addresses, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-async function startServiceProcess(name: string, given: Record<string, string>, postgresUrl?: string): Promise<AppProcess> {
+async function startServiceProcess(name: string, given: Record<string, string>, postgresUrl?: string): Promise<AppProcess & { databaseUrl: string }> {
   const migrate = (url: string) => promisify(execFile)(process.execPath, [mainOf(name), 'migrate'], { env: { ...withDefaults(given), DATABASE_URL: url } });
-  return startAppProcess(name, { ...given, DATABASE_URL: await createMigratedDatabase(name, migrate, postgresUrl) });
+  const databaseUrl = await createMigratedDatabase(name, migrate, postgresUrl);
+  return { ...(await startAppProcess(name, { ...given, DATABASE_URL: databaseUrl })), databaseUrl };
 }
 
 interface AppProcess extends AsyncDisposable {

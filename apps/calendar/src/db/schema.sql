@@ -238,6 +238,25 @@ CREATE INDEX timeslot_by_start ON public.timeslot USING btree (crm_id, provider_
 CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 
+CREATE OR REPLACE FUNCTION public.add_prepared_customer(the_crm text, the_provider uuid, the_reference text, prepared jsonb)
+ RETURNS customer
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_id uuid := prepared ->> 'id';
+  person customer%ROWTYPE;
+BEGIN
+  INSERT INTO customer (crm_id, id, provider_id, reference, user_name, email, mobile, language, version, reference_known)
+  VALUES (
+    the_crm, the_id, the_provider, the_reference, prepared ->> 'userName', prepared ->> 'email', prepared ->> 'mobile', prepared ->> 'language', 0, false)
+  ON CONFLICT (crm_id, id) DO NOTHING;
+  -- Somebody else may have booked for it, or excluded it.
+  SELECT * INTO person FROM customer
+   WHERE crm_id = the_crm AND id = the_id AND reference = the_reference AND version = 0 AND required_version = 0 FOR KEY SHARE;
+  RETURN person;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.address_key(address text)
  RETURNS text
  LANGUAGE plpgsql

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { appendChanges } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
-import { getCustomerById } from './get-customer.ts';
+import { getCustomer } from './get-customer.ts';
 
 /**
  * The customer with at least this version, which may have been meant for a change of the reference that was not made (update-customer.ts): it needs a later
@@ -23,5 +23,5 @@ export async function confirmCustomer(dependencies: CustomerDependencies, { crmI
     await appendChanges(tx, customer, oldVersion);
     return customer;
   });
-  return raised ?? getCustomerById(dependencies, { crmId, id });
+  return raised ?? getCustomer(dependencies, { crmId, id });
 }

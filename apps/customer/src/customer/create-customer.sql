@@ -2,17 +2,24 @@
 --
 -- Request: crmId, id, providerId, providerReference, reference, userName, email, mobile, note, language (the last four may be null), event (a row of the
 --   outbox, its payload in base64).
--- Answer: outcome, which is created or exists.
+-- Answer: outcome, which is created, exists, or provisional with the id of the customer that has the reference.
 CREATE OR REPLACE FUNCTION create_customer(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   event jsonb := request -> 'event';
+  provisional_id uuid;
 BEGIN
   INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language)
   VALUES (
     request ->> 'crmId', (request ->> 'id')::uuid, (request ->> 'providerId')::uuid, request ->> 'providerReference', request ->> 'reference',
     request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language')
   ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
+  IF NOT FOUND THEN
+    SELECT id INTO provisional_id FROM customer
+     WHERE crm_id = request ->> 'crmId' AND provider_reference = request ->> 'providerReference' AND reference = request ->> 'reference'
+       AND provisional_until IS NOT NULL;
+    IF FOUND THEN RETURN jsonb_build_object('outcome', 'provisional', 'id', provisional_id); END IF;
+    RETURN jsonb_build_object('outcome', 'exists');
+  END IF;
 
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');

@@ -1,12 +1,14 @@
 import { CustomerChange } from '@scheduling/contracts/events/v1';
+import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { outboxJson } from '@scheduling/messaging';
 import { callOnce, emptyToNull } from '@scheduling/postgres';
 import { randomUUIDv7 } from 'node:crypto';
 import { customerChanged } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
-import { requireCustomerById, requireCustomerByReference } from './get-customer.ts';
+import { requireCustomer } from './find-customer.ts';
 import { requireProviderId } from './provider-ids.ts';
+import { decideCustomer } from './provisional-customer.ts';
 
 export interface NewCustomer {
   crmId: string;
@@ -19,11 +21,29 @@ export interface NewCustomer {
   language?: string | undefined;
 }
 
+/** Bookings with the same reference may have another customer prepared each time. */
+const maxAttempts = 8;
+
 /**
  * Creates a customer of a provider and the event about it in one round trip, or returns the existing one with this reference, unchanged
- * (interface 4.4). The unique key on the reference resolves concurrent requests. Rejects with `provider.not_found`.
+ * (interface 4.4). The unique key on the reference resolves concurrent requests. A provisional one exists from now on, or never. Rejects with
+ * `provider.not_found`, or with `customer.busy` while bookings keep preparing this reference.
  */
 export async function createCustomer(dependencies: CustomerDependencies, request: NewCustomer): Promise<CreatedCustomer> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const answer = await tryToCreate(dependencies, request);
+    if (!('provisionalId' in answer)) return answer;
+    await decideCustomer(dependencies, { crmId: request.crmId, id: answer.provisionalId });
+  }
+  throw new DomainError('customer.busy');
+}
+
+/** A provisional customer has the reference. */
+interface Obstacle {
+  provisionalId: string;
+}
+
+async function tryToCreate(dependencies: CustomerDependencies, request: NewCustomer): Promise<CreatedCustomer | Obstacle> {
   const { crmId } = request;
   const providerId = await requireProviderId(dependencies, request);
   const row = newRow(providerId, request);
@@ -31,10 +51,18 @@ export async function createCustomer(dependencies: CustomerDependencies, request
   const call = { name: 'create_customer', request: { ...row, event }, locks: `${row.providerReference} ${row.reference}` };
   return callOnce(dependencies.database, crmId, {
     call,
-    work: async (db, { outcome }: InsertResult) =>
-      outcome === 'created' ? { customer: row, created: true } : { customer: await requireCustomerByReference(db, request), created: false },
-    keep: ({ customer, created }) => ({ resourceIds: [customer.id], created }),
-    replay: async (db, { resourceIds, created }) => ({ customer: await requireCustomerById(db, { crmId, id: resourceIds[0]! }), created }),
+    work: async (db, answer: InsertResult) => {
+      switch (answer.outcome) {
+        case 'created':
+          return { customer: row, created: true };
+        case 'exists':
+          return { customer: await requireCustomer(db, request), created: false };
+        case 'provisional':
+          return { provisionalId: answer.id };
+      }
+    },
+    keep: (answer) => ('provisionalId' in answer ? undefined : { resourceIds: [answer.customer.id], created: answer.created }),
+    replay: async (db, { resourceIds, created }) => ({ customer: await requireCustomer(db, { crmId, id: resourceIds[0]! }), created }),
   });
 }
 
@@ -44,11 +72,9 @@ interface CreatedCustomer {
 }
 
 /** See create-customer.sql. */
-interface InsertResult {
-  outcome: 'created' | 'exists';
-}
+type InsertResult = { outcome: 'created' | 'exists' } | { outcome: 'provisional'; id: string };
 
-function newRow(providerId: string, request: NewCustomer): CustomerRow {
+export function newRow(providerId: string, request: NewCustomer): CustomerRow {
   const { crmId, providerReference, customerReference: reference, userName, email = '', mobile = '', note = '', language = '' } = request;
   return { crmId, id: randomUUIDv7(), providerId, providerReference, reference, userName, ...emptyToNull({ email, mobile, note, language }), version: 1 };
 }

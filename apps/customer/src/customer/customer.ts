@@ -7,7 +7,7 @@ import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
 import type { ProviderIds } from './provider-ids.ts';
 
 /** A customer as callers see it. */
-export type CustomerRow = Omit<Selectable<CustomerTable>, 'createdAt' | 'updatedAt'>;
+export type CustomerRow = Omit<Selectable<CustomerTable>, 'createdAt' | 'updatedAt' | 'provisionalUntil' | 'preparedBy'>;
 
 /** The dependencies of the use cases. */
 export interface CustomerDependencies {
@@ -17,6 +17,6 @@ export interface CustomerDependencies {
   providerIds: ProviderIds;
   /** Decides whether a customer may be deleted, and owns the bookings. */
   removals: ClientOf<typeof CustomerRemovalServiceService>;
-  /** Books by references, so it must know of a changed one. */
+  /** Books by references, so it must know of a changed one, and whether a provisional customer exists. */
   copies: ClientOf<typeof CustomerCopyServiceService>;
 }

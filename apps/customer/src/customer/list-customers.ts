@@ -94,7 +94,7 @@ export function selectCustomers({ crmId, providerId, email, matches = sql<boolea
         FROM (
           SELECT crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language, version, ${matches} AS matches
             FROM customer
-           WHERE crm_id = ${crmId} AND provider_id = ${providerId} AND id > ${after} AND ${hasEmail}
+           WHERE crm_id = ${crmId} AND provider_id = ${providerId} AND id > ${after} AND provisional_until IS NULL AND ${hasEmail}
            ORDER BY id
            LIMIT ${count}
         ) AS part

@@ -5,7 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CustomerSchema } from '../db/schema.ts';
 import { appendChanges } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
-import { type CustomerReference, getCustomerByReference } from './get-customer.ts';
+import type { CustomerReference } from './find-customer.ts';
+import { getCustomer } from './get-customer.ts';
+import { decideCustomer } from './provisional-customer.ts';
 
 export interface CustomerUpdate extends CustomerReference {
   newCustomerReference?: string | undefined;
@@ -28,11 +30,14 @@ const refreshMs = 300;
 export async function updateCustomer(dependencies: CustomerDependencies, request: CustomerUpdate): Promise<CustomerRow> {
   const { newCustomerReference, customerReference } = request;
   if (newCustomerReference !== undefined && newCustomerReference !== customerReference) return changeReference(dependencies, request);
-  return dependencies.database.transaction(async (tx) => {
-    const customer = await writeChanges(tx, request);
-    if (customer === undefined) throw new DomainError('customer.not_found');
-    return customer;
-  });
+  const write = () => dependencies.database.transaction((tx) => writeChanges(tx, request));
+  const changed = await write();
+  if (changed !== undefined) return changed;
+  // It may be provisional, and exist from now on.
+  await getCustomer(dependencies, request);
+  const settled = await write();
+  if (settled === undefined) throw new DomainError('customer.not_found');
+  return settled;
 }
 
 /**
@@ -47,11 +52,11 @@ async function changeReference(dependencies: CustomerDependencies, request: Cust
   let forgotten: string | undefined;
   try {
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-      const { id: customerId, version: present } = await getCustomerByReference(dependencies, request);
+      const { id: customerId, version: present } = await getCustomer(dependencies, request);
       await rejectTakenReference(dependencies, request);
       forgotten = customerId;
       const { version } = await copies.forgetReference({ crmId, customerId, version: present + 2 ** attempt });
-      const changed = await database.transaction((tx) => writeChanges(tx, request, { version, customerId }));
+      const changed = await database.transaction((tx) => writeChanges(tx, request, { version, customerId })).catch(undefinedIfTaken);
       if (changed !== undefined) return changed;
     }
     throw new DomainError('customer.busy', { text: 'The customer is being changed by others.' });
@@ -65,16 +70,23 @@ async function refreshCopy({ copies }: CustomerDependencies, customer: { crmId: 
   await Promise.race([refreshed, delay(refreshMs, undefined, { ref: false })]);
 }
 
+/** The next attempt finds out by whom: if that is a provisional customer, the reference may be free. */
+function undefinedIfTaken(error: unknown): undefined {
+  if (error instanceof DomainError && error.code === 'customer.reference_taken') return undefined;
+  throw error;
+}
+
 /** Most of those that would be rejected are rejected before anything is forgotten; the unique key decides. */
-async function rejectTakenReference({ database }: CustomerDependencies, { crmId, providerReference, newCustomerReference }: CustomerUpdate): Promise<void> {
-  const other = await database.kysely
+async function rejectTakenReference(dependencies: CustomerDependencies, { crmId, providerReference, newCustomerReference }: CustomerUpdate): Promise<void> {
+  const other = await dependencies.database.kysely
     .selectFrom('customer')
-    .select('id')
+    .select(['id', 'provisionalUntil'])
     .where('crmId', '=', crmId)
     .where('providerReference', '=', providerReference)
     .where('reference', '=', newCustomerReference!)
     .executeTakeFirst();
-  if (other !== undefined) throw new DomainError('customer.reference_taken');
+  if (other === undefined) return;
+  if (other.provisionalUntil === null || (await decideCustomer(dependencies, { crmId, id: other.id }))) throw new DomainError('customer.reference_taken');
 }
 
 interface Write {
@@ -94,6 +106,7 @@ async function writeChanges(tx: Transaction<CustomerSchema>, request: CustomerUp
     .where('crmId', '=', request.crmId)
     .where('providerReference', '=', request.providerReference)
     .where('reference', '=', request.customerReference)
+    .where('provisionalUntil', 'is', null)
     .$if(version !== undefined, (query) => query.where('version', '<', version!).where('id', '=', customerId!))
     .returningAll()
     .returning(sql<number>`old.version`.as('oldVersion'))

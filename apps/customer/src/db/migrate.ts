@@ -5,6 +5,7 @@ import * as customers from './migrations/2026-11-21-customers.ts';
 import * as customersOfProvider from './migrations/2026-11-25-customers-of-provider.ts';
 import * as addressErasures from './migrations/2026-11-27-address-erasures.ts';
 import * as erasureRequestedBy from './migrations/2026-12-03-erasure-requested-by.ts';
+import * as provisionalCustomers from './migrations/2026-12-21-provisional-customers.ts';
 
 const migrations = {
   '2026-11-21-customers': customers,
@@ -14,12 +15,16 @@ const migrations = {
   '2026-12-08-erasures-to-finish': concurrentIndex('erasure_to_finish', "erasure (crm_id, published_at) WHERE state = 'checking'"),
   // customer_by_email serves the previous version.
   '2026-12-10-customer-by-address': concurrentIndex('customer_by_address', 'customer (crm_id, address_key(email)) WHERE email IS NOT NULL'),
+  '2026-12-21-provisional-customers': provisionalCustomers,
+  '2026-12-22-customers-to-decide': concurrentIndex('customer_to_decide', 'customer (provisional_until) WHERE provisional_until IS NOT NULL'),
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
 const functions = {
   '2026-11-22-1-create-customer': sqlFile(new URL('../customer/create-customer.sql', import.meta.url)),
   '2026-11-22-2-get-customer': sqlFile(new URL('../customer/get-customer.sql', import.meta.url)),
+  '2026-12-21-1-create-customer': sqlFile(new URL('../customer/create-customer.sql', import.meta.url)),
+  '2026-12-21-2-get-customer': sqlFile(new URL('../customer/get-customer.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -23,12 +23,15 @@ CREATE TABLE customer (
   version integer NOT NULL DEFAULT 1,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  provisional_until timestamp with time zone,
+  prepared_by text,
   CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT customer_reference_key UNIQUE (crm_id, provider_reference, reference)
 );
 CREATE INDEX customer_by_address ON public.customer USING btree (crm_id, address_key(email)) WHERE (email IS NOT NULL);
 CREATE INDEX customer_by_email ON public.customer USING btree (crm_id, lower((NORMALIZE(email) COLLATE pg_c_utf8))) WHERE (email IS NOT NULL);
 CREATE INDEX customer_provider ON public.customer USING btree (crm_id, provider_id, id);
+CREATE INDEX customer_to_decide ON public.customer USING btree (provisional_until) WHERE (provisional_until IS NOT NULL);
 
 CREATE TABLE dead_letter (
   consumer text NOT NULL,
@@ -261,13 +264,20 @@ CREATE OR REPLACE FUNCTION public.create_customer(request jsonb)
 AS $function$
 DECLARE
   event jsonb := request -> 'event';
+  provisional_id uuid;
 BEGIN
   INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language)
   VALUES (
     request ->> 'crmId', (request ->> 'id')::uuid, (request ->> 'providerId')::uuid, request ->> 'providerReference', request ->> 'reference',
     request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language')
   ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
+  IF NOT FOUND THEN
+    SELECT id INTO provisional_id FROM customer
+     WHERE crm_id = request ->> 'crmId' AND provider_reference = request ->> 'providerReference' AND reference = request ->> 'reference'
+       AND provisional_until IS NOT NULL;
+    IF FOUND THEN RETURN jsonb_build_object('outcome', 'provisional', 'id', provisional_id); END IF;
+    RETURN jsonb_build_object('outcome', 'exists');
+  END IF;
 
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
@@ -290,6 +300,9 @@ BEGIN
      WHERE crm_id = request ->> 'crmId' AND provider_reference = request ->> 'providerReference' AND reference = request ->> 'customerReference';
   END IF;
   IF NOT FOUND THEN RETURN NULL; END IF;
+  IF person.provisional_until IS NOT NULL THEN
+    RETURN CASE WHEN (request ->> 'withProvisional')::boolean THEN jsonb_build_object('provisionalId', person.id) END;
+  END IF;
   RETURN jsonb_build_object(
     'crmId', person.crm_id, 'id', person.id, 'providerId', person.provider_id, 'providerReference', person.provider_reference,
     'reference', person.reference, 'userName', person.user_name, 'email', person.email, 'mobile', person.mobile, 'note', person.note,

@@ -21,9 +21,17 @@ export interface CustomerTable {
   mobile: string | null;
   note: string | null;
   language: string | null;
+  /** 0 while it is provisional. */
   version: Generated<number>;
   createdAt: Generated<Date>;
   updatedAt: Generated<Date>;
+  /**
+   * Set for a customer who is provisional: it exists only if calendar has booked for it. Calendar is asked whenever the answer matters, and at this time at the
+   * latest.
+   */
+  provisionalUntil: Date | null;
+  /** Who sent the booking for which it was prepared, as events say it. Null for one that is not provisional. */
+  preparedBy: string | null;
 }
 
 /** One deletion of a person, or of an address. Only ids are kept permanently. */

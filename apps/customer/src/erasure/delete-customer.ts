@@ -10,7 +10,8 @@ import { currentActor } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import { customerChanged } from '../customer/customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from '../customer/customer.ts';
-import { type CustomerReference, getCustomerByReference } from '../customer/get-customer.ts';
+import type { CustomerReference } from '../customer/find-customer.ts';
+import { getCustomer } from '../customer/get-customer.ts';
 import type { CustomerSchema } from '../db/schema.ts';
 import { type ErasureRow, noticeMinutes, requestOf } from './erasure.ts';
 import { requestFromServices } from './request-from-services.ts';
@@ -29,7 +30,7 @@ export async function deleteCustomer(
   dependencies: CustomerDependencies,
   { ignoreFutureAppointments, ...key }: CustomerReference & { ignoreFutureAppointments: boolean },
 ): Promise<void> {
-  const customer = await getCustomerByReference(dependencies, key);
+  const customer = await getCustomer(dependencies, key);
   const erasure = await dependencies.database.kysely
     .insertInto('erasure')
     .values({ crmId: key.crmId, customerId: customer.id, ignoreFutureAppointments, requestedBy: currentActor() })

@@ -3,6 +3,7 @@ import { isAddress } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
 import { lowestId } from '../customer/page-cursor.ts';
+import { decideCustomer } from '../customer/provisional-customer.ts';
 import { finishErasure } from './delete-customer.ts';
 import type { ErasureRow } from './erasure.ts';
 import { requestFromServices } from './request-from-services.ts';
@@ -32,15 +33,17 @@ export async function finishAddressErasure(dependencies: CustomerDependencies, e
   await (mayHaveMore ? searchAgain(dependencies, erasure) : dependencies.database.transaction((tx) => requestFromServices(tx, erasure)));
 }
 
-async function findCustomers({ database }: CustomerDependencies, { crmId, address }: AddressErasureRow): Promise<Person[]> {
-  const rows = await database.kysely
+/** Provisional customers exist from now on, or never. */
+async function findCustomers(dependencies: CustomerDependencies, { crmId, address }: AddressErasureRow): Promise<Person[]> {
+  const rows = await dependencies.database.kysely
     .selectFrom('customer')
-    .select('id')
+    .select(['id', 'provisionalUntil'])
     .where('crmId', '=', crmId)
     .where('email', 'is not', null)
     .where(isAddress(sql`email`, address!))
     .limit(maxFound)
     .execute();
+  for (const { id, provisionalUntil } of rows) if (provisionalUntil !== null) await decideCustomer(dependencies, { crmId, id });
   return rows.map(({ id }) => ({ customerId: id, subject: 'customer' }));
 }
 

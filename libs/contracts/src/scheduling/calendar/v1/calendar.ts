@@ -739,6 +739,24 @@ export interface RefreshCustomerRequest {
 export interface RefreshCustomerResponse {
 }
 
+export interface GetBookedRequest {
+  crmId: string;
+  customerId: string;
+}
+
+export interface GetBookedResponse {
+  booked: boolean;
+}
+
+export interface ExcludeCustomerRequest {
+  crmId: string;
+  customerId: string;
+}
+
+export interface ExcludeCustomerResponse {
+  booked: boolean;
+}
+
 /** A participation that left its appointment, with what a last mail about it needs. */
 export interface RemovedParticipation {
   participationId: string;
@@ -6151,6 +6169,250 @@ export const RefreshCustomerResponse: MessageFns<RefreshCustomerResponse> = {
   },
 };
 
+function createBaseGetBookedRequest(): GetBookedRequest {
+  return { crmId: "", customerId: "" };
+}
+
+export const GetBookedRequest: MessageFns<GetBookedRequest> = {
+  encode(message: GetBookedRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.customerId !== "") {
+      writer.uint32(18).string(message.customerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetBookedRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetBookedRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetBookedRequest>): GetBookedRequest {
+    return GetBookedRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetBookedRequest>): GetBookedRequest {
+    const message = createBaseGetBookedRequest();
+    message.crmId = object.crmId ?? "";
+    message.customerId = object.customerId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetBookedResponse(): GetBookedResponse {
+  return { booked: false };
+}
+
+export const GetBookedResponse: MessageFns<GetBookedResponse> = {
+  encode(message: GetBookedResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booked !== false) {
+      writer.uint32(8).bool(message.booked);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetBookedResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetBookedResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.booked = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetBookedResponse>): GetBookedResponse {
+    return GetBookedResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetBookedResponse>): GetBookedResponse {
+    const message = createBaseGetBookedResponse();
+    message.booked = object.booked ?? false;
+    return message;
+  },
+};
+
+function createBaseExcludeCustomerRequest(): ExcludeCustomerRequest {
+  return { crmId: "", customerId: "" };
+}
+
+export const ExcludeCustomerRequest: MessageFns<ExcludeCustomerRequest> = {
+  encode(message: ExcludeCustomerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.customerId !== "") {
+      writer.uint32(18).string(message.customerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExcludeCustomerRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExcludeCustomerRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExcludeCustomerRequest>): ExcludeCustomerRequest {
+    return ExcludeCustomerRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExcludeCustomerRequest>): ExcludeCustomerRequest {
+    const message = createBaseExcludeCustomerRequest();
+    message.crmId = object.crmId ?? "";
+    message.customerId = object.customerId ?? "";
+    return message;
+  },
+};
+
+function createBaseExcludeCustomerResponse(): ExcludeCustomerResponse {
+  return { booked: false };
+}
+
+export const ExcludeCustomerResponse: MessageFns<ExcludeCustomerResponse> = {
+  encode(message: ExcludeCustomerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booked !== false) {
+      writer.uint32(8).bool(message.booked);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExcludeCustomerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExcludeCustomerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.booked = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExcludeCustomerResponse>): ExcludeCustomerResponse {
+    return ExcludeCustomerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExcludeCustomerResponse>): ExcludeCustomerResponse {
+    const message = createBaseExcludeCustomerResponse();
+    message.booked = object.booked ?? false;
+    return message;
+  },
+};
+
 function createBaseRemovedParticipation(): RemovedParticipation {
   return {
     participationId: "",
@@ -9924,8 +10186,8 @@ export const CustomerRemovalServiceClient = makeGenericClientConstructor(
 };
 
 /**
- * What the customer service tells the calendar about changed references, so that nobody is booked by a reference that means somebody else by now.
- * Not for the gateway.
+ * What the customer service tells the calendar about changed references, so that nobody is booked by a reference that means somebody else by now, and what
+ * it asks about customers who exist only if calendar has booked for them. Not for the gateway.
  */
 export type CustomerCopyServiceService = typeof CustomerCopyServiceService;
 export const CustomerCopyServiceService = {
@@ -9957,6 +10219,28 @@ export const CustomerCopyServiceService = {
       Buffer.from(RefreshCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RefreshCustomerResponse => RefreshCustomerResponse.decode(value),
   },
+  /** Whether a booking has been made for a provisional customer, who exists then. */
+  getBooked: {
+    path: "/scheduling.calendar.v1.CustomerCopyService/GetBooked" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetBookedRequest): Buffer => Buffer.from(GetBookedRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetBookedRequest => GetBookedRequest.decode(value),
+    responseSerialize: (value: GetBookedResponse): Buffer => Buffer.from(GetBookedResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetBookedResponse => GetBookedResponse.decode(value),
+  },
+  /** The same, and if none has been made, none can be made any more. UNAVAILABLE (database.unavailable) while a booking keeps the customer locked. */
+  excludeCustomer: {
+    path: "/scheduling.calendar.v1.CustomerCopyService/ExcludeCustomer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ExcludeCustomerRequest): Buffer =>
+      Buffer.from(ExcludeCustomerRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ExcludeCustomerRequest => ExcludeCustomerRequest.decode(value),
+    responseSerialize: (value: ExcludeCustomerResponse): Buffer =>
+      Buffer.from(ExcludeCustomerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ExcludeCustomerResponse => ExcludeCustomerResponse.decode(value),
+  },
 } as const;
 
 export interface CustomerCopyServiceServer extends UntypedServiceImplementation {
@@ -9968,6 +10252,10 @@ export interface CustomerCopyServiceServer extends UntypedServiceImplementation 
   forgetReference: handleUnaryCall<ForgetReferenceRequest, ForgetReferenceResponse>;
   /** Afterwards: replaces the copy by what the customer service says now. If the change has not been made, it cannot be made with this version any more. */
   refreshCustomer: handleUnaryCall<RefreshCustomerRequest, RefreshCustomerResponse>;
+  /** Whether a booking has been made for a provisional customer, who exists then. */
+  getBooked: handleUnaryCall<GetBookedRequest, GetBookedResponse>;
+  /** The same, and if none has been made, none can be made any more. UNAVAILABLE (database.unavailable) while a booking keeps the customer locked. */
+  excludeCustomer: handleUnaryCall<ExcludeCustomerRequest, ExcludeCustomerResponse>;
 }
 
 export interface CustomerCopyServiceClient extends Client {
@@ -10006,6 +10294,38 @@ export interface CustomerCopyServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RefreshCustomerResponse) => void,
+  ): ClientUnaryCall;
+  /** Whether a booking has been made for a provisional customer, who exists then. */
+  getBooked(
+    request: GetBookedRequest,
+    callback: (error: ServiceError | null, response: GetBookedResponse) => void,
+  ): ClientUnaryCall;
+  getBooked(
+    request: GetBookedRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetBookedResponse) => void,
+  ): ClientUnaryCall;
+  getBooked(
+    request: GetBookedRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetBookedResponse) => void,
+  ): ClientUnaryCall;
+  /** The same, and if none has been made, none can be made any more. UNAVAILABLE (database.unavailable) while a booking keeps the customer locked. */
+  excludeCustomer(
+    request: ExcludeCustomerRequest,
+    callback: (error: ServiceError | null, response: ExcludeCustomerResponse) => void,
+  ): ClientUnaryCall;
+  excludeCustomer(
+    request: ExcludeCustomerRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ExcludeCustomerResponse) => void,
+  ): ClientUnaryCall;
+  excludeCustomer(
+    request: ExcludeCustomerRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ExcludeCustomerResponse) => void,
   ): ClientUnaryCall;
 }
 

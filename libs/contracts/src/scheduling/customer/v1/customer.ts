@@ -105,12 +105,35 @@ export interface CreateCustomerRequest {
   email?: string | undefined;
   mobile?: string | undefined;
   note?: string | undefined;
-  language?: string | undefined;
+  language?:
+    | string
+    | undefined;
+  /** A field and no method of its own: a process of the previous version does not know it, and creates the customer. */
+  forBooking?: boolean | undefined;
 }
 
 export interface CreateCustomerResponse {
   customer?: Customer | undefined;
   created: boolean;
+  /** It does not exist yet. Its version is 0. */
+  provisional?: boolean | undefined;
+}
+
+export interface SettleCustomerRequest {
+  crmId: string;
+  id: string;
+}
+
+export interface SettleCustomerResponse {
+  customer?: Customer | undefined;
+}
+
+export interface DropCustomerRequest {
+  crmId: string;
+  id: string;
+}
+
+export interface DropCustomerResponse {
 }
 
 export interface UpdateCustomerRequest {
@@ -983,6 +1006,7 @@ function createBaseCreateCustomerRequest(): CreateCustomerRequest {
     mobile: undefined,
     note: undefined,
     language: undefined,
+    forBooking: undefined,
   };
 }
 
@@ -1011,6 +1035,9 @@ export const CreateCustomerRequest: MessageFns<CreateCustomerRequest> = {
     }
     if (message.language !== undefined) {
       writer.uint32(66).string(message.language);
+    }
+    if (message.forBooking !== undefined) {
+      writer.uint32(72).bool(message.forBooking);
     }
     return writer;
   },
@@ -1092,6 +1119,14 @@ export const CreateCustomerRequest: MessageFns<CreateCustomerRequest> = {
             message.language = reader.string();
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.forBooking = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1117,12 +1152,13 @@ export const CreateCustomerRequest: MessageFns<CreateCustomerRequest> = {
     message.mobile = object.mobile ?? undefined;
     message.note = object.note ?? undefined;
     message.language = object.language ?? undefined;
+    message.forBooking = object.forBooking ?? undefined;
     return message;
   },
 };
 
 function createBaseCreateCustomerResponse(): CreateCustomerResponse {
-  return { customer: undefined, created: false };
+  return { customer: undefined, created: false, provisional: undefined };
 }
 
 export const CreateCustomerResponse: MessageFns<CreateCustomerResponse> = {
@@ -1132,6 +1168,9 @@ export const CreateCustomerResponse: MessageFns<CreateCustomerResponse> = {
     }
     if (message.created !== false) {
       writer.uint32(16).bool(message.created);
+    }
+    if (message.provisional !== undefined) {
+      writer.uint32(24).bool(message.provisional);
     }
     return writer;
   },
@@ -1165,6 +1204,14 @@ export const CreateCustomerResponse: MessageFns<CreateCustomerResponse> = {
             message.created = reader.bool();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.provisional = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1186,6 +1233,241 @@ export const CreateCustomerResponse: MessageFns<CreateCustomerResponse> = {
       ? Customer.fromPartial(object.customer)
       : undefined;
     message.created = object.created ?? false;
+    message.provisional = object.provisional ?? undefined;
+    return message;
+  },
+};
+
+function createBaseSettleCustomerRequest(): SettleCustomerRequest {
+  return { crmId: "", id: "" };
+}
+
+export const SettleCustomerRequest: MessageFns<SettleCustomerRequest> = {
+  encode(message: SettleCustomerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.id !== "") {
+      writer.uint32(18).string(message.id);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SettleCustomerRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSettleCustomerRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SettleCustomerRequest>): SettleCustomerRequest {
+    return SettleCustomerRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SettleCustomerRequest>): SettleCustomerRequest {
+    const message = createBaseSettleCustomerRequest();
+    message.crmId = object.crmId ?? "";
+    message.id = object.id ?? "";
+    return message;
+  },
+};
+
+function createBaseSettleCustomerResponse(): SettleCustomerResponse {
+  return { customer: undefined };
+}
+
+export const SettleCustomerResponse: MessageFns<SettleCustomerResponse> = {
+  encode(message: SettleCustomerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.customer !== undefined) {
+      Customer.encode(message.customer, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SettleCustomerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSettleCustomerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.customer = Customer.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SettleCustomerResponse>): SettleCustomerResponse {
+    return SettleCustomerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SettleCustomerResponse>): SettleCustomerResponse {
+    const message = createBaseSettleCustomerResponse();
+    message.customer = (object.customer !== undefined && object.customer !== null)
+      ? Customer.fromPartial(object.customer)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseDropCustomerRequest(): DropCustomerRequest {
+  return { crmId: "", id: "" };
+}
+
+export const DropCustomerRequest: MessageFns<DropCustomerRequest> = {
+  encode(message: DropCustomerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.id !== "") {
+      writer.uint32(18).string(message.id);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DropCustomerRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDropCustomerRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DropCustomerRequest>): DropCustomerRequest {
+    return DropCustomerRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DropCustomerRequest>): DropCustomerRequest {
+    const message = createBaseDropCustomerRequest();
+    message.crmId = object.crmId ?? "";
+    message.id = object.id ?? "";
+    return message;
+  },
+};
+
+function createBaseDropCustomerResponse(): DropCustomerResponse {
+  return {};
+}
+
+export const DropCustomerResponse: MessageFns<DropCustomerResponse> = {
+  encode(_: DropCustomerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DropCustomerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDropCustomerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DropCustomerResponse>): DropCustomerResponse {
+    return DropCustomerResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DropCustomerResponse>): DropCustomerResponse {
+    const message = createBaseDropCustomerResponse();
     return message;
   },
 };
@@ -2938,7 +3220,8 @@ export const CustomerServiceService = {
       ListCustomerReferencesResponse.decode(value),
   },
   /**
-   * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
+   * Creates a customer. A known reference answers the existing customer unchanged (created = false). For a booking that calendar has not made yet the customer
+   * is only stored (provisional): nobody is shown it, and there is no event about it, until calendar has booked for it. NOT_FOUND (provider.not_found,
    * customer.not_found when a repeated request finds it deleted).
    */
   createCustomer: {
@@ -2951,6 +3234,32 @@ export const CustomerServiceService = {
     responseSerialize: (value: CreateCustomerResponse): Buffer =>
       Buffer.from(CreateCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CreateCustomerResponse => CreateCustomerResponse.decode(value),
+  },
+  /**
+   * For calendar, which has booked for a provisional customer: it exists from now on, with an event. Again: the customer as it is now. NOT_FOUND
+   * (customer.not_found) once it is deleted.
+   */
+  settleCustomer: {
+    path: "/scheduling.customer.v1.CustomerService/SettleCustomer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SettleCustomerRequest): Buffer =>
+      Buffer.from(SettleCustomerRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SettleCustomerRequest => SettleCustomerRequest.decode(value),
+    responseSerialize: (value: SettleCustomerResponse): Buffer =>
+      Buffer.from(SettleCustomerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SettleCustomerResponse => SettleCustomerResponse.decode(value),
+  },
+  /** For calendar, which has not booked for a provisional customer and cannot do so any more: it is deleted, without an event. Again: nothing. */
+  dropCustomer: {
+    path: "/scheduling.customer.v1.CustomerService/DropCustomer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DropCustomerRequest): Buffer => Buffer.from(DropCustomerRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DropCustomerRequest => DropCustomerRequest.decode(value),
+    responseSerialize: (value: DropCustomerResponse): Buffer =>
+      Buffer.from(DropCustomerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DropCustomerResponse => DropCustomerResponse.decode(value),
   },
   /**
    * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
@@ -3039,10 +3348,18 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
   /** The references of the customers with these ids, up to 1,000. One that does not exist, or is being erased, is left out. */
   listCustomerReferences: handleUnaryCall<ListCustomerReferencesRequest, ListCustomerReferencesResponse>;
   /**
-   * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
+   * Creates a customer. A known reference answers the existing customer unchanged (created = false). For a booking that calendar has not made yet the customer
+   * is only stored (provisional): nobody is shown it, and there is no event about it, until calendar has booked for it. NOT_FOUND (provider.not_found,
    * customer.not_found when a repeated request finds it deleted).
    */
   createCustomer: handleUnaryCall<CreateCustomerRequest, CreateCustomerResponse>;
+  /**
+   * For calendar, which has booked for a provisional customer: it exists from now on, with an event. Again: the customer as it is now. NOT_FOUND
+   * (customer.not_found) once it is deleted.
+   */
+  settleCustomer: handleUnaryCall<SettleCustomerRequest, SettleCustomerResponse>;
+  /** For calendar, which has not booked for a provisional customer and cannot do so any more: it is deleted, without an event. Again: nothing. */
+  dropCustomer: handleUnaryCall<DropCustomerRequest, DropCustomerResponse>;
   /**
    * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
    * answered. NOT_FOUND (customer.not_found), FAILED_PRECONDITION (customer.reference_taken).
@@ -3131,7 +3448,8 @@ export interface CustomerServiceClient extends Client {
     callback: (error: ServiceError | null, response: ListCustomerReferencesResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Creates a customer. A known reference answers the existing customer unchanged (created = false). NOT_FOUND (provider.not_found,
+   * Creates a customer. A known reference answers the existing customer unchanged (created = false). For a booking that calendar has not made yet the customer
+   * is only stored (provisional): nobody is shown it, and there is no event about it, until calendar has booked for it. NOT_FOUND (provider.not_found,
    * customer.not_found when a repeated request finds it deleted).
    */
   createCustomer(
@@ -3148,6 +3466,41 @@ export interface CustomerServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CreateCustomerResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * For calendar, which has booked for a provisional customer: it exists from now on, with an event. Again: the customer as it is now. NOT_FOUND
+   * (customer.not_found) once it is deleted.
+   */
+  settleCustomer(
+    request: SettleCustomerRequest,
+    callback: (error: ServiceError | null, response: SettleCustomerResponse) => void,
+  ): ClientUnaryCall;
+  settleCustomer(
+    request: SettleCustomerRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: SettleCustomerResponse) => void,
+  ): ClientUnaryCall;
+  settleCustomer(
+    request: SettleCustomerRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: SettleCustomerResponse) => void,
+  ): ClientUnaryCall;
+  /** For calendar, which has not booked for a provisional customer and cannot do so any more: it is deleted, without an event. Again: nothing. */
+  dropCustomer(
+    request: DropCustomerRequest,
+    callback: (error: ServiceError | null, response: DropCustomerResponse) => void,
+  ): ClientUnaryCall;
+  dropCustomer(
+    request: DropCustomerRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DropCustomerResponse) => void,
+  ): ClientUnaryCall;
+  dropCustomer(
+    request: DropCustomerRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DropCustomerResponse) => void,
   ): ClientUnaryCall;
   /**
    * Changes the fields that are given, the reference too; an empty text clears an optional field. Calendar knows of another reference before this has
