@@ -272,7 +272,7 @@ interface Answer {
 async function tryBookings({ provider }: Stored, { ignoreNotice }: Plan, places: NewBooking['place'][]): Promise<Answer[]> {
   const requests = places.map((place) => {
     const booking = { crmId: provider.crmId, providerReference: provider.reference, place, reference: randomUUID(), state: 'RESERVED' as const, ignoreNotice, sendMails: false };
-    return bookingCall(provider, randomUUIDv7(), booking).request;
+    return bookingCall({ provider, id: randomUUIDv7(), request: booking }).request;
   });
   const { rows } = await sql<{ answers: Answer[] }>`SELECT try_bookings(${JSON.stringify(requests)}::jsonb) AS answers`.execute(calendar.database.kysely);
   const { answers } = rows[0]!;

@@ -40,17 +40,28 @@ export function fetchIfKnown(dependencies: CalendarDependencies, { crmId, provid
   return undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference }));
 }
 
-/** A customer whom the customer service knows by the reference, or whom it creates with this content unless it knows the reference. */
-export type NamedCustomer = { customerReference: string } | Omit<CreateCustomerRequest, keyof ProviderReference>;
+/** A customer whom the customer service knows by the reference, or who is to exist with this content unless it knows the reference. */
+export type NamedCustomer = { customerReference: string } | Omit<CreateCustomerRequest, keyof ProviderReference | 'forBooking'>;
 
-/** Stores a copy of a customer whom calendar does not know, and has the customer created if necessary. Rejects with `customer.not_found`. */
-export async function provideCustomer(dependencies: CalendarDependencies, { crmId, providerReference }: ProviderReference, named: NamedCustomer): Promise<void> {
+/**
+ * Stores a copy of a customer whom calendar does not know, or returns a provisional one, who exists if a booking is made for it. Rejects with
+ * `customer.not_found`.
+ */
+export async function provideCustomer(dependencies: CalendarDependencies, { crmId, providerReference }: ProviderReference, named: NamedCustomer): Promise<Customer | undefined> {
   if (!('userName' in named)) {
     await fetchCustomer(dependencies, { crmId, providerReference, customerReference: named.customerReference });
-    return;
+    return undefined;
   }
-  const { customer } = await dependencies.customers.createCustomer({ ...named, crmId, providerReference });
+  const { customer, provisional } = await dependencies.customers.createCustomer({ ...named, crmId, providerReference, forBooking: true });
+  if (provisional === true) return customer!;
   await storeUnlessErased(dependencies, crmId, customer!);
+  return undefined;
+}
+
+/** Has a provisional customer exist for whom a booking was made, and replaces the copy that is stored with it. */
+export async function settleCustomer(dependencies: CalendarDependencies, { crmId, customerId }: CustomerId): Promise<void> {
+  const { customer } = await dependencies.customers.settleCustomer({ crmId, id: customerId });
+  await storeConfirmed(dependencies, crmId, customer!);
 }
 
 /** Calendar erases a person first; the customer service may still have the record for a moment. */

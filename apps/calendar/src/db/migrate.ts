@@ -99,6 +99,8 @@ const functions = {
   '2026-12-21-1-overlaps': sqlFile(new URL('../slot/overlaps.sql', import.meta.url)),
   '2026-12-21-2-read-slots': sqlFile(new URL('../slot/read-slots.sql', import.meta.url)),
   '2026-12-22-1-add-prepared-customer': sqlFile(new URL('../customer/add-prepared-customer.sql', import.meta.url)),
+  '2026-12-22-2-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
+  '2026-12-22-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
 };
 
 /** What relies on the functions. */

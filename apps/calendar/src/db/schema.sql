@@ -495,7 +495,10 @@ BEGIN
     SELECT * INTO person FROM customer
      WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
      ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
-    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
+    IF NOT FOUND AND request ? 'prepared' THEN
+      person := add_prepared_customer(the_crm, the_provider, request ->> 'customerReference', request -> 'prepared');
+    END IF;
+    IF person.id IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
@@ -1000,7 +1003,10 @@ BEGIN
       FROM provider JOIN customer ON customer.crm_id = provider.crm_id AND customer.provider_id = provider.id
      WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference' AND customer.reference_known
      ORDER BY customer.refreshed_at DESC LIMIT 1 FOR KEY SHARE OF customer;
-    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
+    IF NOT FOUND AND request ? 'prepared' THEN
+      person := (add_prepared_customer(the_crm, place.provider_id, request ->> 'customerReference', request -> 'prepared')).id;
+    END IF;
+    IF person IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
   IF seats <> 0 THEN

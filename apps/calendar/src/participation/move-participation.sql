@@ -1,7 +1,8 @@
 -- Moves a participation to another state in one round trip, with the same locks in the same order as create_participation.
 --
 -- Request: crmId, participationId, expectedVersion, state, seats (the change in taken seats: -1, 0 or 1), needsActive, exempt (from now on),
---   message (may be null), origin (of the event, with its subject; see append-events.sql); and for a hold that gets a customer, providerReference and customerReference.
+--   message (may be null), origin (of the event, with its subject; see append-events.sql); and for a hold that gets a customer, providerReference and customerReference,
+--   and if the customer service has prepared it, prepared (see add-prepared-customer.sql).
 -- Answer: outcome, which is moved, gone, appointment_cancelled, full, customer_unknown, or stale when the version is not the expected one: the caller decides
 --   again; reclaimed, the number of expired reservations it removed; for full also capacity.
 CREATE OR REPLACE FUNCTION move_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -41,7 +42,10 @@ BEGIN
       FROM provider JOIN customer ON customer.crm_id = provider.crm_id AND customer.provider_id = provider.id
      WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference' AND customer.reference_known
      ORDER BY customer.refreshed_at DESC LIMIT 1 FOR KEY SHARE OF customer;
-    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
+    IF NOT FOUND AND request ? 'prepared' THEN
+      person := (add_prepared_customer(the_crm, place.provider_id, request ->> 'customerReference', request -> 'prepared')).id;
+    END IF;
+    IF person IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
   IF seats <> 0 THEN

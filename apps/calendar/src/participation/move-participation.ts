@@ -1,6 +1,8 @@
+import type { Customer } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import { callFunction } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
+import { preparedContent } from '../customer/preparation.ts';
 import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
 import { changeOrigin } from '../events/append-events.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
@@ -24,7 +26,7 @@ export interface RequestedMove {
   ignoreCapacity: boolean;
   sendMails: boolean;
   /** Of a hold that has none yet. */
-  customer?: { providerReference: string; customerReference: string } | undefined;
+  customer?: { providerReference: string; customerReference: string; prepared?: Customer | undefined } | undefined;
 }
 
 /** Every move increments the version, and the state graph is acyclic: its longest path (REQUESTED, BOOKED, DELETED, CANCELED) has three moves. */
@@ -104,9 +106,13 @@ function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, mo
     exempt: move.ignoreCapacity,
     message: move.message ?? null,
     origin: changeOrigin(notify),
-    ...(move.customer && { providerReference: move.customer.providerReference, customerReference: move.customer.customerReference }),
+    ...(move.customer && customerOf(move.customer)),
   };
   return callFunction(db, { name: 'move_participation', request, locks: current.appointmentReference });
+}
+
+function customerOf({ providerReference, customerReference, prepared }: NonNullable<RequestedMove['customer']>) {
+  return { providerReference, customerReference, ...(prepared && { prepared: preparedContent(prepared) }) };
 }
 
 function movedRecord(current: MovableParticipation, { state, message, customer }: RequestedMove): MovableParticipation {

@@ -4,7 +4,8 @@
 -- Request: crmId, providerId, providerVersion, and where: either timeslotReference, startsAt, minutes (null: one raster) and productReference, with the
 --   details of an appointment that is made: newReference, contentDigest in hex, description, contactReference, priceValue, priceCurrency (null if absent);
 --   or appointmentReference. ignoreNotice. The participation: id, reference, customerReference (null for a hold without a customer), state, takesSeat,
---   reservationSeconds, message (may be null), origin (of the event, with its subject; see append-events.sql).
+--   reservationSeconds, message (may be null), origin (of the event, with its subject; see append-events.sql); and if the customer service has prepared the
+--   customer, prepared (see add-prepared-customer.sql).
 -- Answer: outcome and reclaimed, the number of expired reservations it removed. The outcome is created, exists, provider_changed, timeslot_unknown,
 --   appointment_unknown, customer_unknown, reference_taken, reference_expired, stale, or unavailable with a reason. For created also slot, the columns of
 --   its appointment, and name, email, mobile and reservedUntil of the participation; for exists the participationId, and for customer_unknown if the
@@ -60,7 +61,10 @@ BEGIN
     SELECT * INTO person FROM customer
      WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
      ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
-    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
+    IF NOT FOUND AND request ? 'prepared' THEN
+      person := add_prepared_customer(the_crm, the_provider, request ->> 'customerReference', request -> 'prepared');
+    END IF;
+    IF person.id IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);

@@ -1,8 +1,10 @@
+import type { Customer } from '@scheduling/contracts/customer/v1';
 import { DomainError, type SlotReason } from '@scheduling/errors';
 import { callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
-import { fetchIfKnown, type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
+import { fetchIfKnown, type NamedCustomer } from '../customer/customer-copy.ts';
+import { Preparation, preparedContent } from '../customer/preparation.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
@@ -37,26 +39,27 @@ export interface CreatedBooking {
   created: boolean;
 }
 
-/** Others may change the timeslots at the same time; and one retry each to read the provider, to create the customer, and to remove an expired reservation. */
+/** Others may change the timeslots at the same time; and one retry each to read the provider, to prepare the customer, and to remove an expired reservation. */
 const maxAttempts = 8;
 
 /**
  * Books a slot (interface 10.2): appointment, participation, seat and event in one round trip, and no network call if calendar knows the provider and the
- * customer. A customer is created only after the place was found free. If the reference exists for the same place and customer, its booking is returned as it is now.
+ * customer. A customer whom nobody knows is prepared once the place was found free, and exists if the booking is made. If the reference exists for the same place and customer, its booking is returned as it is now.
  * Rejects with `slot.unavailable` and a reason, `booking.invalid`, `provider.not_found`, `timeslot.not_found`, `appointment.not_found`, `customer.not_found`,
  * `participation.reference_taken` or `slot.busy`.
  */
 export async function bookSlot(dependencies: CalendarDependencies, request: NewBooking): Promise<CreatedBooking> {
   checkRequest(request);
   const id = randomUUIDv7();
+  await using preparation = new Preparation(dependencies, request);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const answer = await withRememberedProvider(dependencies, request, (provider) => tryToBook(dependencies, provider, id, request));
+    const answer = await withRememberedProvider(dependencies, request, (provider) => tryToBook(dependencies, { provider, id, request, prepared: preparation.customer }));
     switch (answer) {
       case 'customer_unknown':
-        await provideCustomer(dependencies, request, request.customer!);
+        await preparation.provide(request.customer!);
         break;
       case 'owner_unknown':
-        // A customer who would have to be created is not the owner of a participation that exists.
+        // A customer who does not exist yet is not the owner of a participation that exists.
         if ((await fetchIfKnown(dependencies, request, request.customer!.customerReference)) === undefined) throw new DomainError('participation.reference_taken');
         break;
       case 'reference_expired':
@@ -84,11 +87,21 @@ function checkRequest({ place, state, customer }: NewBooking): void {
 /** Why an attempt failed in a way that a retry can fix; `owner_unknown`: the participation exists, and calendar does not know whom the reference means. */
 type Obstacle = ProviderChanged | 'customer_unknown' | 'owner_unknown' | 'reference_expired' | 'reference_unsettled' | 'stale';
 
-async function tryToBook({ database, bookings }: CalendarDependencies, provider: ProviderRow, id: string, request: NewBooking): Promise<CreatedBooking | Obstacle> {
+interface Attempt {
+  provider: ProviderRow;
+  /** Of the participation. */
+  id: string;
+  request: NewBooking;
+  /** The provisional customer for whom it is. */
+  prepared?: Customer | undefined;
+}
+
+async function tryToBook({ database, bookings }: CalendarDependencies, attempt: Attempt): Promise<CreatedBooking | Obstacle> {
+  const { id, request } = attempt;
   const { crmId } = request;
   try {
     return await callOnce(database, crmId, {
-      call: bookingCall(provider, id, request),
+      call: bookingCall(attempt),
       work: (db, answer: BookingResult) => completeBooking(db, bookings, { id, request, answer }),
       keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.booking.participation.id], created: answer.created }),
       replay: async (db, { resourceIds, created }) => {
@@ -145,7 +158,7 @@ type BookingResult = { reclaimed?: number } & (
 );
 
 /** See book-slot.sql. */
-export function bookingCall(provider: ProviderRow, id: string, request: NewBooking): FunctionCall {
+export function bookingCall({ provider, id, request, prepared }: Attempt): FunctionCall {
   const { crmId, place, reference, state, customer, message = null, ignoreNotice } = request;
   const booking = {
     crmId,
@@ -156,6 +169,7 @@ export function bookingCall(provider: ProviderRow, id: string, request: NewBooki
     id,
     reference,
     customerReference: customer?.customerReference ?? null,
+    ...(prepared && { prepared: preparedContent(prepared) }),
     state,
     takesSeat: takesSeat(state),
     reservationSeconds,

@@ -1,7 +1,9 @@
+import type { Customer } from '@scheduling/contracts/customer/v1';
 import { DomainError, type SlotReason } from '@scheduling/errors';
 import { callFunction, type FunctionCall, runOnce } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
-import { fetchIfKnown, findCustomerId, type NamedCustomer, provideCustomer } from '../customer/customer-copy.ts';
+import { fetchIfKnown, findCustomerId, type NamedCustomer } from '../customer/customer-copy.ts';
+import { Preparation } from '../customer/preparation.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
@@ -38,11 +40,12 @@ export async function changeBooking(dependencies: CalendarDependencies, request:
   const errors = collectFieldErrors();
   if (request.place !== undefined && request.customer !== undefined) errors.add('/customerReference', 'cannot be given together with a slot');
   errors.throwIfAny('booking.invalid');
+  await using preparation = new Preparation(dependencies, request);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const changed = await tryToChange(dependencies, request);
+    const changed = await tryToChange(dependencies, request, preparation.customer);
     if (typeof changed !== 'string') return changed;
-    if (changed === 'customer_unknown') await provideCustomer(dependencies, request, request.customer!);
-    // A customer who would have to be created is not the one of the booking.
+    if (changed === 'customer_unknown') await preparation.provide(request.customer!);
+    // A customer who does not exist yet is not the one of the booking.
     if (changed === 'owner_unknown' && (await fetchIfKnown(dependencies, request, request.customer!.customerReference)) === undefined) throw notSameCustomer();
   }
   throw new DomainError('slot.busy');
@@ -52,14 +55,14 @@ export async function changeBooking(dependencies: CalendarDependencies, request:
 type Obstacle = ProviderChanged | 'customer_unknown' | 'owner_unknown' | 'stale';
 
 /** Calls no other service: with an `Idempotency-Key`, this is a transaction. */
-async function tryToChange(dependencies: CalendarDependencies, request: BookingChange): Promise<Booking | Obstacle> {
+async function tryToChange(dependencies: CalendarDependencies, request: BookingChange, prepared: Customer | undefined): Promise<Booking | Obstacle> {
   const { crmId, place } = request;
   const provider = await requireProvider(dependencies, request);
   const changed = await runOnce(dependencies.database, crmId, {
     work: async (db) => {
       const present = await findParticipation(db, { crmId, providerReference: request.providerReference, reference: request.participationReference });
       if (present === undefined || present.expired) return undefined;
-      const obstacle = place === undefined ? await confirmHold(dependencies, db, { provider, present, request }) : await moveBooking(dependencies, db, { provider, present, place, request });
+      const obstacle = place === undefined ? await confirmHold(dependencies, db, { provider, present, request, prepared }) : await moveBooking(dependencies, db, { provider, present, place, request });
       return obstacle ?? readBooking(db, request, present.id);
     },
     keep: (answer) => (answer === undefined || typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: false }),
@@ -73,9 +76,11 @@ interface Confirmation {
   provider: ProviderRow;
   present: MovableParticipation;
   request: BookingChange;
+  /** The provisional customer whose it becomes. */
+  prepared: Customer | undefined;
 }
 
-async function confirmHold({ bookings }: CalendarDependencies, db: Kysely<CalendarSchema>, { provider, present, request }: Confirmation): Promise<Obstacle | undefined> {
+async function confirmHold({ bookings }: CalendarDependencies, db: Kysely<CalendarSchema>, { provider, present, request, prepared }: Confirmation): Promise<Obstacle | undefined> {
   const { crmId, customer, message, sendMails } = request;
   const { state, customerId } = present;
   if (state !== 'RESERVED' && state !== 'BOOKED') throw notAllowed(`A participation that is ${state} is not a hold.`);
@@ -85,7 +90,7 @@ async function confirmHold({ bookings }: CalendarDependencies, db: Kysely<Calend
     if (named === undefined) return 'owner_unknown';
     if (named !== customerId) throw notSameCustomer();
   }
-  const owner = isNew && customer !== undefined ? { providerReference: request.providerReference, customerReference: customer.customerReference } : undefined;
+  const owner = isNew && customer !== undefined ? { providerReference: request.providerReference, customerReference: customer.customerReference, prepared } : undefined;
   try {
     const confirmed = await moveParticipation(db, bookings, present, { state: 'BOOKED', message, sendMails, ignoreCapacity: false, customer: owner });
     // Somebody else has confirmed it in the meantime, for a customer whom the next attempt compares.

@@ -7,6 +7,7 @@ await import('./faults/long-list.ts');
 await import('./faults/shared-appointments.ts');
 await import('./faults/contention.ts');
 await import('./faults/right-person.ts');
+await import('./faults/rejected-customers.ts');
 await import('./faults/outages.ts');
 await import('./faults/webhooks.ts');
 
