@@ -78,6 +78,12 @@ class Customers {
   async #create(customerReference: string): Promise<void> {
     const { crm, at, provider } = this.practice;
     const name = unique('Person');
+    if (chance(0.5)) {
+      const participation = `${unique('participation')}@test`;
+      this.#people.push({ name, reference: customerReference, booked: [] });
+      this.#note(await this.#bring(participation, { customerReference, userName: name }), participation, customerReference);
+      return;
+    }
     const { status } = await untilServed(() => crm.post(`${at}/customers`, { customerReference, providerReference: provider, userName: name }));
     if (status !== 200 && status !== 201) throw new Error(`${customerReference} was not created: ${status}`);
     this.#people.push({ name, reference: customerReference, booked: [] });
@@ -113,11 +119,24 @@ class Customers {
     this.tried += 1;
     const person = this.#holderOf(customerReference);
     const participation = `${unique('participation')}@test`;
-    const answer = await this.#send(participation, customerReference);
-    if (person === undefined) {
-      if (answer.status !== 404) this.wrong.push(`nobody is ${customerReference}: ${answer.status} ${answer.text}`);
+    if (person !== undefined && chance(0.3)) {
+      // An existing customer stays unchanged.
+      this.#note(await this.#bring(participation, { customerReference, userName: unique('Nobody') }), participation, customerReference);
       return;
     }
+    const answer = await this.#send(participation, customerReference);
+    if (person !== undefined) this.#note(answer, participation, customerReference);
+    else if (answer.status !== 404) this.wrong.push(`nobody is ${customerReference}: ${answer.status} ${answer.text}`);
+  }
+
+  /** Books with a customer in the request. */
+  #bring(reference: string, customer: { customerReference: string; userName: string }): Promise<Answer> {
+    const { crm, at } = this.practice;
+    return untilServed(() => crm.post(`${at}/bookings`, { reference, appointmentReference: this.appointment, customer, state: 'BOOKED' }));
+  }
+
+  #note(answer: Answer, participation: string, customerReference: string): void {
+    const person = this.#holderOf(customerReference)!;
     if (answer.status !== 200 && answer.status !== 201) {
       this.wrong.push(`${customerReference} is ${person.name}: ${answer.status} ${answer.text}`);
       return;
