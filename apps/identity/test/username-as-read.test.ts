@@ -5,6 +5,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateIdentityDatabase } from '../src/db/migrate.ts';
 import type { IdentitySchema } from '../src/db/schema.ts';
+import { hasEmail, hasUsername } from '../src/user/login-names.ts';
 
 let database: Database<IdentitySchema>;
 beforeAll(async () => {
@@ -29,10 +30,26 @@ function range(first: number, last: number): string[] {
 
 /** The same rule in other words, by what Node knows of Unicode. */
 function asRead(username: string): string {
-  const visible = username.normalize('NFKC').replace(/[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB\u{13430}-\u{13440}\u{16FE4}\u{1D159}]/gu, '');
+  const visible = username.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}|[\uFFF9-\uFFFB]|[\u{13430}-\u{13442}]|\u{16FE4}|\u{1D159}/gu, '');
   const spaced = visible.replace(/[\p{White_Space}\u2800]+/gu, ' ').replace(/^ | $/g, '');
-  return spaced.normalize('NFKC').toLowerCase().normalize('NFKC').replaceAll('ς', 'σ');
+  return spaced.normalize('NFKC').toLowerCase().normalize('NFKC').replace(/[ς\u1C80-\u1C88]/gu, (letter) => letter.toUpperCase().toLowerCase());
 }
+
+describe('users', () => {
+  it.each([
+    ['app_user_by_address', 'app_user_email_key', hasEmail],
+    ['app_user_by_username', 'app_user_username_key', hasUsername],
+  ])('are found by %s and %s, before the table is analysed, too', async (first, second, condition) => {
+    const { kysely } = database;
+    await kysely.insertInto('crm').values({ crmId: 'one' }).onConflict((conflict) => conflict.doNothing()).execute();
+    await sql`
+      INSERT INTO app_user (crm_id, id, email, email_key, email_generated, username, username_key, last_name, language)
+      SELECT 'one', uuidv7(), name || '@one.example', name || '@one.example', false, name, name, 'L', 'en' FROM (SELECT ${first} || i AS name FROM generate_series(1, 5000) AS i) AS names`.execute(kysely);
+    const crm = await kysely.selectFrom('crm').selectAll().executeTakeFirstOrThrow();
+    const { rows } = await sql`EXPLAIN SELECT id FROM app_user WHERE ${condition(crm, 'nobody@one.example')} LIMIT 1`.execute(kysely);
+    for (const index of [first, second]) expect(JSON.stringify(rows)).toContain(index);
+  });
+});
 
 describe('username_as_read', () => {
   it.each([
@@ -47,6 +64,8 @@ describe('username_as_read', () => {
     ['İlker', 'i\u0307lker'],
     ['ann', 'ann\uFFF9'],
     ['👨\u200D👩', '👨👩'],
+    ['в\u1C82да', 'вода'],
+    ['ann\u{13441}', 'ann'],
   ])('is the same for %j and %j', async (one, other) => {
     const [first, second] = await read([one, other]);
     expect(second).toBe(first);

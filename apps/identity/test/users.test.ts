@@ -236,6 +236,18 @@ describe('rule 4: a new user', () => {
     },
   );
 
+  // Node knows the cases of these letters, of Unicode 17, and Postgres 18 does not.
+  it('is rejected, or gets a derived address, when its names are the same for the unique indexes only', async () => {
+    const names = { email: 'new\uA7CE@one.example', username: 'new\uA7CE' };
+    await service.identity.createUser({ crmId: 'one', reference: 'capital@crm', ...names, lastName: 'N' });
+    const other = { crmId: 'two', reference: 'small@crm', email: 'new\uA7CF@one.example', lastName: 'N' };
+    expect(await refusal(service.identity.createUser({ ...other, username: 'new\uA7CF' }))).toMatchObject(usernameTaken);
+    expect((await service.identity.createUser({ ...other, username: 'small' })).user!.email).toBe('new\uA7CF1@one.example');
+    const change = { crmId: 'two', reference: other.reference };
+    expect(await refusal(service.identity.updateUser({ ...change, email: 'new\uA7CF@one.example' }))).toMatchObject(emailTaken);
+    expect(await refusal(service.identity.updateUser({ ...change, username: 'new\uA7CF' }))).toMatchObject(usernameTaken);
+  });
+
   it('may have the reference of a user of another CRM', async () => {
     const one = await createUser(service, 'one', 'shared');
     const two = await createUser(service, 'two', 'shared');

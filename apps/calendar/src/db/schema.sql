@@ -1468,12 +1468,15 @@ BEGIN
             SELECT json_agg(json_build_array(epoch_ms(lower(period)), epoch_ms(upper(period))) ORDER BY period)
               FROM unnest((
                 SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
-                  FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, period_end + opening.longest) AS appointment
+                  FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, least(period_end + opening.longest, opening.last_end)) AS appointment
                  -- Only what a booking made can be abandoned: of others, no participations are read.
                  WHERE when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))) AS period) AS periods
           FROM (
-            SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest
-              FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids)
+            SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest, max(ends_at) AS last_end
+              FROM timeslot
+             WHERE crm_id = the_crm AND id = ANY (opening_ids)
+               -- Others have no place of this length.
+               AND (slot_minutes IS NULL OR slot_minutes % raster = 0 AND ends_at - starts_at >= make_interval(mins => slot_minutes))
              GROUP BY resource_reference) AS opening) AS of_resources
      WHERE periods IS NOT NULL);
   RETURN NEXT;

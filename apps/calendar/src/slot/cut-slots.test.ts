@@ -69,6 +69,15 @@ describe(`the first slots of ${count} timeslots that overlap`, () => {
     expect(last.readsPerTimeslot).toBeLessThan(100);
   });
 
+  it('cost no more with as many occupied periods between which there is no room', () => {
+    const periods = Array.from({ length: count }, (_, number): Period => [2 * number * minuteMs, (2 * number + 1) * minuteMs]);
+    const calendar = calendarOf({ periods });
+    const { positions, readsPerTimeslot } = cut({ ...calendar, timeslots: calendar.timeslots.map((each) => counted({ ...each, endsAt: 2 * dayMs, raster: 7 })), to: 2 * dayMs }, 1);
+    // The first step after the last period.
+    expect(positions).toEqual([nextPlace(Math.ceil((2 * count - 1) / 7) * 7 * minuteMs, 0)]);
+    expect(readsPerTimeslot).toBeLessThan(100);
+  });
+
   it('cost no more with as many open appointments at other moments', () => {
     const appointments = Array.from({ length: count }, (_, number) => appointment(number, number * minuteMs, 5));
     const { positions, readsPerTimeslot } = cut(calendarOf({ appointments, periods: [[0, dayMs]] }), 2);

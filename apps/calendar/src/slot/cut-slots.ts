@@ -57,7 +57,7 @@ export const noAppointment = '';
 /**
  * The slots of a calendar after a position, in order: free places, which are steps of the raster of a timeslot that nothing overlaps, and open
  * appointments, which nothing closes. An open appointment that is exactly a step is named with each timeslot that it is a step of. Each slot is made when
- * it is asked for; the work before the first one does not depend on how many there are, only on how many timeslots and appointments.
+ * it is asked for; the work before the first one does not depend on how many there are, only on how many timeslots, appointments and occupied periods.
  *
  * @param minutes how long a free place is; undefined: one raster of its timeslot. Timeslots whose raster does not divide it have none
  */
@@ -91,7 +91,7 @@ function lengthOf({ raster }: OpenTimeslot, minutes = raster): number | undefine
 interface Steps {
   timeslot: OpenTimeslot;
   lengthMs: number;
-  /** When its resource is occupied. */
+  /** When its resource is occupied, or free for less than any place needs. */
   periods: Period[];
   /** The first of the periods that ends after the step begins. */
   obstacle: number;
@@ -100,14 +100,22 @@ interface Steps {
 }
 
 function* freePlaces({ timeslots, from, to, occupied }: Calendar, minutes: number | undefined): Generator<CutSlot, undefined> {
-  const first = timeslots.flatMap((timeslot): Steps[] => {
+  const bookable = timeslots.flatMap((timeslot) => {
     const lengthMs = lengthOf(timeslot, minutes);
-    if (lengthMs === undefined) return [];
-    const periods = occupied.get(timeslot.resourceReference) ?? [];
-    const startsAt = stepFrom(timeslot, from);
-    const steps = { timeslot, lengthMs, periods, obstacle: firstEndingAfter(periods, startsAt), startsAt };
-    return skipObstacles(steps, to) ? [steps] : [];
+    return lengthMs === undefined ? [] : [{ timeslot, lengthMs }];
   });
+  const first = Map.groupBy(bookable, ({ timeslot }) => timeslot.resourceReference)
+    .entries()
+    .flatMap(([resource, ofResource]) => {
+      const shortestMs = ofResource.reduce((shortest, { lengthMs }) => Math.min(shortest, lengthMs), Number.POSITIVE_INFINITY);
+      const periods = closeGaps(occupied.get(resource) ?? [], shortestMs);
+      return ofResource.map(({ timeslot, lengthMs }): Steps => {
+        const startsAt = stepFrom(timeslot, from);
+        return { timeslot, lengthMs, periods, obstacle: firstEndingAfter(periods, startsAt), startsAt };
+      });
+    })
+    .filter((steps) => skipObstacles(steps, to))
+    .toArray();
   const ahead = new TinyQueue(first, (a, b) => a.startsAt - b.startsAt || compareTexts(a.timeslot.id, b.timeslot.id));
   for (let steps = ahead.pop(); steps !== undefined; steps = ahead.pop()) {
     yield freePlace(steps);
@@ -115,6 +123,17 @@ function* freePlaces({ timeslots, from, to, occupied }: Calendar, minutes: numbe
     if (skipObstacles(steps, to)) ahead.push(steps);
   }
   return undefined;
+}
+
+/** Periods in order, without the gaps between them that are shorter than this. */
+function closeGaps(periods: Period[], lengthMs: number): Period[] {
+  const closed: Period[] = [];
+  for (const [startsAt, endsAt] of periods) {
+    const last = closed.at(-1);
+    if (last !== undefined && startsAt - last[1] < lengthMs) last[1] = endsAt;
+    else closed.push([startsAt, endsAt]);
+  }
+  return closed;
 }
 
 /** Goes on to the first free step; false if there is none that begins before `to`. */

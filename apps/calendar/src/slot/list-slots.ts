@@ -43,9 +43,7 @@ const firstSpanMs = 7 * dayMs;
 const partRows = 2_000;
 /** Less for the first part of a short page: so many, or a few for each slot. */
 const fewRows = { least: 100, perSlot: 4 };
-/** More of them at once, if the part is empty for want of rows. */
-const rowsFactor = 4;
-/** More than these at one moment are too many for a list: whatever a part reads, it keeps the process busy for a few milliseconds only. */
+/** So many, if the part is empty for want of rows. More at one moment are too many for a list: the work for a part is bounded. */
 const maxRows = 4_000;
 
 /**
@@ -155,7 +153,7 @@ async function readCalendar(
   { spanMs, rows: firstRows }: { spanMs: number; rows: number },
 ): Promise<Reading | ProviderChanged> {
   const to = Math.min(end, after.startsAt + spanMs);
-  for (let rows = firstRows; ; rows = Math.min(maxRows, rowsFactor * rows)) {
+  for (let rows = firstRows; ; rows = maxRows) {
     const request = { ...filter, from: new Date(after.startsAt), to: new Date(to), rows };
     const [row] = await readFunction<CalendarRow>(db, { name: 'read_slots', request });
     if (row === undefined) return 'provider_changed';

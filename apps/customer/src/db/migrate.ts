@@ -1,6 +1,7 @@
 import { messagingMigrations } from '@scheduling/messaging';
 import { addressMigrations, concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
+import { type Kysely, sql } from 'kysely';
 import * as customers from './migrations/2026-11-21-customers.ts';
 import * as customersOfProvider from './migrations/2026-11-25-customers-of-provider.ts';
 import * as addressErasures from './migrations/2026-11-27-address-erasures.ts';
@@ -16,6 +17,12 @@ const migrations = {
   // customer_by_email serves the previous version.
   '2026-12-10-customer-by-address': concurrentIndex('customer_by_address', 'customer (crm_id, address_key(email)) WHERE email IS NOT NULL'),
   '2026-12-21-provisional-customers': provisionalCustomers,
+  // For lists in the order of ids, too, so it replaces customer_by_address.
+  '2026-12-22-1-customers-by-address': concurrentIndex('customer_by_address_and_id', 'customer (crm_id, address_key(email), provider_id, id) WHERE email IS NOT NULL'),
+  '2026-12-22-2-customers-by-address': {
+    withoutTransaction: true,
+    up: async (db: Kysely<unknown>) => void (await sql`DROP INDEX CONCURRENTLY IF EXISTS customer_by_address`.execute(db)),
+  },
   '2026-12-22-customers-to-decide': concurrentIndex('customer_to_decide', 'customer (provisional_until) WHERE provisional_until IS NOT NULL'),
 };
 

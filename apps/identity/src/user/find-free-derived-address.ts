@@ -5,7 +5,7 @@ import { randomInt } from 'node:crypto';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { derivedAddress, maxNumberDigits } from '../field/email-address.ts';
-import { hasScope } from './login-names.ts';
+import { hasScope, loginNameKey } from './login-names.ts';
 
 /** How many addresses one CRM may derive from the same one (interface 8). */
 const maxDerivedPerCrm = 1_000;
@@ -45,17 +45,22 @@ async function countDerived(tx: Transaction<IdentitySchema>, crmId: string, emai
   return count;
 }
 
+/** All numbers have as many digits. */
 async function findFirstFree(tx: Transaction<IdentitySchema>, crm: CrmRow, email: string, numbers: number[]): Promise<string | undefined> {
-  const candidates = numbers.map((number) => derivedAddress(email, number)).filter((address) => address !== undefined);
-  // The key of an address is that of its local part and that of its domain, which takes longer and is the same for all.
-  const domainAt = email.lastIndexOf('@') + 1;
+  const [first] = numbers;
+  const firstAddress = derivedAddress(email, first!);
+  if (firstAddress === undefined) return undefined;
+  const candidates = numbers.map((number) => derivedAddress(email, number)!);
+  // All have the same text before their numbers, so their keys have, too.
+  const withoutNumber = firstAddress.replace(`${first}@`, '@');
   const { rows } = await sql<{ candidate: string }>`
-    WITH domain AS MATERIALIZED (SELECT substr(address_key(${`@${email.slice(domainAt)}`}), 2) AS key)
+    WITH whole AS MATERIALIZED (SELECT address_key(${withoutNumber}) AS key),
+         parts AS MATERIALIZED (SELECT left(key, strpos(key, '@') - 1) AS local, substr(key, strpos(key, '@')) AS domain FROM whole)
     SELECT candidate
-      FROM domain, unnest(${candidates}::text[]) WITH ORDINALITY AS candidates (candidate, place)
-     WHERE NOT EXISTS (
-             SELECT FROM app_user
-              WHERE ${hasScope('email_key', crm)} AND address_key(email) = address_key(left(candidate, strpos(candidate, '@'))) || domain.key)
+      FROM parts, unnest(${candidates}::text[], ${numbers}::text[], ${candidates.map((candidate) => loginNameKey(crm, candidate))}::text[])
+             WITH ORDINALITY AS candidates (candidate, number, candidate_key, place)
+     WHERE NOT EXISTS (SELECT FROM app_user WHERE ${hasScope('email_key', crm)} AND address_key(email) = local || number || domain)
+       AND NOT EXISTS (SELECT FROM app_user WHERE email_key = candidate_key)
      ORDER BY place
      LIMIT 1`.execute(tx);
   return rows[0]?.candidate;

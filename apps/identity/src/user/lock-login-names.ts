@@ -3,7 +3,7 @@ import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { addressFamilies } from '../field/email-address.ts';
 import type { UserReference } from './get-user.ts';
-import { scopeOf } from './login-names.ts';
+import { loginNameKey, scopeOf } from './login-names.ts';
 
 /** This service's advisory locks have two-part keys; the outbox relay's has a single one, so they never collide. */
 const loginNameLocks = 1;
@@ -23,14 +23,19 @@ export function lockLoginNames(
   { reference, email, username }: { reference?: string; email?: string | undefined; username?: string | undefined },
 ): Promise<void> {
   const scope = scopeOf(crm);
+  const families = email === undefined ? [] : addressFamilies(email);
+  const usernames = username === undefined ? [] : [username];
+  // Under these names, processes of the previous version lock the same.
+  const keys = [...families.map((family) => `email ${loginNameKey(crm, family)}`), ...usernames.map((each) => `username ${loginNameKey(crm, each)}`)];
+  const references = reference === undefined ? [] : [referenceName(crm.crmId, reference)];
   return lock(
     tx,
     sql`
-      SELECT name FROM unnest(${reference === undefined ? [] : [referenceName(crm.crmId, reference)]}::text[]) AS name
+      SELECT name FROM unnest(${[...references, ...keys]}::text[]) AS name
        UNION ALL
-      SELECT 'email ' || ${scope} || address_key(family) FROM unnest(${email === undefined ? [] : addressFamilies(email)}::text[]) AS family
+      SELECT 'email ' || ${scope} || address_key(family) FROM unnest(${families}::text[]) AS family
        UNION ALL
-      SELECT 'username ' || ${scope} || username_as_read(username) FROM unnest(${username === undefined ? [] : [username]}::text[]) AS username`,
+      SELECT 'username ' || ${scope} || username_as_read(username) FROM unnest(${usernames}::text[]) AS username`,
   );
 }
 

@@ -1,6 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { emptyToNull } from '@scheduling/postgres';
-import { addressKey } from '@scheduling/runtime';
+import { emptyToNull, isAddress } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import { requireCrm } from '../crm/get-crm.ts';
@@ -36,10 +35,15 @@ export async function updateUser({ database }: IdentityDependencies, request: Us
     const user = await findUserByReference(tx, request);
     if (user === undefined) throw new DomainError('user.not_found');
     await checkLoginNames(tx, crm, user, request);
-    const isNewAddress = request.email !== undefined && addressKey(request.email) !== addressKey(user.email);
+    const isNewAddress = request.email !== undefined && !(await isSameAddress(tx, user, request.email));
     if (isNewAddress) await verifyNewAddress(tx, user, request.email!);
     return writeChanges(tx, crm, user, request, isNewAddress);
   });
+}
+
+async function isSameAddress(tx: Transaction<IdentitySchema>, user: UserRow, email: string): Promise<boolean> {
+  const { isSame } = await tx.selectNoFrom(isAddress(sql`${user.email}::text`, email).as('isSame')).executeTakeFirstOrThrow();
+  return isSame;
 }
 
 /** Whose name is that of another user since an earlier version may keep it as it is. */
