@@ -111,6 +111,20 @@ describe('mails about one booking, while an earlier one cannot be sent', () => {
     expect((await rowsOf(customerId)).map(({ id }) => id)).toEqual(expect.arrayContaining(pending.map(({ id }) => id)));
   });
 
+  it('are written once a cancellation follows, so that its content is not lost with the booking', async () => {
+    const { name, email, customerId, key } = await bookAndReceive();
+    stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
+    await changeTimes(name, customerId, 2);
+    expect(await unwrittenTo(customerId)).toHaveLength(1);
+    await stack.participations.updateParticipation({ ...key, state: ParticipationState.CANCELED, ignoreCapacity: false, sendMails: true });
+    await eventually(async () => expect((await rowsOf(customerId)).map(({ version, state }) => [version, state])).toEqual([[1, 'sent'], [2, 'pending'], [3, 'pending'], [4, 'pending']]));
+    const { crmId: crm, providerReference: provider } = key;
+    await stack.appointments.deleteAppointments({ crmId: crm, providerReference: provider, target: { $case: 'appointmentReference', value: name } });
+    stack.smtp.trouble = () => undefined;
+    await eventually(() => expect(mailsTo(email)).toHaveLength(4));
+    expect(mailsTo(email).at(-1)!.subject).toMatch(/^Cancelled/);
+  });
+
   it('are superseded by a cancellation that does not wait for the quota', async () => {
     const { name, email, customerId, key } = await bookAndReceive();
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
@@ -159,6 +173,14 @@ describe('a mail that a killed process was writing', () => {
     }
     expect(await unwrittenTo(customerId)).toMatchObject([{ id: again }]);
   });
+});
+
+it('a mail is superseded if there is one about a later version of the same booking', async () => {
+  const person = await bookAndReceive();
+  await unwritten(person, { version: 0 });
+  await eventually(async () => expect(await unwrittenTo(person.customerId)).toEqual([]));
+  expect((await rowsOf(person.customerId)).map(({ version, lastError }) => [version, lastError]).toSorted()).toEqual([[0, 'superseded'], [1, null]]);
+  expect(mailsTo(person.email)).toHaveLength(1);
 });
 
 describe('a mail that cannot be written', () => {

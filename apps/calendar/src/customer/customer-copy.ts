@@ -44,8 +44,8 @@ export function fetchIfKnown(dependencies: CalendarDependencies, { crmId, provid
 export type NamedCustomer = { customerReference: string } | Omit<CreateCustomerRequest, keyof ProviderReference | 'forBooking'>;
 
 /**
- * Stores a copy of a customer whom calendar does not know, or returns a provisional one, who exists if a booking is made for it. Rejects with
- * `customer.not_found`.
+ * Stores a copy of a customer whom calendar does not know, or returns a provisional one, who exists if a booking is made for it. Stores nothing while somebody with the
+ * reference is being erased: then another one can be provided a moment later. Rejects with `customer.not_found`.
  */
 export async function provideCustomer(dependencies: CalendarDependencies, { crmId, providerReference }: ProviderReference, named: NamedCustomer): Promise<Customer | undefined> {
   if (!('userName' in named)) {
@@ -54,7 +54,7 @@ export async function provideCustomer(dependencies: CalendarDependencies, { crmI
   }
   const { customer, provisional } = await dependencies.customers.createCustomer({ ...named, crmId, providerReference, forBooking: true });
   if (provisional === true) return customer!;
-  await storeUnlessErased(dependencies, crmId, customer!);
+  await storeConfirmed(dependencies, crmId, customer!);
   return undefined;
 }
 

@@ -264,20 +264,22 @@ CREATE OR REPLACE FUNCTION public.create_customer(request jsonb)
 AS $function$
 DECLARE
   event jsonb := request -> 'event';
-  provisional_id uuid;
+  other customer%ROWTYPE;
 BEGIN
-  INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language)
-  VALUES (
-    request ->> 'crmId', (request ->> 'id')::uuid, (request ->> 'providerId')::uuid, request ->> 'providerReference', request ->> 'reference',
-    request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language')
-  ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING;
-  IF NOT FOUND THEN
-    SELECT id INTO provisional_id FROM customer
-     WHERE crm_id = request ->> 'crmId' AND provider_reference = request ->> 'providerReference' AND reference = request ->> 'reference'
-       AND provisional_until IS NOT NULL;
-    IF FOUND THEN RETURN jsonb_build_object('outcome', 'provisional', 'id', provisional_id); END IF;
+  LOOP
+    INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language)
+    VALUES (
+      request ->> 'crmId', (request ->> 'id')::uuid, (request ->> 'providerId')::uuid, request ->> 'providerReference', request ->> 'reference',
+      request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language')
+    ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING;
+    EXIT WHEN FOUND;
+    SELECT * INTO other FROM customer
+     WHERE crm_id = request ->> 'crmId' AND provider_reference = request ->> 'providerReference' AND reference = request ->> 'reference';
+    -- It may have been deleted since.
+    CONTINUE WHEN NOT FOUND;
+    IF other.provisional_until IS NOT NULL THEN RETURN jsonb_build_object('outcome', 'provisional', 'id', other.id); END IF;
     RETURN jsonb_build_object('outcome', 'exists');
-  END IF;
+  END LOOP;
 
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');

@@ -32,9 +32,14 @@ export const mailTable: LeasedTable = {
   blockedUntil: firstEarlier(sql<Date>`CASE WHEN earlier.lease IS NULL THEN earlier.due_at END`),
 };
 
+/** After so many attempts to write a mail, an operator has to see why. */
+export const suspiciousAttempts = 10;
+
 /**
  * The mails about one thing are written in the order of its versions, and each after the one before it was sent: what waits for a quota, or for a mail server, need
- * not be written, and is not once a later one supersedes it. An urgent one is written while an earlier mail waits for a quota, because it is sent first then.
+ * not be written, and is not once a later one supersedes it. An urgent one is written while an earlier mail waits for a quota, because it is sent first then. If an
+ * earlier mail waits for anything else, the ones before the urgent one are written, and then the urgent one, because its content must not be lost: the participation may
+ * be deleted meanwhile. One that cannot be written for some time does not keep the later ones waiting any more; once it can, it is outdated.
  */
 export const unwrittenMailTable: LeasedTable = {
   name: 'unwritten_mail',
@@ -43,15 +48,28 @@ export const unwrittenMailTable: LeasedTable = {
   // What they share is the limit for their CRM.
   host: sql<string>`item.crm_id`,
   isBlocked: sql<boolean>`CASE WHEN item.template = ANY (${urgentTemplates})
-    THEN ${isUnwrittenEarlier()} AND ${firstEarlier(sql`true`, sql`AND earlier.held AND earlier.lease IS NULL`)} IS NULL
-    ELSE ${isUnwrittenEarlier()} OR ${firstEarlier(sql`true`)} IS NOT NULL END`,
+    THEN ${isUnwrittenEarlier()} AND ${isAfterHeld()} IS NULL
+    ELSE ${isUnwrittenEarlier()} OR ${firstEarlier(sql`true`)} IS NOT NULL AND NOT (${isBeforeUrgent()} AND ${isAfterHeld()} IS NULL) END`,
   blockedUntil: firstEarlier(sql<Date>`CASE WHEN earlier.lease IS NULL THEN earlier.due_at END`),
 };
 
 function isUnwrittenEarlier(): RawBuilder<boolean> {
   return sql`EXISTS (
     SELECT FROM unwritten_mail AS earlier WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version
+       AND earlier.attempts < ${suspiciousAttempts}
   )`;
+}
+
+function isBeforeUrgent(): RawBuilder<boolean> {
+  return sql`EXISTS (
+    SELECT FROM unwritten_mail AS later
+     WHERE later.crm_id = item.crm_id AND later.about_id = item.about_id AND later.version > item.version AND later.template = ANY (${urgentTemplates})
+  )`;
+}
+
+/** Null if no earlier mail waits for a quota. */
+function isAfterHeld(): RawBuilder<boolean | null> {
+  return firstEarlier(sql<boolean>`true`, sql`AND earlier.held AND earlier.lease IS NULL`);
 }
 
 /** Something of the first pending mail about the same thing with a lower version. In this form every plan reads it from the index `mail_order`. */

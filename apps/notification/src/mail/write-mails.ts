@@ -5,7 +5,7 @@ import { describeError, type Logger } from '@scheduling/runtime';
 import type { NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
 import type { MailOfChange } from './mail-of-change.ts';
-import { type UnwrittenMailRow, unwrittenMailTable } from './mail-table.ts';
+import { suspiciousAttempts, type UnwrittenMailRow, unwrittenMailTable } from './mail-table.ts';
 import { type MailIntent, requestOf } from './store-mail.ts';
 import type { MailTimings } from './timings.ts';
 import { writeParticipationMail } from './write-participation-mail.ts';
@@ -23,8 +23,6 @@ type Result = Outcome & ({ outcome: 'written' | 'needless' } | { outcome: 'retry
 const writtenConcurrently = 10;
 const firstRetryMs = 200;
 const longestRetryMs = 30_000;
-/** After so many attempts, an operator has to see why. */
-const suspiciousAttempts = 10;
 
 /** Writes the mails about changes of participations. CRMs take turns, so one with thousands of changes delays only its own. */
 export function startMailWriting({ dependencies, timings, logger }: MailWritingOptions): AsyncDisposable {
