@@ -95,12 +95,12 @@ describe('the whole stack', { timeout: 120_000 }, () => {
         'calendar: scheduling.calendar.v1.BookingService/BookSlot',
         'calendar: publish scheduling.calendar.v1.participation-changed',
         'notification: process calendar-participation-changed',
-        'notification: commit effect',
+        'notification: write mail',
         'notification: send mail',
       ]);
       const statements = booking.filter(({ attributes }) => attributes.some(({ key }) => key === 'db.query.summary')).map((span) => pathTo(span, booking).slice(-2));
       expect(statements).toContainEqual(['calendar: scheduling.calendar.v1.BookingService/BookSlot', 'calendar: SELECT call_once']);
-      expect(statements).toContainEqual(['notification: commit effect', 'notification: SELECT store_mail']);
+      expect(statements).toContainEqual(['notification: write mail', 'notification: SELECT store_written_mail']);
     });
     // Names, addresses, references and texts of the requests.
     expect(JSON.stringify(collector.spans)).not.toMatch(/grace|hopper|lovelace|traced|salon|marienplatz|haircut|see you|@|%40/i);

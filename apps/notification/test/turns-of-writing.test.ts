@@ -179,7 +179,7 @@ it('a mail is superseded if there is one about a later version of the same booki
   const person = await bookAndReceive();
   await unwritten(person, { version: 0 });
   await eventually(async () => expect(await unwrittenTo(person.customerId)).toEqual([]));
-  expect((await rowsOf(person.customerId)).map(({ version, lastError }) => [version, lastError]).toSorted()).toEqual([[0, 'superseded'], [1, null]]);
+  expect(new Map((await rowsOf(person.customerId)).map(({ version, lastError }) => [version, lastError]))).toEqual(new Map([[1, null], [0, 'superseded']]));
   expect(mailsTo(person.email)).toHaveLength(1);
 });
 
