@@ -175,14 +175,6 @@ describe('a mail that a killed process was writing', () => {
   });
 });
 
-it('a mail is superseded if there is one about a later version of the same booking', async () => {
-  const person = await bookAndReceive();
-  await unwritten(person, { version: 0 });
-  await eventually(async () => expect(await unwrittenTo(person.customerId)).toEqual([]));
-  expect(new Map((await rowsOf(person.customerId)).map(({ version, lastError }) => [version, lastError]))).toEqual(new Map([[1, null], [0, 'superseded']]));
-  expect(mailsTo(person.email)).toHaveLength(1);
-});
-
 describe('a mail that cannot be written', () => {
   it('is tried again until it is, and keeps no other waiting', async () => {
     const person = await bookAndReceive();

@@ -471,15 +471,8 @@ AS $function$
 BEGIN
   -- Before the lock of the row, as an erasure does.
   PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
-  PERFORM FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
+  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
   IF NOT FOUND THEN RETURN 'false'; END IF;
-  IF request ? 'content' AND EXISTS (
-    SELECT FROM mail WHERE crm_id = request ->> 'crmId' AND about_id = (request ->> 'aboutId')::uuid AND version > (request ->> 'version')::int
-  ) THEN
-    PERFORM supersede_unwritten_mails(request ->> 'crmId', ARRAY[(request ->> 'id')::uuid]);
-    RETURN 'true';
-  END IF;
-  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid;
   IF NOT request ? 'content' THEN RETURN 'true'; END IF;
 
   PERFORM store_mail(request);

@@ -39,7 +39,7 @@ export const suspiciousAttempts = 10;
  * The mails about one thing are written in the order of its versions, and each after the one before it was sent: what waits for a quota, or for a mail server, need
  * not be written, and is not once a later one supersedes it. An urgent one is written while an earlier mail waits for a quota, because it is sent first then. If an
  * earlier mail waits for anything else, the ones before the urgent one are written, and then the urgent one, because its content must not be lost: the participation may
- * be deleted meanwhile. One that cannot be written for some time does not keep the later ones waiting any more; once it can, it is outdated.
+ * be deleted meanwhile. One that cannot be written for some time does not keep the later ones waiting any more.
  */
 export const unwrittenMailTable: LeasedTable = {
   name: 'unwritten_mail',

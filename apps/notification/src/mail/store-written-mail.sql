@@ -1,6 +1,5 @@
--- Stores a mail that has been written, in place of its row of unwritten_mail, unless that is no longer leased to whoever has written it. It is superseded if there is
--- a mail about a later version of the same thing. One that is urgent is written before earlier ones only if these wait for a quota, or cannot be written, so it
--- supersedes them.
+-- Stores a mail that has been written, in place of its row of unwritten_mail, unless that is no longer leased to whoever has written it. One that is urgent is
+-- written before earlier ones about the same thing only if these wait for a quota, or cannot be written, so it supersedes them.
 --
 -- Request: that of store_mail with id and customerId, lease; content is absent if there is no mail to store.
 -- Answer: whether the lease was held.
@@ -8,15 +7,8 @@ CREATE OR REPLACE FUNCTION store_written_mail(request jsonb) RETURNS jsonb LANGU
 BEGIN
   -- Before the lock of the row, as an erasure does.
   PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
-  PERFORM FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
+  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
   IF NOT FOUND THEN RETURN 'false'; END IF;
-  IF request ? 'content' AND EXISTS (
-    SELECT FROM mail WHERE crm_id = request ->> 'crmId' AND about_id = (request ->> 'aboutId')::uuid AND version > (request ->> 'version')::int
-  ) THEN
-    PERFORM supersede_unwritten_mails(request ->> 'crmId', ARRAY[(request ->> 'id')::uuid]);
-    RETURN 'true';
-  END IF;
-  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid;
   IF NOT request ? 'content' THEN RETURN 'true'; END IF;
 
   PERFORM store_mail(request);
