@@ -21,5 +21,5 @@ export async function callFunction<Answer>(db: QueryExecutorProvider, call: Func
 
 /** Makes the calls of one SQL function in their order, as one statement of the transaction. */
 export async function callFunctionForEach(tx: QueryExecutorProvider, name: string, requests: FunctionCall['request'][]): Promise<void> {
-  await sql`SELECT ${sql.id(name)}(request) FROM jsonb_array_elements(${JSON.stringify(requests)}::jsonb) WITH ORDINALITY AS each(request, index)`.execute(tx);
+  await sql`SELECT ${sql.id(name)}(request) FROM jsonb_array_elements(${JSON.stringify(requests)}::jsonb) AS each(request)`.execute(tx);
 }

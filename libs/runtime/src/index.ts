@@ -19,3 +19,4 @@ export { toTimeJson } from './time-json.ts';
 export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, isRecorded, type SpanOptions, startSpan, startTracing } from './tracing.ts';
 export { readTracingSettings, type TracingSettings } from './tracing-settings.ts';
 export { isUuid } from './uuid.ts';
+export { within } from './within.ts';

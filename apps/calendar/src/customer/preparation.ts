@@ -1,6 +1,6 @@
 import type { Customer } from '@scheduling/contracts/customer/v1';
 import { undefinedIfNotFound } from '@scheduling/errors';
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '@scheduling/runtime';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { ProviderReference } from '../provider/provider-copy.ts';
 import { type NamedCustomer, provideCustomer, settleCustomer } from './customer-copy.ts';
@@ -35,8 +35,7 @@ export class Preparation implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.customer === undefined) return;
-    const ended = this.#end(this.customer).catch(() => undefined);
-    await Promise.race([ended, delay(endMs, undefined, { ref: false })]);
+    await within(this.#end(this.customer), endMs).catch(() => undefined);
   }
 
   /** Others may have booked for the customer, too, who may have been deleted since. */

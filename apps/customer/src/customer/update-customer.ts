@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { emptyToNull, isUniqueViolation } from '@scheduling/postgres';
+import { within } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { CustomerSchema } from '../db/schema.ts';
 import { appendChanges } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
@@ -66,8 +66,7 @@ async function changeReference(dependencies: CustomerDependencies, request: Cust
 }
 
 async function refreshCopy({ copies }: CustomerDependencies, customer: { crmId: string; customerId: string }): Promise<void> {
-  const refreshed = copies.refreshCustomer(customer).catch(() => undefined);
-  await Promise.race([refreshed, delay(refreshMs, undefined, { ref: false })]);
+  await within(copies.refreshCustomer(customer), refreshMs).catch(() => undefined);
 }
 
 /** The next attempt finds out by whom: if that is a provisional customer, the reference may be free. */

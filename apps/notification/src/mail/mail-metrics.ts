@@ -67,24 +67,22 @@ async function countPending(db: Kysely<NotificationSchema>): Promise<number> {
 }
 
 /** Not behind a mail that waits for a quota; that would not be overdue. */
-const isNotHeldUp = notHeldUp('mail');
-
-function notHeldUp(table: 'mail' | 'unwritten_mail'): RawBuilder<boolean> {
+function isNotHeldUp(table: 'mail' | 'unwritten_mail'): RawBuilder<boolean> {
   const item = sql.table(table);
   return sql`NOT EXISTS (
-  SELECT FROM mail AS earlier
-   WHERE earlier.crm_id = ${item}.crm_id AND earlier.about_id = ${item}.about_id AND earlier.version < ${item}.version AND earlier.state = 'pending' AND earlier.held)`;
+    SELECT FROM mail AS earlier
+     WHERE earlier.crm_id = ${item}.crm_id AND earlier.about_id = ${item}.about_id AND earlier.version < ${item}.version AND earlier.state = 'pending' AND earlier.held)`;
 }
 
 /** Skips through the index from CRM to CRM, as the delivery does: the first entry of each is the earliest one due. */
 async function readOldestDue(db: Kysely<NotificationSchema>): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     WITH RECURSIVE first_of_crm AS (
-      (SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND ${isNotHeldUp} ORDER BY crm_id, due_at LIMIT 1)
+      (SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND ${isNotHeldUp('mail')} ORDER BY crm_id, due_at LIMIT 1)
       UNION ALL
       SELECT following.crm_id, following.due_at
       FROM first_of_crm CROSS JOIN LATERAL (
-        SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND crm_id > first_of_crm.crm_id AND ${isNotHeldUp} ORDER BY crm_id, due_at LIMIT 1
+        SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND crm_id > first_of_crm.crm_id AND ${isNotHeldUp('mail')} ORDER BY crm_id, due_at LIMIT 1
       ) AS following
     )
     SELECT greatest(0, coalesce(extract(epoch FROM now() - min(due_at)), 0))::float8 AS seconds FROM first_of_crm`.execute(db);
@@ -96,6 +94,6 @@ async function readOldestUnwritten(db: Kysely<NotificationSchema>): Promise<numb
   const { rows } = await sql<{ seconds: number }>`
     SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds
       FROM (SELECT * FROM unwritten_mail ORDER BY created_at LIMIT ${maxCounted}) AS unwritten_mail
-     WHERE ${notHeldUp('unwritten_mail')}`.execute(db);
+     WHERE ${isNotHeldUp('unwritten_mail')}`.execute(db);
   return rows[0]!.seconds;
 }
