@@ -60,7 +60,7 @@ const rowsOf = (customerId: string) => stack.database.kysely.selectFrom('mail').
 const unwrittenTo = (customerId: string) => stack.database.kysely.selectFrom('unwrittenMail').selectAll().where('customerId', '=', customerId).orderBy('version').execute();
 const mailsTo = (email: string) => stack.smtp.mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed);
 
-/** Each change is consumed before the next one, so that it is known which one supersedes which. */
+/** Each change is consumed before the next one, and the mail about the first is written, so that it is known which one supersedes which. */
 async function changeTimes(name: string, customerId: string, times: number): Promise<void> {
   // In one statement, because a mail that is written moves from one table to the other.
   const { aboutId } = (await rowsOf(customerId))[0]!;
@@ -69,6 +69,7 @@ async function changeTimes(name: string, customerId: string, times: number): Pro
     const before = await stored();
     await change(crmId, name, `text ${number}`);
     await eventually(async () => expect(await stored()).toBe(before + 1));
+    if (number === 1) await eventually(async () => expect(await rowsOf(customerId)).toContainEqual(expect.objectContaining({ state: 'pending' })));
   }
 }
 
