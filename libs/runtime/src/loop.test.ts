@@ -57,20 +57,22 @@ it('runs when woken, and once more if woken during a round', async () => {
 
 it('gathers what comes in quick succession for one round', async () => {
   const gatherMs = 50;
-  const startsMs: number[] = [];
+  let rounds = 0;
+  // From before the first round: a process that is suspended can run the function of a round long after its beginning.
+  const startedMs = performance.now();
   const { wake } = loop({
     gatherMs,
     run: async () => {
-      startsMs.push(performance.now());
+      rounds += 1;
       return 0;
     },
   });
-  while (startsMs.length < 4) {
+  while (rounds < 4) {
     wake();
     await new Promise(setImmediate);
   }
   // Timers count whole milliseconds, and may fire a fraction of one early.
-  startsMs.slice(1).forEach((startMs, index) => expect(startMs - startsMs[index]!).toBeGreaterThanOrEqual(gatherMs - 2));
+  expect(performance.now() - startedMs).toBeGreaterThanOrEqual(3 * (gatherMs - 2));
 });
 
 it('continues after a failure, with smaller batches until one succeeds', async () => {

@@ -44,6 +44,11 @@ function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line
   expect(code).toBe(1);
 }
 
+/** For one that the test causes: until the doctor finds it. */
+async function expectToFind(line: RegExp, remedy: RegExp): Promise<void> {
+  expectFault(await examineUntil(line), line, remedy);
+}
+
 describe('the doctor', { timeout: 240_000 }, () => {
   it('finds nothing on a healthy system, and checks everything', async () => {
     // The consumers are created after the start.
@@ -63,7 +68,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
   });
 
   it('reports that NATS is down', async () => {
-    expectFault(await whileHanging('nats', examine), /stream +FAULT +NATS does not answer/, /events wait in the outboxes/);
+    await whileHanging('nats', () => expectToFind(/stream +FAULT +NATS does not answer/, /events wait in the outboxes/));
   });
 
   it('reports a dead letter', async () => {
@@ -75,7 +80,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
       stack.info,
     );
     try {
-      expectFault(await examine(), /dead letters of calendar +FAULT +1, the newest: Error: poison/, /dead-letters list/);
+      await expectToFind(/dead letters of calendar +FAULT +1, the newest: Error: poison/, /dead-letters list/);
     } finally {
       await query('calendar', 'DELETE FROM dead_letter', [], stack.info);
     }
@@ -86,13 +91,13 @@ describe('the doctor', { timeout: 240_000 }, () => {
     const [known, unknown] = ['2026-11-21-customers', '2999-01-01-of-the-future'];
     try {
       await rename(known, unknown);
-      expectFault(await examine(), /schema of customer +FAULT +lacks customer\/2026-11-21-customers/, /run the migrations of customer/);
+      await expectToFind(/schema of customer +FAULT +lacks customer\/2026-11-21-customers/, /run the migrations of customer/);
       await query('customer', 'INSERT INTO customer_migration SELECT $1, timestamp FROM customer_migration LIMIT 1', [known], stack.info);
-      const { code, output } = await examine();
+      const { code, output } = await examineUntil(/^0 faults, /m);
       expect(output).toMatch(/^schema of customer +warning +has customer\/2999-01-01-of-the-future/m);
       expect(code).toBe(0);
       await query('customer', 'CREATE TABLE breaking_migration AS SELECT $1::text AS set_name, $2::text AS name', ['customer', unknown], stack.info);
-      expectFault(await examine(), /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, which the running version cannot work with/, /run the version of customer that made it/);
+      await expectToFind(/schema of customer +FAULT +has customer\/2999-01-01-of-the-future, which the running version cannot work with/, /run the version of customer that made it/);
     } finally {
       await query('customer', 'DROP TABLE IF EXISTS breaking_migration', [], stack.info);
       await query('customer', 'INSERT INTO customer_migration SELECT $1, timestamp FROM customer_migration LIMIT 1 ON CONFLICT DO NOTHING', [known], stack.info);
@@ -101,7 +106,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
   });
 
   it('reports a database that does not answer, while its service does', async () => {
-    expectFault(await whileHanging('postgres', examine), /database of calendar +FAULT +does not answer/, /check whether Postgres is running/);
+    await whileHanging('postgres', () => expectToFind(/database of calendar +FAULT +does not answer/, /check whether Postgres is running/));
   });
 
   it('reports events that are not published, and an erasure that is not confirmed', async () => {
@@ -116,7 +121,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
         stack.info,
       );
       try {
-        expectFault(await examine(), /outbox of customer +FAULT +1 events wait, the oldest for [34] min/, /check whether NATS is running/);
+        await expectToFind(/outbox of customer +FAULT +1 events wait, the oldest for [3-6] min/, /check whether NATS is running/);
       } finally {
         await query('customer', 'DELETE FROM outbox WHERE sent_at IS NULL', [], stack.info);
       }
@@ -129,7 +134,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
         [],
         stack.info,
       );
-      expectFault(await examine(), /erasures +FAULT +1 open, the oldest for ([5-9]|1\d) min, waiting for calendar/, /check whether calendar/);
+      await expectToFind(/erasures +FAULT +1 open, the oldest for ([5-9]|1\d) min, waiting for calendar/, /check whether calendar/);
     });
     await waitForErasures(stack.info, 60_000);
   });
@@ -143,7 +148,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
       // What gives events their places waits for this lock.
       await client.query(`SELECT pg_advisory_lock(hashtextextended('sequence_events', 0))`);
       await client.query(`INSERT INTO incoming_event (crm_id, id, type, subject_id, version, actor, arrived_at) VALUES (${ofEvent}, now() - interval '3 minutes')`);
-      expectFault(await examine(), /waiting events +FAULT +1, the oldest for (1[89]|[2-5]\d)\d s/, /CRMs do not learn of changes/);
+      await expectToFind(/waiting events +FAULT +1, the oldest for (1[89]|[2-5]\d)\d s/, /CRMs do not learn of changes/);
       await client.query('DELETE FROM incoming_event WHERE crm_id = $1', [crm]);
       await client.query(`INSERT INTO event (crm_id, id, type, subject_id, version, actor, sequence, recorded_at) VALUES (${ofEvent}, 1, now() - interval '10 minutes')`);
       await client.query(
