@@ -21,7 +21,7 @@ export async function confirmErasure(tx: Transaction<CustomerSchema>, { crmId, e
     .values({ ...key, service })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  await completeIfConfirmed(tx, key);
+  if (!(await completeIfConfirmed(tx, key))) return;
   const wholes = await tx
     .selectFrom('erasurePart')
     .select(['crmId', 'erasureId'])
@@ -41,8 +41,8 @@ async function lockErasure(tx: Transaction<CustomerSchema>, { crmId, erasureId }
   return erasure !== undefined;
 }
 
-/** The key of the request for an address leads to the address, by a digest. */
-async function completeIfConfirmed(tx: Transaction<CustomerSchema>, { crmId, erasureId }: ErasureKey): Promise<void> {
+/** Returns whether that completed it. The key of the request for an address leads to the address, by a digest. */
+async function completeIfConfirmed(tx: Transaction<CustomerSchema>, { crmId, erasureId }: ErasureKey): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('erasure')
     .set({ state: 'complete', notice: null, address: null, completedAt: sql<Date>`now()` })
@@ -61,5 +61,7 @@ async function completeIfConfirmed(tx: Transaction<CustomerSchema>, { crmId, era
          WHERE part.crm_id = erasure.crm_id AND part.erasure_id = erasure.id AND other.state <> 'complete')`,
     )
     .executeTakeFirstOrThrow();
-  if (numUpdatedRows > 0n) await forgetKeys(tx, crmId, [erasureId]);
+  const isCompleted = numUpdatedRows > 0n;
+  if (isCompleted) await forgetKeys(tx, crmId, [erasureId]);
+  return isCompleted;
 }

@@ -7,10 +7,13 @@ import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, instant, nullable, presentInstant, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
+/** What follows a request: a search for the person in three services, the events of its erasure, and their confirmations. */
+const weightOfErasure = 8;
+
 /** interface 4.8. */
 export function erasureRoutes({ customers }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/erasures', { schema: requestErasureSchema }, async ({ params, body }, reply) => {
+    app.post('/erasures', { schema: requestErasureSchema, config: { weigh: () => weightOfErasure } }, async ({ params, body }, reply) => {
       const { erasure } = await customers.eraseAddress(params, { email: body.email });
       return reply.code(202).send({ 'api-info': apiInfoValue, erasure: presentErasure(erasure!) });
     });

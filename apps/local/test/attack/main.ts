@@ -178,15 +178,19 @@ async function fill({ crm, practice, target }: Tenant): Promise<void> {
   await fillFeed(crm.crmId, 100_000, stack.info);
   for (let number = 0; number < 100; number += 1) await crm.post(`${practice.at}/appointments?sendMails=false`, undefined, { rawBody: bigAppointment(`big-${target.resource}`) });
   const resource = `pairs-${target.resource}`;
-  await query(
+  const customers = await query<{ id: string }>(
     'customer',
     `INSERT INTO customer (crm_id, provider_id, provider_reference, reference, user_name, email)
      SELECT crm_id, provider_id, provider_reference, 'erased-' || number || '-' || erased.email, 'Somebody', erased.email
        FROM customer AS known, unnest($2::text[]) AS erased (email), generate_series(1, 50) AS number
-      WHERE crm_id = $1 AND reference = $3`,
+      WHERE crm_id = $1 AND reference = $3
+     RETURNING id`,
     [crm.crmId, erasedAddresses, practice.customer],
     stack.info,
   );
+  // As if the events about their creation had come. Those about their deletion would wait for them.
+  const ids = customers.map(({ id }) => id);
+  await query('webhook', 'INSERT INTO latest_version (crm_id, subject_id, version) SELECT $1, unnest($2::uuid[]), 1', [crm.crmId, ids], stack.info);
   const slot = { resourceReference: resource, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };
   const timeslots = Array.from({ length: 40 }, () => ({ ...slot, start: '2031-01-01T00:00', end: '2031-12-31T00:00' }));
   await crm.post(`${practice.at}/timeslots`, { timeslots });
