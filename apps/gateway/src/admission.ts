@@ -18,7 +18,7 @@ declare module 'fastify' {
 export const fullShare = 64;
 const waiting = { maxWaiting: 500, maxWaitMs: 1_500 };
 /** The same while others are served, except for a single request that is heavier. */
-const shareInCompany = 16;
+const shareInCompany = 8;
 const turnLimits = { capacity: 2 * fullShare, shareInCompany, ...waiting };
 
 const mebibyte = 1_048_576;
