@@ -72,6 +72,7 @@ export const noises: Noise[] = [
   { name: 'all slots of 3,900 timeslots and 1,000 appointments', clients: 8, act: ({ provider }, send) => send('GET', `${provider}/slots?from=${fullDay}T12:00&to=${fullDay}T20:00`) },
   { name: 'first slots of 30,000 timeslots', clients: 8, act: ({ provider }, send) => send('GET', `${provider}/slots?from=${tooFullDay}T12:00&to=${tooFullDay}T20:00&limit=1`) },
   { name: '300 timeslots at once that share 10,000 appointments', clients: 8, act: ({ provider, resource }, send) => send('POST', `${provider}/timeslots`, sharingTimeslots(resource)) },
+  { name: 'erasures of 120 addresses with 50 customers each', clients: 10, act: eraseNextAddress, disturbs: 'erasure' },
   { name: 'pages of 1,000 events', clients: 20, act: (_target, send) => send('GET', '/events?limit=1000') },
   { name: '10 webhooks that are sent all events again', clients: 10, act: receiveOneEvent },
   { name: 'tests of an endpoint that sends interim responses', clients: 10, act: (_target, send) => testWebhook(send, sendInterimResponses), disturbs: 'events' },
@@ -83,8 +84,6 @@ export const noises: Noise[] = [
   { name: 'long texts', clients: 20, act: (_target, send) => send('POST', '/user', JSON.stringify({ reference: `${'a'.repeat(300_000)}@${'a'.repeat(300_000)}@`, language: 'a-'.repeat(200_000) })) },
   { name: 'verification mails to one mailbox', clients: 20, act: (_target, send) => verifyOnce(send) },
   { name: 'compressed bodies', clients: 20, act: (_target, send) => send('POST', '/user', bomb, { 'content-encoding': 'gzip' }) },
-  // The last one, because it leaves work behind that disturbs the next.
-  { name: 'erasures of 120 addresses with 50 customers each', clients: 10, act: eraseNextAddress, disturbs: 'erasure' },
 ];
 
 /** On which about as many timeslots overlap as a list of slots permits, and many open appointments begin at the same moment. */
