@@ -37,17 +37,18 @@ beforeEach(async () => {
 const asCrm = <T>(work: () => Promise<T>): Promise<T> => runWithContext({ requestId: randomUUID(), actor }, work);
 
 interface Recorded {
+  id: string;
   about: string;
   event: ParticipationChanged | AppointmentChanged;
 }
 
 /** What was recorded since the test began, in this order. */
 async function recorded(): Promise<Recorded[]> {
-  const rows = await calendar.database.kysely.selectFrom('outbox').select(['type', 'payload']).where('id', '>', lastEvent).orderBy('id').execute();
-  return rows.map(({ type, payload }) =>
+  const rows = await calendar.database.kysely.selectFrom('outbox').select(['id', 'type', 'payload']).where('id', '>', lastEvent).orderBy('id').execute();
+  return rows.map(({ id, type, payload }) =>
     type === events.appointmentChanged.type
-      ? { about: 'appointment', event: AppointmentChanged.decode(payload) }
-      : { about: 'participation', event: ParticipationChanged.decode(payload) },
+      ? { id, about: 'appointment', event: AppointmentChanged.decode(payload) }
+      : { id, about: 'participation', event: ParticipationChanged.decode(payload) },
   );
 }
 
@@ -64,16 +65,21 @@ async function summary(): Promise<string[]> {
 /** Where the events of a participation or an appointment do not lead, version by version, to what its table contains. */
 async function contradictions(): Promise<string[]> {
   const { kysely } = calendar.database;
-  const rows = await kysely.selectFrom('outbox').select(['type', 'payload']).orderBy('id').execute();
+  const rows = await kysely.selectFrom('outbox').select(['id as eventId', 'type', 'payload']).orderBy('id').execute();
   const expected = new Map<string, { version: number; state: string }>();
+  const lastMails = new Map<string, string>();
   const wrong: string[] = [];
-  for (const { type, payload } of rows) {
+  for (const { eventId, type, payload } of rows) {
     const isAppointment = type === events.appointmentChanged.type;
     const event = isAppointment ? AppointmentChanged.decode(payload) : ParticipationChanged.decode(payload);
     const id = 'change' in event ? event.appointmentId : event.participationId;
     const before = expected.get(id) ?? { version: 0, state: 'UNSPECIFIED' };
     const from = event.fromState.replace(/^(PARTICIPATION|APPOINTMENT)_STATE_/, '');
     if (event.version !== before.version + 1 || from !== before.state) wrong.push(`${id} ${before.version} ${before.state} then ${event.version} from ${from}`);
+    if ('notify' in event && event.notify) {
+      if (event.previousMailEventId !== lastMails.get(id)) wrong.push(`${id} ${event.version} follows the mail of ${event.previousMailEventId}, not of ${lastMails.get(id)}`);
+      lastMails.set(id, eventId);
+    }
     expected.set(id, { version: event.version, state: 'change' in event ? appointmentStates[event.change]! : event.toState.replace('PARTICIPATION_STATE_', '') });
   }
   const { rows: present } = await sql<{ id: string; version: number | null; state: string }>`
@@ -97,8 +103,8 @@ const appointmentStates: Partial<Record<AppointmentChange, string>> = {
 const update = (participationReference: string, state: ParticipationState, at: Calendar = calendar) =>
   asCrm(() => at.participations.updateParticipation({ ...owned, participationReference, state, ignoreCapacity: false, sendMails: true }));
 
-const updateAppointment = (appointmentReference: string, changes: { capacity?: number; description?: string }) =>
-  asCrm(() => calendar.appointments.updateAppointment({ ...owned, appointmentReference, ...changes, noAddress: false, sendMails: true }));
+const updateAppointment = (appointmentReference: string, changes: { capacity?: number; description?: string; sendMails?: boolean }) =>
+  asCrm(() => calendar.appointments.updateAppointment({ ...owned, appointmentReference, noAddress: false, sendMails: true, ...changes }));
 
 async function idOf(table: 'appointment' | 'participation' | 'customer', reference: string): Promise<string> {
   return (await calendar.database.kysely.selectFrom(table).select('id').where('reference', '=', reference).executeTakeFirstOrThrow()).id;
@@ -184,6 +190,19 @@ describe('a participation', () => {
       { ...ids, version: 2, cause: ParticipationChangeCause.UPDATED, fromState: BOOKED, toState: DELETED, notify: false },
       { ...ids, version: 3, cause: ParticipationChangeCause.UPDATED, fromState: DELETED, toState: CANCELED },
     ]);
+  });
+
+  it('names the change whose mail comes before its own', async () => {
+    const appointmentReference = await createAppointment(calendar);
+    const request = newParticipation({ appointmentReference, customerReference });
+    await asCrm(() => calendar.participations.createParticipation(request));
+    await updateAppointment(appointmentReference, { description: 'Changed silently', sendMails: false });
+    await updateAppointment(appointmentReference, { description: 'Changed' });
+    await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
+    const changes = (await recorded()).flatMap(({ id, event }) => ('notify' in event ? [{ id, ...event }] : []));
+    expect(changes).toMatchObject([{ notify: true }, { notify: false }, { notify: true }, { notify: true }]);
+    const [created, , changed] = changes;
+    expect(changes.map(({ previousMailEventId }) => previousMailEventId)).toEqual([undefined, undefined, created!.id, changed!.id]);
   });
 
   it('whose reservation expires is removed by the service, whoever finds it', async () => {
@@ -273,11 +292,12 @@ describe('what SQL functions write', () => {
     { crmId: 'one', version: 268_435_455 },
   ])('is a message of the contract: $crmId, version $version', async ({ crmId, version }) => {
     const ids = { participationId: randomUUID(), appointmentId: randomUUID(), providerId: randomUUID(), customerId: randomUUID() };
+    const previousMailEventId = randomUUID();
     const row = { crm_id: crmId, id: ids.participationId, appointment_id: ids.appointmentId, customer_id: ids.customerId, state: 'DELETED', version };
     const { rows } = await sql<{ payload: Buffer }>`
-      SELECT participation_changed(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${events.participationChanged.subject}, ${actor}) AS payload
+      SELECT participation_changed(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${events.participationChanged.subject}, ${actor}, ${previousMailEventId}) AS payload
         FROM jsonb_populate_record(NULL::participation, ${JSON.stringify(row)}) AS row`.execute(calendar.database.kysely);
-    const message = { crmId, ...ids, version, cause: ParticipationChangeCause.MOVED, fromState: RESERVED, toState: DELETED, notify: true, actor };
+    const message = { crmId, ...ids, version, cause: ParticipationChangeCause.MOVED, fromState: RESERVED, toState: DELETED, notify: true, actor, previousMailEventId };
     expect(rows[0]!.payload).toEqual(Buffer.from(ParticipationChanged.encode(message).finish()));
   });
 });

@@ -18,6 +18,7 @@ export const invariants = {
   I12: 'feed complete and in order',
   I13: 'bookings of the person whom the reference named',
   I14: 'no mail to an address replaced before',
+  I15: 'no mail after one about a later change',
 } as const;
 
 const maxShown = 20;

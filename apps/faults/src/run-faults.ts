@@ -5,6 +5,7 @@ import { checkEffects } from './checks/effects.ts';
 import { checkErasure } from './checks/erasure.ts';
 import { type Evidence, type InjectedFault, readLists, readUser, type ShownAppointment, type Violation } from './checks/evidence.ts';
 import { checkHistories } from './checks/histories.ts';
+import { checkMailOrder } from './checks/mail-order.ts';
 import { checkMails } from './checks/mails.ts';
 import { checkReservations } from './checks/reservations.ts';
 import { checkSeats } from './checks/seats.ts';
@@ -126,6 +127,7 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
     ...[...lists].flatMap(([provider, { appointments }]) => checkSeats(provider, appointments)),
     ...checkEffects(evidence),
     ...checkMails(evidence),
+    ...checkMailOrder(evidence),
     ...(await checkErasure(evidence)),
     ...checkHistories(evidence),
     ...journal.surprises.map(asViolation),

@@ -25,11 +25,13 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
 
 /** The mail is written later (write-mails.ts), in a turn of its CRM. So the events of one CRM hardly delay those of others. */
 async function mailAboutChange(change: ParticipationChanged, eventId: string): Promise<Effect<NotificationSchema> | undefined> {
-  const { crmId, participationId, version, customerId, providerId, actor } = change;
-  const mail = mailOfChange(change);
+  const { crmId, participationId, version, customerId, providerId, actor, previousMailEventId: previousEventId } = change;
   // A calendar of the previous version publishes silent changes here, too.
-  if (mail === undefined || !change.notify) return undefined;
-  return storeUnwrittenMail({ crmId, eventId, participationId, version, mail, customerId, providerId: providerId || undefined, actor });
+  if (!change.notify) return undefined;
+  const mail = mailOfChange(change);
+  // An effect all the same, because the next mail waits until this event has been processed.
+  if (mail === undefined) return async () => undefined;
+  return storeUnwrittenMail({ crmId, eventId, participationId, version, mail, customerId, providerId: providerId || undefined, actor, previousEventId });
 }
 
 /** Issuing a token invalidates those of earlier mails, so a redelivered event must not do it. */

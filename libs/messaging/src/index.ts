@@ -2,7 +2,7 @@ export { listAuditEntries, recordAction } from './audit.ts';
 export { startConsumers } from './consumer.ts';
 export { type DeadLetterKey, dropDeadLetter, getDeadLetter, listDeadLetters, retryDeadLetter, type RetryOptions } from './dead-letters.ts';
 export { messagingMigrations } from './migrations.ts';
-export { appendEvent, originJson, outboxJson } from './outbox.ts';
+export { appendEvent, appendEventsWithIds, originJson, outboxJson } from './outbox.ts';
 export { startRelay } from './relay.ts';
 export { readOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';

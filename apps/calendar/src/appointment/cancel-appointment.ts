@@ -5,9 +5,9 @@ import { withRows } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendAppointmentChanges, appendChanges } from '../events/append-events.ts';
+import { appendAppointmentChanges, appendChanges, type MailEvents, newMailEvent } from '../events/append-events.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
-import { isActive, type ParticipationState } from '../participation/moves.ts';
+import { isActive, participationStates, type ParticipationState } from '../participation/moves.ts';
 import { reclaimOf } from '../participation/reclaim-reservations.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
@@ -67,25 +67,25 @@ async function cancelWithParticipations(
     }));
     await withRows(tx.insertInto('participationMessage'), texts).execute();
   }
-  const facts = cancelled.map((participation) => ({
+  const changes = cancelled.map((participation) => ({
     crmId,
     participationId: participation.id,
     version: participation.version,
     cause: ParticipationChangeCause.APPOINTMENT_CANCELLED,
     fromState: ParticipationStateMessage[participation.fromState],
     toState: ParticipationStateMessage.CANCELED,
-    notify: isActive(participation.fromState),
     appointmentId: id,
     providerId,
     customerId: participation.customerId ?? undefined,
+    mail: isActive(participation.fromState) ? participation : undefined,
   }));
-  await appendChanges(tx, facts);
+  await appendChanges(tx, changes);
   await appendAppointmentChanges(tx, AppointmentChange.CANCELLED, [appointment]);
   bookings.expired(tx, reclaimed);
   for (const participation of cancelled) bookings.moved(tx, crmId, participation.fromState, 'CANCELED');
 }
 
-interface CancelledParticipation {
+interface CancelledParticipation extends MailEvents {
   id: string;
   customerId: string | null;
   version: number;
@@ -94,8 +94,10 @@ interface CancelledParticipation {
 
 async function cancelParticipations(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<CancelledParticipation[]> {
   const { rows } = await sql<CancelledParticipation>`
-    UPDATE participation SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL
+    UPDATE participation
+       SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL,
+           mail_event_id = CASE WHEN participation.state = ANY (${participationStates.filter(isActive)}) THEN ${newMailEvent} ELSE participation.mail_event_id END
      WHERE crm_id = ${crmId} AND appointment_id = ${appointmentId} AND state <> 'CANCELED'
-    RETURNING id, customer_id, new.version, old.state AS from_state`.execute(tx);
+    RETURNING id, customer_id, new.version, old.state AS from_state, new.mail_event_id, old.mail_event_id AS previous_mail_event_id`.execute(tx);
   return rows;
 }

@@ -44,7 +44,7 @@ BEGIN
     )
     INSERT INTO outbox (subject, type, payload, request_id, traceparent)
     SELECT silently, 'scheduling.events.v1.ParticipationChanged',
-        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor'), origin ->> 'request_id', origin ->> 'traceparent'
+        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL), origin ->> 'request_id', origin ->> 'traceparent'
       FROM made;
   END IF;
   RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseDateTime } from '../date-time.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendAppointmentChanges, appendChanges } from '../events/append-events.ts';
+import { appendAppointmentChanges, appendChanges, newMailEvent } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
@@ -94,23 +94,23 @@ function shownOf({ startsAt, endsAt, description, address }: Row) {
 async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id, providerId }: Row, notify: boolean): Promise<void> {
   const participations = await tx
     .updateTable('participation')
-    .set({ version: sql<number>`version + 1` })
+    .set({ version: sql<number>`version + 1`, ...(notify && { mailEventId: newMailEvent }) })
     .where('crmId', '=', crmId)
     .where('appointmentId', '=', id)
     .where('state', 'in', ['BOOKED', 'REQUESTED'])
-    .returning(['id', 'customerId', 'version', 'state'])
+    .returning(['id', 'customerId', 'version', 'state', 'mailEventId', sql<string | null>`old.mail_event_id`.as('previousMailEventId')])
     .execute();
-  const facts = participations.map((participation) => ({
+  const changes = participations.map((participation) => ({
     crmId,
     participationId: participation.id,
     version: participation.version,
     cause: ParticipationChangeCause.APPOINTMENT_CHANGED,
     fromState: ParticipationStateMessage[participation.state],
     toState: ParticipationStateMessage[participation.state],
-    notify,
     appointmentId: id,
     providerId,
     customerId: participation.customerId ?? undefined,
+    mail: notify ? participation : undefined,
   }));
-  await appendChanges(tx, facts);
+  await appendChanges(tx, changes);
 }

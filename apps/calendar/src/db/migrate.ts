@@ -14,6 +14,7 @@ import * as customerVersions from './migrations/2026-12-08-customer-versions.ts'
 import * as embeddedNames from './migrations/2026-12-08-1-embedded-names.ts';
 import * as oneName from './migrations/2026-12-08-2-one-name.ts';
 import * as oneNameEverywhere from './migrations/2026-12-08-3-one-name-everywhere.ts';
+import * as mailEvents from './migrations/2026-12-30-mail-events.ts';
 
 const migrations = {
   '2026-11-21-tables': tables,
@@ -29,6 +30,7 @@ const migrations = {
   '2026-12-08-customers-to-refresh': concurrentIndex('customer_to_refresh', 'customer (refreshed_at) WHERE NOT reference_known AND erased_at IS NULL'),
   // participation_by_email serves the previous version.
   '2026-12-10-participation-by-address': concurrentIndex('participation_by_address', 'participation (crm_id, address_key(email)) WHERE email IS NOT NULL'),
+  '2026-12-30-mail-events': mailEvents,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -101,6 +103,12 @@ const functions = {
   '2026-12-22-1-add-prepared-customer': sqlFile(new URL('../customer/add-prepared-customer.sql', import.meta.url)),
   '2026-12-22-2-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
   '2026-12-22-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2026-12-30-1-append-events': sqlFile(new URL('../events/append-events.sql', import.meta.url)),
+  '2026-12-30-2-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
+  '2026-12-30-3-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
+  '2026-12-30-4-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
+  '2026-12-30-5-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2026-12-30-6-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
 };
 
 /** What relies on the functions. */

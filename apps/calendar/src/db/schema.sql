@@ -160,6 +160,7 @@ CREATE TABLE participation (
   reserved_until timestamp with time zone,
   version integer NOT NULL DEFAULT 1,
   changed_at timestamp with time zone NOT NULL DEFAULT scheduling_now(),
+  mail_event_id uuid,
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
   CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile, note) = 0))),
@@ -373,15 +374,16 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.append_participation_changed(change participation, provider uuid, cause text, from_state text, origin jsonb)
+CREATE OR REPLACE FUNCTION public.append_participation_changed(change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  INSERT INTO outbox (id, subject, type, payload, request_id, traceparent)
   VALUES (
+    CASE WHEN origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' THEN change.mail_event_id ELSE uuidv7() END,
     origin ->> 'subject', 'scheduling.events.v1.ParticipationChanged',
-    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor'),
+    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $function$;
@@ -396,7 +398,7 @@ BEGIN
   change.state := NULL;
   change.version := change.version + 1;
   PERFORM append_participation_changed(
-    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}');
+    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}', NULL);
 END
 $function$;
 
@@ -503,13 +505,13 @@ BEGIN
 
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
   IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
-  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until)
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id)
+  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until, new_mail_event(origin))
   RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, (request ->> 'id')::uuid, 1, request ->> 'message');
   END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin);
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'slot', (SELECT content FROM slot_record(place, place.taken)),
@@ -670,7 +672,7 @@ BEGIN
     )
     INSERT INTO outbox (subject, type, payload, request_id, traceparent)
     SELECT silently, 'scheduling.events.v1.ParticipationChanged',
-        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor'), origin ->> 'request_id', origin ->> 'traceparent'
+        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL), origin ->> 'request_id', origin ->> 'traceparent'
       FROM made;
   END IF;
   RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,
@@ -727,13 +729,13 @@ BEGIN
   IF new_state = 'RESERVED' THEN
     held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
-  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until)
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id)
+  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until, new_mail_event(origin))
   RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
   END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin);
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
@@ -918,6 +920,7 @@ DECLARE
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;
   place appointment%ROWTYPE;
+  present participation%ROWTYPE;
   moved participation%ROWTYPE;
   claim record;
   answer jsonb;
@@ -942,18 +945,20 @@ BEGIN
   answer := jsonb_build_object('reclaimed', claim.reclaimed);
   IF claim.outcome NOT IN ('claimed', 'unavailable') THEN RETURN answer || jsonb_build_object('outcome', claim.outcome); END IF;
   -- The place may be unavailable because the participation has just moved there.
-  PERFORM FROM participation
-    WHERE crm_id = the_crm AND id = the_participation AND appointment_id = source.id AND version = (request ->> 'expectedVersion')::integer
-      FOR NO KEY UPDATE;
+  SELECT * INTO present FROM participation
+   WHERE crm_id = the_crm AND id = the_participation AND appointment_id = source.id AND version = (request ->> 'expectedVersion')::integer
+     FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
   IF claim.outcome = 'unavailable' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
 
   UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
-  UPDATE participation SET appointment_id = place.id, version = version + 1, exempt = false WHERE crm_id = the_crm AND id = the_participation
+  UPDATE participation
+     SET appointment_id = place.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id)
+   WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
-  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin);
+  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id);
   PERFORM end_if_empty(the_crm, source.id, origin);
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
@@ -1014,6 +1019,7 @@ BEGIN
   END IF;
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
+         mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END,
          note = CASE WHEN person IS NULL THEN note END
@@ -1024,7 +1030,7 @@ BEGIN
     UPDATE appointment SET content_digest = '' WHERE crm_id = the_crm AND id = place.id;
     DELETE FROM idempotency_key WHERE crm_id = the_crm AND resource_ids @> ARRAY[place.id];
   END IF;
-  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin);
+  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin, present.mail_event_id);
   IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
@@ -1032,6 +1038,13 @@ BEGIN
   END IF;
   RETURN answer || jsonb_build_object('outcome', 'moved');
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.new_mail_event(origin jsonb)
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  SELECT uuidv7() WHERE origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed'
 $function$;
 
 CREATE OR REPLACE FUNCTION public.next_expirations(max_rows integer)
@@ -1098,7 +1111,7 @@ AS $function$
      AND ends_at - starts_at > interval '24 hours'
 $function$;
 
-CREATE OR REPLACE FUNCTION public.participation_changed(change participation, provider uuid, cause text, from_state text, subject text, actor text)
+CREATE OR REPLACE FUNCTION public.participation_changed(change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid)
  RETURNS bytea
  LANGUAGE plpgsql
  IMMUTABLE
@@ -1106,6 +1119,7 @@ AS $function$
 DECLARE
   states CONSTANT text[] := '{RESERVED,REQUESTED,BOOKED,CANCELED,DELETED}';
   who text := coalesce(actor, 'service');
+  has_mail boolean := subject = 'scheduling.calendar.v1.participation-changed';
 BEGIN
   RETURN convert_to(concat(
     chr(10), chr(length(change.crm_id)), change.crm_id,
@@ -1114,11 +1128,12 @@ BEGIN
     chr(32), chr(CASE cause WHEN 'CREATED' THEN 1 WHEN 'UPDATED' THEN 2 WHEN 'MOVED' THEN 4 WHEN 'REMOVED' THEN 6 END),
     chr(40) || chr(array_position(states, from_state)),
     chr(48) || chr(array_position(states, change.state)),
-    CASE WHEN subject = 'scheduling.calendar.v1.participation-changed' THEN chr(56) || chr(1) END,
+    CASE WHEN has_mail THEN chr(56) || chr(1) END,
     chr(66), '$', change.appointment_id,
     chr(74), '$', provider,
     chr(82) || '$' || change.customer_id,
-    chr(90), chr(length(who)), who), 'LATIN1');
+    chr(90), chr(length(who)), who,
+    CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END), 'LATIN1');
 END
 $function$;
 

@@ -127,6 +127,8 @@ export interface ParticipationTable {
   /** Set if and only if RESERVED; from this time on the row counts as deleted. */
   reservedUntil: Date | null;
   version: Generated<number>;
+  /** The event of the last change about which there is a mail; null if there was none. The next such event names it, because mails are sent in their order. */
+  mailEventId: string | null;
   /** When it was created or last changed, by the database's clock: set by Postgres, whoever writes. */
   changedAt: Generated<Date>;
 }

@@ -17,12 +17,23 @@ CREATE OR REPLACE FUNCTION proto_varint(value integer) RETURNS text LANGUAGE sql
     WHEN value >> 14 < 128 THEN chr(value >> 14) ELSE chr(value >> 14 & 127 | 128) || chr(value >> 21) END END END
 $$;
 
--- A ParticipationChanged. `change` is the participation after the change, without a state if it was removed; `subject` says whether there is a mail.
-CREATE OR REPLACE FUNCTION participation_changed(change participation, provider uuid, cause text, from_state text, subject text, actor text)
+DROP FUNCTION IF EXISTS participation_changed(participation, uuid, text, text, text, text);
+DROP FUNCTION IF EXISTS append_participation_changed(participation, uuid, text, text, jsonb);
+
+-- The id of the event of a change: its participation keeps it if there is a mail about the change, so that the next such event names it.
+CREATE OR REPLACE FUNCTION new_mail_event(origin jsonb) RETURNS uuid LANGUAGE sql VOLATILE AS $$
+  SELECT uuidv7() WHERE origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed'
+$$;
+
+-- A ParticipationChanged. `change` is the participation after the change, without a state if it was removed; `subject` says whether there is a mail, and
+-- `previous_mail_event` is then the id of the event of the previous one.
+CREATE OR REPLACE FUNCTION participation_changed(
+  change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid)
 RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   states CONSTANT text[] := '{RESERVED,REQUESTED,BOOKED,CANCELED,DELETED}';
   who text := coalesce(actor, 'service');
+  has_mail boolean := subject = 'scheduling.calendar.v1.participation-changed';
 BEGIN
   RETURN convert_to(concat(
     chr(10), chr(length(change.crm_id)), change.crm_id,
@@ -31,21 +42,25 @@ BEGIN
     chr(32), chr(CASE cause WHEN 'CREATED' THEN 1 WHEN 'UPDATED' THEN 2 WHEN 'MOVED' THEN 4 WHEN 'REMOVED' THEN 6 END),
     chr(40) || chr(array_position(states, from_state)),
     chr(48) || chr(array_position(states, change.state)),
-    CASE WHEN subject = 'scheduling.calendar.v1.participation-changed' THEN chr(56) || chr(1) END,
+    CASE WHEN has_mail THEN chr(56) || chr(1) END,
     chr(66), '$', change.appointment_id,
     chr(74), '$', provider,
     chr(82) || '$' || change.customer_id,
-    chr(90), chr(length(who)), who), 'LATIN1');
+    chr(90), chr(length(who)), who,
+    CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END), 'LATIN1');
 END
 $$;
 
-CREATE OR REPLACE FUNCTION append_participation_changed(change participation, provider uuid, cause text, from_state text, origin jsonb)
+-- `previous_mail_event` is the mail_event_id of the participation before the change.
+CREATE OR REPLACE FUNCTION append_participation_changed(
+  change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  INSERT INTO outbox (id, subject, type, payload, request_id, traceparent)
   VALUES (
+    CASE WHEN origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' THEN change.mail_event_id ELSE uuidv7() END,
     origin ->> 'subject', 'scheduling.events.v1.ParticipationChanged',
-    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor'),
+    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $$;
@@ -58,7 +73,7 @@ BEGIN
   change.state := NULL;
   change.version := change.version + 1;
   PERFORM append_participation_changed(
-    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}');
+    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}', NULL);
 END
 $$;
 

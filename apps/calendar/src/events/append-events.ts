@@ -1,17 +1,34 @@
 import { AppointmentState as AppointmentStateMessage, ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { AppointmentChange, ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
-import { appendEvent, originJson } from '@scheduling/messaging';
+import { appendEvent, appendEventsWithIds, originJson } from '@scheduling/messaging';
 import { currentActor } from '@scheduling/runtime';
-import type { Selectable, Transaction } from 'kysely';
+import { type Selectable, sql, type Transaction } from 'kysely';
 import type { AppointmentTable, CalendarSchema, ParticipationTable } from '../db/schema.ts';
 
+/** The events of a participation about which there are mails: that of a change, and the one before it. */
+export interface MailEvents {
+  mailEventId: string | null;
+  previousMailEventId: string | null;
+}
+
+/** For the column `mailEventId`, in an update about which there is a mail. */
+export const newMailEvent = sql<string>`uuidv7()`;
+
+interface Change extends Omit<ParticipationChanged, 'actor' | 'notify' | 'previousMailEventId'> {
+  /** Undefined if there is no mail about it. */
+  mail: MailEvents | undefined;
+}
+
 /** Records changes of participations in their transaction, each on the subject for changes with or without a mail. */
-export async function appendChanges(tx: Transaction<CalendarSchema>, changes: Omit<ParticipationChanged, 'actor'>[]): Promise<void> {
+export async function appendChanges(tx: Transaction<CalendarSchema>, changes: Change[]): Promise<void> {
   const actor = currentActor();
-  const facts = changes.map((change) => ({ ...change, actor }));
-  await appendEvent(tx, events.participationChanged, ...facts.filter(({ notify }) => notify));
-  await appendEvent(tx, events.participationChangedSilently, ...facts.filter(({ notify }) => !notify));
+  const withMails = changes.flatMap(({ mail, ...change }) =>
+    mail === undefined ? [] : [{ id: mail.mailEventId!, data: { ...change, actor, notify: true, previousMailEventId: mail.previousMailEventId ?? undefined } }],
+  );
+  const silent = changes.flatMap(({ mail, ...change }) => (mail === undefined ? [{ ...change, actor, notify: false }] : []));
+  await appendEventsWithIds(tx, events.participationChanged, withMails);
+  await appendEvent(tx, events.participationChangedSilently, ...silent);
 }
 
 /** For a SQL function that changes a participation and records it at once; see append-events.sql. */
@@ -30,7 +47,7 @@ export async function appendRemovals(tx: Transaction<CalendarSchema>, providerId
     cause: ParticipationChangeCause.REMOVED,
     fromState: ParticipationStateMessage[state],
     toState: ParticipationStateMessage.UNSPECIFIED,
-    notify: false,
+    mail: undefined,
     appointmentId,
     providerId,
     customerId: customerId ?? undefined,

@@ -55,13 +55,13 @@ BEGIN
   IF new_state = 'RESERVED' THEN
     held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until)
-  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until)
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id)
+  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until, new_mail_event(origin))
   RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
   END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin);
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,

@@ -53,6 +53,7 @@ BEGIN
   END IF;
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
+         mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END,
          note = CASE WHEN person IS NULL THEN note END
@@ -63,7 +64,7 @@ BEGIN
     UPDATE appointment SET content_digest = '' WHERE crm_id = the_crm AND id = place.id;
     DELETE FROM idempotency_key WHERE crm_id = the_crm AND resource_ids @> ARRAY[place.id];
   END IF;
-  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin);
+  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin, present.mail_event_id);
   IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)

@@ -15,6 +15,7 @@ DECLARE
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;
   place appointment%ROWTYPE;
+  present participation%ROWTYPE;
   moved participation%ROWTYPE;
   claim record;
   answer jsonb;
@@ -39,18 +40,20 @@ BEGIN
   answer := jsonb_build_object('reclaimed', claim.reclaimed);
   IF claim.outcome NOT IN ('claimed', 'unavailable') THEN RETURN answer || jsonb_build_object('outcome', claim.outcome); END IF;
   -- The place may be unavailable because the participation has just moved there.
-  PERFORM FROM participation
-    WHERE crm_id = the_crm AND id = the_participation AND appointment_id = source.id AND version = (request ->> 'expectedVersion')::integer
-      FOR NO KEY UPDATE;
+  SELECT * INTO present FROM participation
+   WHERE crm_id = the_crm AND id = the_participation AND appointment_id = source.id AND version = (request ->> 'expectedVersion')::integer
+     FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
   IF claim.outcome = 'unavailable' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
 
   UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
-  UPDATE participation SET appointment_id = place.id, version = version + 1, exempt = false WHERE crm_id = the_crm AND id = the_participation
+  UPDATE participation
+     SET appointment_id = place.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id)
+   WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
-  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin);
+  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id);
   PERFORM end_if_empty(the_crm, source.id, origin);
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)

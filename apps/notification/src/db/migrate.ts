@@ -9,6 +9,7 @@ import * as resend from './migrations/2026-12-06-resend.ts';
 import * as sandboxMails from './migrations/2026-12-07-sandbox-mails.ts';
 import * as recipientKeys from './migrations/2026-12-10-recipient-keys.ts';
 import * as unwrittenMails from './migrations/2026-12-21-unwritten-mails.ts';
+import * as mailOrder from './migrations/2026-12-30-mail-order.ts';
 
 const migrations = {
   '2026-11-21-mails': mails,
@@ -22,6 +23,7 @@ const migrations = {
   '2026-12-07-sandbox-mails': sandboxMails,
   '2026-12-10-recipient-keys': recipientKeys,
   '2026-12-21-unwritten-mails': unwrittenMails,
+  '2026-12-30-mail-order': mailOrder,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -41,6 +43,8 @@ const functions = {
   '2026-12-21-2-supersede-unwritten-mails': sqlFile(new URL('../mail/supersede-unwritten-mails.sql', import.meta.url)),
   '2026-12-21-3-store-unwritten-mail': sqlFile(new URL('../mail/store-unwritten-mail.sql', import.meta.url)),
   '2026-12-21-4-store-written-mail': sqlFile(new URL('../mail/store-written-mail.sql', import.meta.url)),
+  '2026-12-30-1-store-unwritten-mail': sqlFile(new URL('../mail/store-unwritten-mail.sql', import.meta.url)),
+  '2026-12-30-2-store-written-mail': sqlFile(new URL('../mail/store-written-mail.sql', import.meta.url)),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -166,6 +166,8 @@ CREATE TABLE unwritten_mail (
   due_at timestamp with time zone NOT NULL DEFAULT now(),
   lease uuid,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  previous_event_id uuid,
+  failures integer NOT NULL DEFAULT 0,
   CONSTRAINT unwritten_mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT unwritten_mail_state_check CHECK ((state = 'pending'::text)),
   CONSTRAINT unwritten_mail_intent_key UNIQUE (crm_id, event_id, about_id, template)
@@ -433,10 +435,11 @@ BEGIN
      WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
   ) THEN RETURN NULL; END IF;
 
-  INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent)
+  INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
-    (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'calendarMethod', request ->> 'requestId', request ->> 'traceparent')
+    (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'calendarMethod', request ->> 'requestId', request ->> 'traceparent',
+    (request ->> 'previousEventId')::uuid)
   ON CONFLICT ON CONSTRAINT unwritten_mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   IF new_id IS NULL THEN RETURN NULL; END IF;
@@ -471,8 +474,16 @@ AS $function$
 BEGIN
   -- Before the lock of the row, as an erasure does.
   PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
-  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
+  PERFORM FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
+  IF request ? 'content' AND EXISTS (
+    SELECT FROM mail AS later
+     WHERE later.crm_id = request ->> 'crmId' AND later.about_id = (request ->> 'aboutId')::uuid AND later.version > (request ->> 'version')::int
+  ) THEN
+    PERFORM supersede_unwritten_mails(request ->> 'crmId', ARRAY[(request ->> 'id')::uuid]);
+    RETURN 'true';
+  END IF;
+  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid;
   IF NOT request ? 'content' THEN RETURN 'true'; END IF;
 
   PERFORM store_mail(request);

@@ -107,8 +107,12 @@ export interface UnwrittenMailTable {
   traceparent: string | null;
   /** Always: what is written is no longer here. */
   state: Generated<'pending'>;
+  /** The event of the previous change of the participation with a mail, which comes first. Null if there is none, and in one about an event of a previous version. */
+  previousEventId: string | null;
   /** How many times it could not be written. */
   attempts: Generated<number>;
+  /** How many of them were not because something did not answer. */
+  failures: Generated<number>;
   dueAt: Generated<Date>;
   lease: string | null;
   createdAt: Generated<Date>;

@@ -1,4 +1,5 @@
 import type { LeasedRow, LeasedTable } from '@scheduling/delivery';
+import { consumerName, events, retentionMs } from '@scheduling/events';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { MailTable, UnwrittenMailTable } from '../db/schema.ts';
 import type { MailTemplate } from '../language/texts.ts';
@@ -26,17 +27,27 @@ export const mailTable: LeasedTable = {
   expires: true,
   lane: sql<string>`item.crm_id || ' ' || item.recipient`,
   host: sql<string>`split_part(item.recipient, '@', -1)`,
-  isBlocked: sql<boolean>`${firstEarlier(sql`true`)} IS NOT NULL
-    AND NOT (item.template = ANY (${urgentTemplates}) AND ${firstEarlier(sql`true`, sql`AND earlier.held AND earlier.lease IS NULL`)} IS NOT NULL)`,
+  isBlocked: sql<boolean>`CASE WHEN item.template = ANY (${urgentTemplates})
+    THEN ${firstEarlier(sql`true`, sql`AND NOT (earlier.held AND earlier.lease IS NULL)`)} IS NOT NULL
+    ELSE ${firstEarlier(sql`true`)} IS NOT NULL END`,
   // The others wait for the first one, too.
   blockedUntil: firstEarlier(sql<Date>`CASE WHEN earlier.lease IS NULL THEN earlier.due_at END`),
 };
 
-/** After so many attempts to write a mail, an operator has to see why. */
-export const suspiciousAttempts = 10;
+/** After so many failures to write a mail, an operator has to see why. */
+export const suspiciousFailures = 10;
+
+/** The consumer whose events mails are about. */
+const consumer = consumerName('notification', events.participationChanged);
 
 /**
- * The mails about one thing are written in the order of its versions, and each after the one before it was sent: what waits for a quota, or for a mail server, need
+ * How long a mail waits for the event about which the one before it is. It is delivered again until it was processed or put aside, and published again if NATS
+ * has lost it, so it does not come only if a database was restored from a backup.
+ */
+const longestWait = sql`interval '1 hour'`;
+
+/**
+ * The mails about one thing are written in the order of its versions, also if their events arrive in another one, and each after the one before it was sent: what waits for a quota, or for a mail server, need
  * not be written, and is not once a later one supersedes it. An urgent one is written while an earlier mail waits for a quota, because it is sent first then. If an
  * earlier mail waits for anything else, the ones before the urgent one are written, and then the urgent one, because its content must not be lost: the participation may
  * be deleted meanwhile. One that cannot be written for some time does not keep the later ones waiting any more.
@@ -47,16 +58,25 @@ export const unwrittenMailTable: LeasedTable = {
   lane: sql<string>`item.crm_id || ' ' || item.about_id`,
   // What they share is the limit for their CRM.
   host: sql<string>`item.crm_id`,
-  isBlocked: sql<boolean>`CASE WHEN item.template = ANY (${urgentTemplates})
+  isBlocked: sql<boolean>`${isEventMissing()} OR CASE WHEN item.template = ANY (${urgentTemplates})
     THEN ${isUnwrittenEarlier()} AND ${isAfterHeld()} IS NULL
     ELSE ${isUnwrittenEarlier()} OR ${firstEarlier(sql`true`)} IS NOT NULL AND NOT (${isBeforeUrgent()} AND ${isAfterHeld()} IS NULL) END`,
   blockedUntil: firstEarlier(sql<Date>`CASE WHEN earlier.lease IS NULL THEN earlier.due_at END`),
 };
 
+/** Whether the event before its own has not been processed yet, but can still come. */
+function isEventMissing(): RawBuilder<boolean> {
+  return sql`(item.previous_event_id IS NOT NULL
+    AND item.created_at > now() - ${longestWait}
+    AND uuid_extract_timestamp(item.previous_event_id) > now() - ${sql.lit(`${retentionMs} milliseconds`)}::interval
+    AND NOT EXISTS (SELECT FROM inbox WHERE consumer = ${consumer} AND event_id = item.previous_event_id)
+    AND NOT EXISTS (SELECT FROM dead_letter WHERE consumer = ${consumer} AND event_id = item.previous_event_id))`;
+}
+
 function isUnwrittenEarlier(): RawBuilder<boolean> {
   return sql`EXISTS (
     SELECT FROM unwritten_mail AS earlier WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version
-       AND earlier.attempts < ${suspiciousAttempts}
+       AND earlier.failures < ${suspiciousFailures}
   )`;
 }
 

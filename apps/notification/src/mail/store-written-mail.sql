@@ -1,5 +1,6 @@
--- Stores a mail that has been written, in place of its row of unwritten_mail, unless that is no longer leased to whoever has written it. One that is urgent is
--- written before earlier ones about the same thing only if these wait for a quota, or cannot be written, so it supersedes them.
+-- Stores a mail that has been written, in place of its row of unwritten_mail, unless that is no longer leased to whoever has written it. If a later one about the
+-- same thing was written first, it is superseded: nobody reads what was true earlier after what is true now. One that is urgent is written before earlier ones
+-- only if these wait for a quota, or cannot be written, so it supersedes them.
 --
 -- Request: that of store_mail with id and customerId, lease; content is absent if there is no mail to store.
 -- Answer: whether the lease was held.
@@ -7,8 +8,16 @@ CREATE OR REPLACE FUNCTION store_written_mail(request jsonb) RETURNS jsonb LANGU
 BEGIN
   -- Before the lock of the row, as an erasure does.
   PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
-  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid;
+  PERFORM FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
+  IF request ? 'content' AND EXISTS (
+    SELECT FROM mail AS later
+     WHERE later.crm_id = request ->> 'crmId' AND later.about_id = (request ->> 'aboutId')::uuid AND later.version > (request ->> 'version')::int
+  ) THEN
+    PERFORM supersede_unwritten_mails(request ->> 'crmId', ARRAY[(request ->> 'id')::uuid]);
+    RETURN 'true';
+  END IF;
+  DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid;
   IF NOT request ? 'content' THEN RETURN 'true'; END IF;
 
   PERFORM store_mail(request);

@@ -5,7 +5,7 @@ import { describeError, type Logger } from '@scheduling/runtime';
 import type { NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
 import type { MailOfChange } from './mail-of-change.ts';
-import { suspiciousAttempts, type UnwrittenMailRow, unwrittenMailTable } from './mail-table.ts';
+import { suspiciousFailures, type UnwrittenMailRow, unwrittenMailTable } from './mail-table.ts';
 import { type MailIntent, requestOf } from './store-mail.ts';
 import type { MailTimings } from './timings.ts';
 import { writeParticipationMail } from './write-participation-mail.ts';
@@ -17,7 +17,15 @@ export interface MailWritingOptions {
 }
 
 /** It is logged, so it does not contain the mail. `needless`: there is no such participation or address any more. */
-type Result = Outcome & ({ outcome: 'written' | 'needless' } | { outcome: 'retry'; afterMs: number; reason: string });
+type Result = Outcome & ({ outcome: 'written' | 'needless' } | Retry);
+
+interface Retry {
+  outcome: 'retry';
+  afterMs: number;
+  reason: string;
+  /** Whether this is not just a dependency that does not answer. */
+  isFailure: boolean;
+}
 
 /** How many mails are written concurrently, half of them of one CRM at most. */
 const writtenConcurrently = 10;
@@ -42,7 +50,7 @@ export function startMailWriting({ dependencies, timings, logger }: MailWritingO
         return decideAfterFailure(error, row, stopping, logger);
       }
     },
-    record: (row, result) => (result.outcome === 'retry' ? postpone(database, row, result.afterMs) : store(database, row, written.get(row))),
+    record: (row, result) => (result.outcome === 'retry' ? postpone(database, row, result) : store(database, row, written.get(row))),
     describe: ({ id, template, attempts }) => ({ id, template, attempts }),
     onResult: () => undefined,
   };
@@ -59,18 +67,23 @@ async function write(dependencies: NotificationDependencies, row: UnwrittenMailR
 }
 
 /** Whatever the error, the mail is written in the end: what does not answer will, and what is wrong will be corrected. */
-function decideAfterFailure(error: unknown, { crmId, id, attempts }: UnwrittenMailRow, stopping: AbortSignal, logger: Logger): Result {
-  const isUnavailable = error instanceof DomainError && error.category === 'unavailable';
-  if (!isUnavailable && attempts + 1 >= suspiciousAttempts) logger.error({ err: error, crmId, id, attempts }, 'the mail cannot be written');
+function decideAfterFailure(error: unknown, { crmId, id, attempts, failures }: UnwrittenMailRow, stopping: AbortSignal, logger: Logger): Retry {
+  const isFailure = !(error instanceof DomainError && error.category === 'unavailable');
+  if (isFailure && failures + 1 >= suspiciousFailures) logger.error({ err: error, crmId, id, failures }, 'the mail cannot be written');
   const afterMs = stopping.aborted ? 0 : Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempts, 10));
-  return { outcome: 'retry', afterMs, reason: error instanceof DomainError ? error.code : describeError(error).type };
+  return { outcome: 'retry', afterMs, reason: error instanceof DomainError ? error.code : describeError(error).type, isFailure };
 }
 
 /** Has no effect if the lease is lost. */
-async function postpone({ kysely }: Database<NotificationSchema>, { crmId, id, lease }: UnwrittenMailRow, afterMs: number): Promise<void> {
+async function postpone({ kysely }: Database<NotificationSchema>, { crmId, id, lease }: UnwrittenMailRow, { afterMs, isFailure }: Retry): Promise<void> {
   await kysely
     .updateTable('unwrittenMail')
-    .set((update) => ({ lease: null, dueAt: dueAfter(afterMs, unwrittenMailTable), attempts: update('attempts', '+', 1) }))
+    .set((update) => ({
+      lease: null,
+      dueAt: dueAfter(afterMs, unwrittenMailTable),
+      attempts: update('attempts', '+', 1),
+      failures: update('failures', '+', Number(isFailure)),
+    }))
     .where('crmId', '=', crmId)
     .where('id', '=', id)
     .where('lease', '=', lease)

@@ -298,6 +298,8 @@ export interface ParticipationChanged {
     | undefined;
   /** As in CustomerChanged. */
   actor: string;
+  /** The event of the previous change with a mail, whose mail comes first. Absent if there is none, and if `notify` is false. */
+  previousMailEventId?: string | undefined;
 }
 
 /** calendar: an appointment was created, updated, cancelled or deleted. */
@@ -975,6 +977,7 @@ function createBaseParticipationChanged(): ParticipationChanged {
     providerId: "",
     customerId: undefined,
     actor: "",
+    previousMailEventId: undefined,
   };
 }
 
@@ -1012,6 +1015,9 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     }
     if (message.actor !== "") {
       writer.uint32(90).string(message.actor);
+    }
+    if (message.previousMailEventId !== undefined) {
+      writer.uint32(98).string(message.previousMailEventId);
     }
     return writer;
   },
@@ -1117,6 +1123,14 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
             message.actor = reader.string();
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.previousMailEventId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1145,6 +1159,7 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     message.providerId = object.providerId ?? "";
     message.customerId = object.customerId ?? undefined;
     message.actor = object.actor ?? "";
+    message.previousMailEventId = object.previousMailEventId ?? undefined;
     return message;
   },
 };
