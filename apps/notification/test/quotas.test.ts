@@ -360,6 +360,24 @@ describe('an attempt of another process', () => {
     expect(await leaseMails(database)).toMatchObject([{ version: 2 }]);
   });
 
+  it('at the same moment sends neither an earlier mail after an urgent one that overtakes it, nor that one before the earlier one', async () => {
+    const aboutId = randomUUID();
+    await store('anna@example.com', { aboutId, version: 1 });
+    const [first] = await leaseMails(database);
+    await store('anna@example.com', { aboutId, version: 2 });
+    await store('anna@new.example', { aboutId, version: 3, template: 'booking-cancelled' });
+    await database.kysely.updateTable('mail').set({ held: true, dueAt: new Date(Date.now() + day) }).where('version', '=', 2).execute();
+    expect(await leaseMails(database)).toEqual([]);
+    const setLease = (lease: string | null) => database.kysely.updateTable('mail').set({ lease }).where('version', '=', 1).execute();
+    await setLease(null);
+    const [urgent] = await leaseMails(database);
+    expect(urgent).toMatchObject({ version: 3 });
+    await setLease(first!.lease);
+    const check = createQuotaCheck(database, unlimited, defaultTimings);
+    expect(await check(urgent!)).toEqual({ outcome: 'postpone', reason: 'earlier mail being sent', serverAway: false });
+    expect(await check(first!)).toEqual({ outcome: 'drop', reason: 'superseded', serverAway: false });
+  });
+
   it.each(['booking-confirmed', 'booking-cancelled'] as const)('sends no %s once its lease is lost, or the person was erased', async (template) => {
     const customerId = randomUUID();
     await store('anna@example.com', { customerId, template });

@@ -304,7 +304,7 @@ END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.read_quota_use(request jsonb)
- RETURNS TABLE("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamp with time zone, "isSuperseded" boolean)
+ RETURNS TABLE("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamp with time zone, "isSuperseded" boolean, "isEarlierBeingSent" boolean)
  LANGUAGE plpgsql
  STABLE
 AS $function$
@@ -332,10 +332,14 @@ BEGIN
                      LIMIT (request ->> 'toOneRecipient')::integer) AS counted),
            in_total,
            window_start + window_length,
-           held AND EXISTS (
+           EXISTS (
              SELECT FROM mail AS later
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
-                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template)
+                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL)),
+           EXISTS (
+             SELECT FROM mail AS earlier
+              WHERE earlier.crm_id = mail.crm_id AND earlier.about_id = mail.about_id AND earlier.version < mail.version
+                AND earlier.state = 'pending' AND earlier.lease IS NOT NULL)
       FROM asked
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.

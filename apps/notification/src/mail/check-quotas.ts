@@ -22,15 +22,17 @@ export type QuotaDecision =
   /** `storedBefore`: the same goes for mails that were. */
   | { outcome: 'drop'; storedBefore: Date; reason: QuotaReason; serverAway: false }
   | { outcome: 'drop'; reason: 'superseded'; serverAway: false }
-  | { outcome: 'postpone'; reason: 'lease lost'; serverAway: false };
+  | { outcome: 'postpone'; reason: 'lease lost' | 'earlier mail being sent'; serverAway: false };
 
 interface QuotaUse {
   toRecipient: number;
   /** Null if it was not counted, because the last count left room for this mail. */
   inTotal: number | null;
   windowEnd: Date;
-  /** The mail was held, and a later urgent one about the same booking is pending. */
+  /** The mail was held, and a later urgent one about the same booking is pending, or a later urgent one is being sent. */
   isSuperseded: boolean;
+  /** One about the same booking, which it would overtake. */
+  isEarlierBeingSent: boolean;
 }
 
 /** Until a window, in which so many more mails can be sent. */
@@ -69,6 +71,7 @@ export function createQuotaCheck(
     const use = await inSpan('check quotas', { kind: 'INTERNAL' }, () => readUse(mail));
     // Another process holds the mail by now, or the person was erased.
     if (use === undefined) return { outcome: 'postpone', reason: 'lease lost', serverAway: false };
+    if (use.isEarlierBeingSent) return { outcome: 'postpone', reason: 'earlier mail being sent', serverAway: false };
     if (neverWaits(mail)) return undefined;
     if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
     const reason = exhaustedQuota(use, quotas);

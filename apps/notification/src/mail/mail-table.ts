@@ -27,9 +27,8 @@ export const mailTable: LeasedTable = {
   expires: true,
   lane: sql<string>`item.crm_id || ' ' || item.recipient`,
   host: sql<string>`split_part(item.recipient, '@', -1)`,
-  isBlocked: sql<boolean>`CASE WHEN item.template = ANY (${urgentTemplates})
-    THEN ${firstEarlier(sql`true`, sql`AND NOT (earlier.held AND earlier.lease IS NULL)`)} IS NOT NULL
-    ELSE ${firstEarlier(sql`true`)} IS NOT NULL END`,
+  isBlocked: sql<boolean>`${firstEarlier(sql`true`)} IS NOT NULL
+    AND NOT (item.template = ANY (${urgentTemplates}) AND ${isAfterHeld()} IS NOT NULL AND ${firstEarlier(sql`true`, sql`AND earlier.lease IS NOT NULL`)} IS NULL)`,
   // The others wait for the first one, too.
   blockedUntil: firstEarlier(sql<Date>`CASE WHEN earlier.lease IS NULL THEN earlier.due_at END`),
 };

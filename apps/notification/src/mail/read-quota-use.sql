@@ -1,10 +1,13 @@
 -- Reads how many mails were sent in the current window to the recipients of some leased mails, and by some of their CRMs in total. It counts no further
--- than the quotas.
+-- than the quotas. And it reads how they stand to the other mails about the same things: whether an earlier one is being sent, and whether they are superseded,
+-- because a later urgent one overtakes them. Two that were leased at the same moment see each other, whichever comes first.
 --
 -- Request: windowSeconds, toOneRecipient, inTotal, urgentTemplates; mails: an array of crmId, id, lease, recipientDigest (hexadecimal); countedCrms: ids.
 -- Answer: a row for each mail, with inTotal null if its CRM is not counted. One whose lease is lost, or that was removed, has none.
+DROP FUNCTION IF EXISTS read_quota_use(jsonb);
 CREATE OR REPLACE FUNCTION read_quota_use(request jsonb)
-RETURNS TABLE ("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamptz, "isSuperseded" boolean)
+RETURNS TABLE (
+  "crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamptz, "isSuperseded" boolean, "isEarlierBeingSent" boolean)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 DECLARE
@@ -30,10 +33,14 @@ BEGIN
                      LIMIT (request ->> 'toOneRecipient')::integer) AS counted),
            in_total,
            window_start + window_length,
-           held AND EXISTS (
+           EXISTS (
              SELECT FROM mail AS later
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
-                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template)
+                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL)),
+           EXISTS (
+             SELECT FROM mail AS earlier
+              WHERE earlier.crm_id = mail.crm_id AND earlier.about_id = mail.about_id AND earlier.version < mail.version
+                AND earlier.state = 'pending' AND earlier.lease IS NOT NULL)
       FROM asked
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.
