@@ -74,6 +74,7 @@ export function toRemovedParticipationMessage(record: RemovedParticipation): Rem
     start: record.startsAt,
     end: record.endsAt,
     address: toLocationMessage(record.address),
+    neverInvited: !record.invited,
   };
 }
 

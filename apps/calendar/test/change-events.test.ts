@@ -10,7 +10,7 @@ import { type Calendar, type CalendarUnderTest, createAppointment, createCustome
 import { createTimeslot, customerOf, newBooking, placeIn } from './slots-under-test.ts';
 
 const actor = 'crm:sk_one234567';
-const { RESERVED, BOOKED, CANCELED, DELETED } = ParticipationState;
+const { RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
 
 let calendar: CalendarUnderTest;
 /** For it, the reservations of the others have expired. */
@@ -205,6 +205,18 @@ describe('a participation', () => {
     expect(changes.map(({ previousMailEventId }) => previousMailEventId)).toEqual([undefined, undefined, created!.id, changed!.id]);
   });
 
+  it('says whether a mail has put it into the calendar of its person', async () => {
+    const appointmentReference = await createAppointment(calendar, { capacity: 3 });
+    const [silent, requested, confirmed] = [{ sendMails: false }, { state: REQUESTED }, { state: REQUESTED }].map((fields) => newParticipation({ appointmentReference, customerReference }, fields));
+    for (const request of [silent!, requested!, confirmed!]) await calendar.participations.createParticipation(request);
+    await update(confirmed!.reference, BOOKED);
+    await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
+    const ids = await Promise.all([silent!, requested!, confirmed!].map(({ reference }) => idOf('participation', reference)));
+    const cancellations = (await recorded()).flatMap(({ event }) => ('cause' in event && event.cause === ParticipationChangeCause.APPOINTMENT_CANCELLED ? [event] : []));
+    const neverInvited = new Map(cancellations.map((event) => [event.participationId, event.neverInvited]));
+    expect(ids.map((id) => neverInvited.get(id))).toEqual([true, true, false]);
+  });
+
   it('whose reservation expires is removed by the service, whoever finds it', async () => {
     const appointmentReference = await createAppointment(calendar);
     const reserve = () => newParticipation({ appointmentReference, customerReference }, { state: RESERVED });
@@ -293,11 +305,11 @@ describe('what SQL functions write', () => {
   ])('is a message of the contract: $crmId, version $version', async ({ crmId, version }) => {
     const ids = { participationId: randomUUID(), appointmentId: randomUUID(), providerId: randomUUID(), customerId: randomUUID() };
     const previousMailEventId = randomUUID();
-    const row = { crm_id: crmId, id: ids.participationId, appointment_id: ids.appointmentId, customer_id: ids.customerId, state: 'DELETED', version };
+    const row = { crm_id: crmId, id: ids.participationId, appointment_id: ids.appointmentId, customer_id: ids.customerId, state: 'DELETED', version, invited: false };
     const { rows } = await sql<{ payload: Buffer }>`
       SELECT participation_changed(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${events.participationChanged.subject}, ${actor}, ${previousMailEventId}) AS payload
         FROM jsonb_populate_record(NULL::participation, ${JSON.stringify(row)}) AS row`.execute(calendar.database.kysely);
-    const message = { crmId, ...ids, version, cause: ParticipationChangeCause.MOVED, fromState: RESERVED, toState: DELETED, notify: true, actor, previousMailEventId };
+    const message = { crmId, ...ids, version, cause: ParticipationChangeCause.MOVED, fromState: RESERVED, toState: DELETED, notify: true, actor, previousMailEventId, neverInvited: true };
     expect(rows[0]!.payload).toEqual(Buffer.from(ParticipationChanged.encode(message).finish()));
   });
 });

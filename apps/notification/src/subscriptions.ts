@@ -50,12 +50,12 @@ async function mailForVerification(
   return (tx) => storeMail(tx, intent);
 }
 
-/** The person's mails are erased before the last mail is composed: the customer service may be down. */
+/** The person's mails are erased before the last ones are composed: the customer service may be down. */
 async function eraseCustomer(dependencies: NotificationDependencies, request: CustomerErasureRequested): Promise<Effect<NotificationSchema>> {
   if (request.byAddress) return eraseAddress(dependencies, request);
   await eraseMails(dependencies.database, request);
-  const lastMail = request.notify ? await composeLastMail(dependencies, request) : undefined;
-  return (tx) => concludeErasure(tx, request, lastMail);
+  const lastMails = request.notify ? await composeLastMails(dependencies, request) : [];
+  return (tx) => concludeErasure(tx, request, lastMails);
 }
 
 /** Everybody who is known with the address is erased separately. The address is no longer known once the erasure is complete. */
@@ -63,29 +63,31 @@ async function eraseAddress(dependencies: NotificationDependencies, { crmId, era
   const answer = await undefinedIfNotFound(dependencies.erasures.getErasureAddress({ crmId, erasureId }));
   return async (tx) => {
     if (answer) await eraseMailsTo(tx, crmId, answer.email);
-    await concludeErasure(tx, { crmId, erasureId }, undefined);
+    await concludeErasure(tx, { crmId, erasureId }, []);
   };
 }
 
-async function composeLastMail(
+/** One for each appointment that the person was removed from: a calendar program acts on one event of a mail. */
+async function composeLastMails(
   dependencies: NotificationDependencies,
   { crmId, customerId, erasureId }: CustomerErasureRequested,
-): Promise<LastMailIntent | undefined> {
-  const notice = await undefinedIfNotFound(dependencies.erasures.getErasureNotice({ crmId, erasureId }));
-  if (!notice?.email || notice.removed.length === 0) return undefined;
+): Promise<LastMailIntent[]> {
+  const answer = await undefinedIfNotFound(dependencies.erasures.getErasureNotice({ crmId, erasureId }));
+  if (!answer?.email || answer.removed.length === 0) return [];
+  const { removed: participations, ...notice } = answer;
   const senders = await dependencies.findSenders(crmId, notice.providerId);
-  const content = composeRemovalMail({ notice, ...senders, senderAddress: dependencies.senderAddress, writtenAt: new Date() });
-  return {
+  const writtenAt = new Date();
+  return participations.map((removed) => ({
     crmId,
     eventId: erasureId,
-    aboutId: erasureId,
-    version: 0,
+    aboutId: removed.participationId,
+    version: removed.version,
     template: 'removed-by-deletion',
     customerId,
     providerId: notice.providerId,
     erasureId,
     expiresAt: notice.expiresAt!,
-    content,
+    content: composeRemovalMail({ notice, removed, ...senders, senderAddress: dependencies.senderAddress, writtenAt }),
     sandbox: senders.crm.sandbox,
-  };
+  }));
 }

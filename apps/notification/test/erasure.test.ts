@@ -2,6 +2,7 @@ import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { CustomerErasureConfirmed } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
+import type { ReceivedMail } from '@scheduling/testing/smtp';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -35,7 +36,7 @@ async function createPerson(): Promise<Person> {
   return { reference, email, customerId: customer!.id };
 }
 
-async function book({ reference }: Person, appointmentReference: string): Promise<void> {
+async function book({ reference }: Person, appointmentReference: string, options: { state?: ParticipationState; sendMails?: boolean } = {}): Promise<void> {
   await stack.appointments.createAppointment({
     crmId,
     providerReference,
@@ -59,6 +60,7 @@ async function book({ reference }: Person, appointmentReference: string): Promis
     ignoreCapacity: false,
     onDuplicateRaise: false,
     sendMails: true,
+    ...options,
   });
 }
 
@@ -101,24 +103,30 @@ const storeFor = ({ customerId, email }: Person) =>
   );
 
 describe('a customer who is deleted from future appointments', () => {
-  it('gets one last mail that removes them from the calendar, and is then erased', async () => {
+  it('gets one last mail about each, which removes from the calendar what an earlier one has put there, and is then erased', async () => {
     const person = await createPerson();
     await book(person, 'first');
     await book(person, 'second');
-    await eventually(() => expect(mailsTo(person)).toHaveLength(2));
+    await book(person, 'asked', { state: ParticipationState.REQUESTED });
+    await book(person, 'silent', { sendMails: false });
+    await eventually(() => expect(mailsTo(person)).toHaveLength(3));
     const before = await confirmed();
     await remove(person);
-    await eventually(() => expect(mailsTo(person)).toHaveLength(3));
-    const { parsed } = mailsTo(person)[2]!;
-    expect(parsed.subject).toBe('Your data was deleted: Yoga & Co');
-    expect(parsed.text).toMatch(/first[\s\S]+second/);
-    const uids = (text: string) => /UID:(\S+)/.exec(text)![1]!;
-    const invited = mailsTo(person).slice(0, 2).map((mail) => uids(mail.parsed.attachments[0]!.content.toString()));
-    const cancelled = new Set(parsed.attachments.map(({ content }) => uids(content.toString())));
-    expect([...cancelled].sort()).toEqual(invited.sort());
-    for (const { content } of parsed.attachments) expect(content.toString()).toMatch(/METHOD:CANCEL[\s\S]+SEQUENCE:[2-9]/);
+    await eventually(() => expect(mailsTo(person)).toHaveLength(7));
+    const uidOf = ({ parsed }: ReceivedMail) => parsed.attachments.map(({ content }) => /UID:(\S+)/.exec(content.toString())![1]!)[0];
+    const uids = new Map(mailsTo(person).slice(0, 3).map((mail) => [mail.parsed.subject!.split(': ')[1]!, uidOf(mail)]));
+    const last = mailsTo(person).slice(3);
+    expect(new Set(last.map(({ parsed }) => parsed.subject))).toEqual(new Set(['asked', 'first', 'second', 'silent'].map((name) => `Your data was deleted: ${name}`)));
+    for (const mail of last) {
+      const name = mail.parsed.subject!.split(': ')[1]!;
+      const wasInvited = name === 'first' || name === 'second';
+      expect(uidOf(mail)).toBe(wasInvited ? uids.get(name)! : undefined);
+      expect(mail.parsed.text!.includes('takes the appointment out of your calendar')).toBe(wasInvited);
+      for (const { content } of mail.parsed.attachments) expect(content.toString()).toMatch(/METHOD:CANCEL[\s\S]+SEQUENCE:[2-9]/);
+    }
     await eventually(async () => expect(await confirmed()).toBe(before + 1));
-    expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'sent', content: null, recipient: null }]);
+    const row = { template: 'removed-by-deletion', state: 'sent', content: null, recipient: null };
+    expect(await rowsOf(person)).toMatchObject([row, row, row, row]);
   });
 
   it('gets none of the pending mails, only the last one, and that only until it expires', async () => {

@@ -62,6 +62,7 @@ const created = (participationId: string) => ({
   fromState: ParticipationState.UNSPECIFIED,
   toState: ParticipationState.BOOKED,
   notify: true,
+  neverInvited: false,
   appointmentId: '01990000-0000-7000-8000-0000000000fa',
   providerId: '01990000-0000-7000-8000-0000000000fb',
   actor: 'service',

@@ -36,7 +36,7 @@ async function somebody(): Promise<{ participationId: string; email: string; cha
   await stack.participations.createParticipation({ ...owned, ...flags, reference: name, appointmentReference: name, customerReference: name, state: BOOKED });
   const { id: participationId } = await stack.participations.getParticipation({ ...owned, participationReference: name });
   const { customer } = await stack.customers.getCustomer({ crmId, key: { $case: 'reference', value: { providerReference, customerReference: name } } });
-  const ids = { crmId, participationId, customerId: customer!.id, appointmentId: randomUUIDv7(), providerId: customer!.providerId, notify: true, actor: 'service' };
+  const ids = { crmId, participationId, customerId: customer!.id, appointmentId: randomUUIDv7(), providerId: customer!.providerId, notify: true, actor: 'service', neverInvited: false };
   const [created, moved, cancelled] = [randomUUIDv7(), randomUUIDv7(), randomUUIDv7()] as const;
   return {
     participationId,

@@ -98,6 +98,6 @@ async function cancelParticipations(tx: Transaction<CalendarSchema>, crmId: stri
        SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL,
            mail_event_id = CASE WHEN participation.state = ANY (${participationStates.filter(isActive)}) THEN ${newMailEvent} ELSE participation.mail_event_id END
      WHERE crm_id = ${crmId} AND appointment_id = ${appointmentId} AND state <> 'CANCELED'
-    RETURNING id, customer_id, new.version, old.state AS from_state, new.mail_event_id, old.mail_event_id AS previous_mail_event_id`.execute(tx);
+    RETURNING id, customer_id, new.version, old.state AS from_state, new.mail_event_id, new.invited, old.mail_event_id AS previous_mail_event_id`.execute(tx);
   return rows;
 }

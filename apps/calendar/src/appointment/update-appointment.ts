@@ -94,11 +94,11 @@ function shownOf({ startsAt, endsAt, description, address }: Row) {
 async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id, providerId }: Row, notify: boolean): Promise<void> {
   const participations = await tx
     .updateTable('participation')
-    .set({ version: sql<number>`version + 1`, ...(notify && { mailEventId: newMailEvent }) })
+    .set({ version: sql<number>`version + 1`, ...(notify && { mailEventId: newMailEvent, invited: sql<boolean>`invited OR state = 'BOOKED'` }) })
     .where('crmId', '=', crmId)
     .where('appointmentId', '=', id)
     .where('state', 'in', ['BOOKED', 'REQUESTED'])
-    .returning(['id', 'customerId', 'version', 'state', 'mailEventId', sql<string | null>`old.mail_event_id`.as('previousMailEventId')])
+    .returning(['id', 'customerId', 'version', 'state', 'mailEventId', 'invited', sql<string | null>`old.mail_event_id`.as('previousMailEventId')])
     .execute();
   const changes = participations.map((participation) => ({
     crmId,

@@ -15,7 +15,7 @@ import { type CustomerId, lockCustomer } from './lock-customer.ts';
 export type RemovedParticipation = Pick<
   Selectable<AppointmentTable>,
   'description' | 'startsAt' | 'endsAt' | 'address'
-> & { participationId: string; version: number };
+> & { participationId: string; version: number; invited: boolean };
 
 /** A concurrent booking makes the removal start again; after this many attempts it fails as busy. */
 const maxAttempts = 8;
@@ -84,7 +84,7 @@ function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }
 function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('participation')
-    .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'customerId', sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver')])
+    .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'invited', 'customerId', sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver')])
     .where('crmId', '=', crmId)
     .where(isOf(customerId))
     // As the locked appointments, and so that a message names them in the same order each time.
@@ -137,6 +137,7 @@ async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, custo
         participationId: participation.id,
         appointmentId: participation.appointmentId,
         version: participation.version + 1,
+        invited: participation.invited,
       })),
     )
     .execute();
@@ -173,7 +174,7 @@ function selectRemoved(tx: Transaction<CalendarSchema>, { crmId, customerId }: C
         .onRef('appointment.crmId', '=', 'removedParticipation.crmId')
         .onRef('appointment.id', '=', 'removedParticipation.appointmentId'),
     )
-    .select(['participationId', 'version', 'description', 'startsAt', 'endsAt', 'address'])
+    .select(['participationId', 'version', 'removedParticipation.invited', 'description', 'startsAt', 'endsAt', 'address'])
     .where('removedParticipation.crmId', '=', crmId)
     .where('removedParticipation.customerId', '=', customerId)
     .orderBy('startsAt')

@@ -161,6 +161,7 @@ CREATE TABLE participation (
   version integer NOT NULL DEFAULT 1,
   changed_at timestamp with time zone NOT NULL DEFAULT scheduling_now(),
   mail_event_id uuid,
+  invited boolean NOT NULL DEFAULT false,
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
   CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile, note) = 0))),
@@ -204,6 +205,7 @@ CREATE TABLE removed_participation (
   participation_id uuid NOT NULL,
   appointment_id uuid NOT NULL,
   version integer NOT NULL,
+  invited boolean NOT NULL DEFAULT true,
   CONSTRAINT removed_participation_pkey PRIMARY KEY (crm_id, customer_id, participation_id),
   CONSTRAINT removed_participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE
 );
@@ -505,8 +507,8 @@ BEGIN
 
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
   IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id)
-  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until, new_mail_event(origin))
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
+  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until, new_mail_event(origin), invites(origin, request ->> 'state'))
   RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, (request ->> 'id')::uuid, 1, request ->> 'message');
@@ -729,8 +731,8 @@ BEGIN
   IF new_state = 'RESERVED' THEN
     held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id)
-  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until, new_mail_event(origin))
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
+  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until, new_mail_event(origin), invites(origin, new_state))
   RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
@@ -884,6 +886,14 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.invites(origin jsonb, new_state text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' AND new_state = 'BOOKED'
+$function$;
+
 CREATE OR REPLACE FUNCTION public.is_place(appointment appointment, opening timeslot, request jsonb)
  RETURNS boolean
  LANGUAGE sql
@@ -955,7 +965,8 @@ BEGIN
   place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
   UPDATE participation
-     SET appointment_id = place.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id)
+     SET appointment_id = place.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
+         invited = invited OR invites(origin, state)
    WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
   PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id);
@@ -1019,7 +1030,7 @@ BEGIN
   END IF;
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
-         mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
+         mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, request ->> 'state'),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END,
          note = CASE WHEN person IS NULL THEN note END
@@ -1133,7 +1144,8 @@ BEGIN
     chr(74), '$', provider,
     chr(82) || '$' || change.customer_id,
     chr(90), chr(length(who)), who,
-    CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END), 'LATIN1');
+    CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END,
+    CASE WHEN has_mail AND NOT change.invited THEN chr(104) || chr(1) END), 'LATIN1');
 END
 $function$;
 

@@ -129,6 +129,8 @@ export interface ParticipationTable {
   version: Generated<number>;
   /** The event of the last change about which there is a mail; null if there was none. The next such event names it, because mails are sent in their order. */
   mailEventId: string | null;
+  /** Whether there is a mail that puts it into its person's calendar. */
+  invited: Generated<boolean>;
   /** When it was created or last changed, by the database's clock: set by Postgres, whoever writes. */
   changedAt: Generated<Date>;
 }
@@ -148,6 +150,7 @@ export interface RemovedParticipationTable {
   participationId: string;
   appointmentId: string;
   version: number;
+  invited: Generated<boolean>;
 }
 
 /** How a provider can be booked; no row: by the defaults. */

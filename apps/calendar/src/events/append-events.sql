@@ -25,6 +25,11 @@ CREATE OR REPLACE FUNCTION new_mail_event(origin jsonb) RETURNS uuid LANGUAGE sq
   SELECT uuidv7() WHERE origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed'
 $$;
 
+-- Whether there is a mail about a change that puts the booking into the calendar of its person. `new_state` is that of the participation after the change.
+CREATE OR REPLACE FUNCTION invites(origin jsonb, new_state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' AND new_state = 'BOOKED'
+$$;
+
 -- A ParticipationChanged. `change` is the participation after the change, without a state if it was removed; `subject` says whether there is a mail, and
 -- `previous_mail_event` is then the id of the event of the previous one.
 CREATE OR REPLACE FUNCTION participation_changed(
@@ -47,7 +52,8 @@ BEGIN
     chr(74), '$', provider,
     chr(82) || '$' || change.customer_id,
     chr(90), chr(length(who)), who,
-    CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END), 'LATIN1');
+    CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END,
+    CASE WHEN has_mail AND NOT change.invited THEN chr(104) || chr(1) END), 'LATIN1');
 END
 $$;
 

@@ -6,16 +6,17 @@ import { currentActor } from '@scheduling/runtime';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import type { AppointmentTable, CalendarSchema, ParticipationTable } from '../db/schema.ts';
 
-/** The events of a participation about which there are mails: that of a change, and the one before it. */
+/** The events of a participation about which there are mails: that of a change, and the one before it; and whether its person was invited by one of them. */
 export interface MailEvents {
   mailEventId: string | null;
   previousMailEventId: string | null;
+  invited: boolean;
 }
 
 /** For the column `mailEventId`, in an update about which there is a mail. */
 export const newMailEvent = sql<string>`uuidv7()`;
 
-interface Change extends Omit<ParticipationChanged, 'actor' | 'notify' | 'previousMailEventId'> {
+interface Change extends Omit<ParticipationChanged, 'actor' | 'notify' | 'previousMailEventId' | 'neverInvited'> {
   /** Undefined if there is no mail about it. */
   mail: MailEvents | undefined;
 }
@@ -23,12 +24,14 @@ interface Change extends Omit<ParticipationChanged, 'actor' | 'notify' | 'previo
 /** Records changes of participations in their transaction, each on the subject for changes with or without a mail. */
 export async function appendChanges(tx: Transaction<CalendarSchema>, changes: Change[]): Promise<void> {
   const actor = currentActor();
-  const withMails = changes.flatMap(({ mail, ...change }) =>
-    mail === undefined ? [] : [{ id: mail.mailEventId!, data: { ...change, actor, notify: true, previousMailEventId: mail.previousMailEventId ?? undefined } }],
-  );
-  const silent = changes.flatMap(({ mail, ...change }) => (mail === undefined ? [{ ...change, actor, notify: false }] : []));
+  const withMails = changes.flatMap(({ mail, ...change }) => (mail === undefined ? [] : [{ id: mail.mailEventId!, data: { ...change, actor, notify: true, ...mailFacts(mail) } }]));
+  const silent = changes.flatMap(({ mail, ...change }) => (mail === undefined ? [{ ...change, actor, notify: false, neverInvited: false }] : []));
   await appendEventsWithIds(tx, events.participationChanged, withMails);
   await appendEvent(tx, events.participationChangedSilently, ...silent);
+}
+
+function mailFacts({ previousMailEventId, invited }: MailEvents) {
+  return { previousMailEventId: previousMailEventId ?? undefined, neverInvited: !invited };
 }
 
 /** For a SQL function that changes a participation and records it at once; see append-events.sql. */

@@ -55,8 +55,8 @@ BEGIN
   IF new_state = 'RESERVED' THEN
     held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id)
-  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until, new_mail_event(origin))
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
+  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until, new_mail_event(origin), invites(origin, new_state))
   RETURNING * INTO made;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');

@@ -53,7 +53,7 @@ BEGIN
   END IF;
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
-         mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
+         mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, request ->> 'state'),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END,
          note = CASE WHEN person IS NULL THEN note END

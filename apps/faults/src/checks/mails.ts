@@ -168,14 +168,14 @@ function checkVerification({ email, verification, deleted }: User, mails: readon
   return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${email} got ${count} verification mails instead of ${least} to ${most}` }];
 }
 
-/** Whoever was erased is told once if this ended a booking or a request. Among the mails to customers, only these are neither about an operation with a message nor about an update. */
+/** Whoever was erased is told once of each booking or request that this ended. Among the mails to customers, only these are neither about an operation with a message nor about an update. */
 function checkRemovals({ customers, participations }: Provider, mails: readonly ReceivedMail[]): Violation[] {
   const withoutToken = Map.groupBy(mails.filter((mail) => tokenOf(mail) === undefined && updateOf(mail) === undefined), holderOf);
   return customers.flatMap((customer) => {
     const count = new Set((withoutToken.get(holderAs(customer)) ?? []).map(({ parsed }) => parsed.messageId)).size;
     const own = participations.filter((participation) => participation.customer === customer);
-    const least = isDone(customer.erased) && own.some((participation) => wasActive(participation, customer.erased!.startedMs)) ? 1 : 0;
-    const most = isDone(customer.erased) ? 1 : 0;
+    const least = isDone(customer.erased) ? own.filter((participation) => wasActive(participation, customer.erased!.startedMs)).length : 0;
+    const most = isDone(customer.erased) ? own.filter((participation) => !wasOver(participation, customer.erased!.startedMs)).length : 0;
     return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${holderAs(customer)} got ${count} mails about the erasure instead of ${least} to ${most}` }];
   });
 }
@@ -202,6 +202,11 @@ function wasActive({ changes, appointment }: Participation, atMs: number): boole
   if (changes.some(({ operation }) => operation.endedMs > atMs)) return false;
   const state = lastKnownState({ changes });
   return state === 'BOOKED' || state === 'REQUESTED';
+}
+
+/** Certainly. */
+function wasOver({ changes }: Participation, atMs: number): boolean {
+  return changes.some(({ to, operation }) => (to === 'CANCELED' || to === 'DELETED') && isDone(operation) && operation.endedMs <= atMs);
 }
 
 function checkCopies({ system: { mail }, injected, loadStartedMs }: Evidence): Violation[] {

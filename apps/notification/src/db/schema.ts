@@ -33,6 +33,7 @@ export interface MailContent {
   subject: string;
   text: string;
   html: string;
+  /** One at most: clients act on one only. */
   calendars: MailCalendar[];
 }
 

@@ -1,7 +1,7 @@
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { type Database, forgetKeys } from '@scheduling/postgres';
-import type { Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { type LastMailIntent, storeMail } from '../mail/store-mail.ts';
 import { type CustomerKey, lockCustomer } from './lock-customer.ts';
@@ -27,13 +27,19 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
   });
 }
 
-/** Stores the last mail, if one is due, and confirms the erasure if none is pending. A pending mail confirms it when it is finished. */
+/** Stores the last mails, if any are due, and confirms the erasure if none is pending. */
 export async function concludeErasure(
   tx: Transaction<NotificationSchema>,
   { crmId, erasureId }: { crmId: string; erasureId: string },
-  lastMail: LastMailIntent | undefined,
+  lastMails: LastMailIntent[],
 ): Promise<void> {
-  if (lastMail) await storeMail(tx, lastMail);
+  for (const mail of lastMails) await storeMail(tx, mail);
+  await confirmErasure(tx, { crmId, erasureId });
+}
+
+/** Unless a last mail is pending: whoever finishes it confirms the erasure. One at a time does this, so that the last one to finish sees that it is the last. */
+export async function confirmErasure(tx: Transaction<NotificationSchema>, { crmId, erasureId }: { crmId: string; erasureId: string }): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`erasure ${crmId} ${erasureId}`}, 0))`.execute(tx);
   const waiting = await tx
     .selectFrom('mail')
     .select('id')

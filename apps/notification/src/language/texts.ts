@@ -33,7 +33,7 @@ export interface Texts {
   /** What was cancelled, and through which CRM if it is known. */
   cancelled: { booking: (crm: string | undefined) => string; appointment: (crm: string | undefined) => string };
   /** About the attached calendar file. */
-  calendar: { invitation: string; cancellation: (appointments: number) => string };
+  calendar: { invitation: string; cancellation: string };
   verification: {
     /** The person whose address is to be confirmed. */
     labels: { crm: string; name: string; email: string };

@@ -12,16 +12,18 @@ import { contactOf, organizerOf, replyAddressOf, senderForProvider, senderOf } f
 import { withoutLinks } from './remove-links.ts';
 
 export interface RemovalMail {
-  notice: GetErasureNoticeResponse;
+  notice: Omit<GetErasureNoticeResponse, 'removed'>;
+  /** What it is about. */
+  removed: RemovedParticipation;
   provider: Provider;
   crm: Crm;
   senderAddress: string;
   writtenAt: Date;
 }
 
-/** The last mail to a person whose data is deleted, about the appointments deleted with it; each is removed from the person's calendar. */
+/** The last mail to a person whose data is deleted, about one of the appointments that the person took part in, which is removed from the person's calendar. */
 export function composeRemovalMail(request: RemovalMail): MailContent {
-  const { notice, provider, crm, senderAddress } = request;
+  const { notice, removed, provider, crm, senderAddress } = request;
   const language = chooseLanguage(notice.language, crm.language);
   const parts = partsOf(request, language);
   return {
@@ -32,31 +34,30 @@ export function composeRemovalMail(request: RemovalMail): MailContent {
     subject: parts.subject,
     text: renderText(parts),
     html: renderHtml(parts),
-    calendars: notice.removed.map((removed) => calendarOf(request, removed, language.locale)),
+    calendars: removed.neverInvited ? [] : [calendarOf(request, language.locale)],
   };
 }
 
-function partsOf({ notice, provider, crm }: RemovalMail, { texts, locale }: Language): MailParts {
+function partsOf({ notice, removed, provider, crm }: RemovalMail, { texts, locale }: Language): MailParts {
   const { subject, ...mail } = texts.mails['removed-by-deletion'];
-  const name = singleLine(provider.name);
+  const facts = factsOf(removed);
   return {
     locale,
     tone: 'ended',
     brand: brandOf(crm),
-    subject: subject(name),
-    name,
+    subject: subject(titleOf(facts, provider)),
+    name: singleLine(provider.name),
     ...mail,
     greeting: texts.greeting(singleLine(notice.name)),
-    appointments: notice.removed.map((removed) => describeAppointment(factsOf(removed), provider, locale)),
-    calendarNote: texts.calendar.cancellation(notice.removed.length),
+    appointment: describeAppointment(facts, provider, locale),
+    calendarNote: removed.neverInvited ? undefined : texts.calendar.cancellation,
     contact: contactOf(provider),
     imprints: imprintsOf(crm, provider),
     texts,
   };
 }
 
-function calendarOf(request: RemovalMail, removed: RemovedParticipation, locale: string): MailCalendar {
-  const { notice, provider, crm, senderAddress, writtenAt } = request;
+function calendarOf({ notice, removed, provider, crm, senderAddress, writtenAt }: RemovalMail, locale: string): MailCalendar {
   const facts = factsOf(removed);
   const text = writeCalendar({
     participationId: removed.participationId,

@@ -29,7 +29,6 @@ export function composeVerificationMail({ verification, crm, senderAddress, publ
     name: crmName,
     ...mail,
     greeting: texts.greeting(name),
-    appointments: [],
     facts: [
       { label: labels.crm, value: crmName },
       { label: labels.name, value: name },

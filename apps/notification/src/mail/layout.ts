@@ -22,7 +22,7 @@ export interface MailParts {
   lead: string;
   /** Who caused what the mail is about, as far as it is known. */
   cause?: string | undefined;
-  appointments: AppointmentView[];
+  appointment?: AppointmentView | undefined;
   /** What the mail is about if not an appointment. */
   facts?: Detail[] | undefined;
   message?: { label: string; lines: string[] } | undefined;
@@ -45,9 +45,7 @@ export function renderText(parts: MailParts): string {
   const sections = [
     parts.headline,
     [parts.greeting, parts.lead, parts.cause].filter(Boolean).join('\n'),
-    ...parts.appointments.map(({ title, period, where, details }) =>
-      [title, ...period.lines, `(${period.zone})`, ...where, ...details.map(detailLine)].map((line) => `  ${line}`).join('\n'),
-    ),
+    parts.appointment && linesOf(parts.appointment).map((line) => `  ${line}`).join('\n'),
     parts.facts?.map((fact) => `  ${detailLine(fact)}`).join('\n'),
     parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
     parts.action && [`${parts.action.label}:`, parts.action.url, '', ...parts.action.notes].join('\n'),
@@ -56,6 +54,10 @@ export function renderText(parts: MailParts): string {
   const contact = [parts.name, ...parts.contact.map(({ text }) => text)];
   const footer = [contact, ...parts.imprints, [parts.texts.automatic]].map((lines) => lines.join('\n'));
   return `${sections.filter(Boolean).join('\n\n')}\n\n-- \n${footer.join('\n\n')}\n`;
+}
+
+function linesOf({ title, period, where, details }: AppointmentView): string[] {
+  return [title, ...period.lines, `(${period.zone})`, ...where, ...details.map(detailLine)];
 }
 
 const detailLine = ({ label, value }: Detail): string => `${label}: ${value}`;

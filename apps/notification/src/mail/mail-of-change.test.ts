@@ -31,8 +31,9 @@ const changes = [
 
 describe('the mail of a change', () => {
   it.each(changes)('$cause from $fromState to $toState', (change) => {
-    const mail = mailOfChange(change);
+    const [mail, withoutInvitation] = [false, true].map((neverInvited) => mailOfChange({ ...change, neverInvited }));
     expect(mail && `${mail.template} ${mail.calendar}`).toBe(mails.get(`${change.cause} ${change.fromState} ${change.toState}`));
+    expect(withoutInvitation).toEqual(mail && { ...mail, calendar: mail.calendar === 'CANCEL' ? undefined : mail.calendar });
   });
 });
 

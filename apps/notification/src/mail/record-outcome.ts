@@ -4,6 +4,7 @@ import { appendEvent } from '@scheduling/messaging';
 import { callFunction, type Database } from '@scheduling/postgres';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
+import { confirmErasure } from '../erasure/erase-customer.ts';
 import { type QuotaDecision, recipientDigest } from './check-quotas.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
 import { type MailRow, mailTable, urgentTemplates } from './mail-table.ts';
@@ -48,7 +49,7 @@ function recordSent(db: Kysely<NotificationSchema>, mail: MailRow): Promise<bool
 async function recordSentForOthers(tx: Transaction<NotificationSchema>, mail: MailRow): Promise<Outcome[]> {
   if (!(await recordSent(tx, mail))) return [];
   if (mail.erasureId === null) return dropSuperseded(tx, mail);
-  await confirmErasure(tx, mail, mail.erasureId);
+  await confirmErasure(tx, { crmId: mail.crmId, erasureId: mail.erasureId });
   return [];
 }
 
@@ -63,7 +64,7 @@ async function recordNotSent(tx: Transaction<NotificationSchema>, mail: MailRow,
   if (numUpdatedRows === 0n) return [];
   if (hasFailed(outcome)) await reportFailures(tx, [mail]);
   if (mail.erasureId === null) return isOverQuota(outcome) ? decideOthers(tx, mail, outcome) : [];
-  if (outcome.outcome === 'give-up') await confirmErasure(tx, mail, mail.erasureId);
+  if (outcome.outcome === 'give-up') await confirmErasure(tx, { crmId: mail.crmId, erasureId: mail.erasureId });
   return [];
 }
 
@@ -122,10 +123,6 @@ async function reportFailures(tx: Transaction<NotificationSchema>, mails: Failed
     providerId: providerId ?? undefined,
   }));
   await appendEvent(tx, events.mailFailed, ...failures);
-}
-
-async function confirmErasure(tx: Transaction<NotificationSchema>, { crmId }: MailRow, erasureId: string): Promise<void> {
-  await appendEvent(tx, events.notificationErasureConfirmed, { crmId, erasureId, service: 'notification' });
 }
 
 /** Earlier mails that wait for a quota, or behind one that does: what they say is no longer true. */

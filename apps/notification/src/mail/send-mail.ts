@@ -54,7 +54,7 @@ export function createMailer(options: { url: string; connections: number; replyM
 
 /** The message as nodemailer expects it: every part is passed separately, nothing is parsed from text. */
 export function toMessage(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template' | 'requestId'>, content: MailContent): SendMailOptions {
-  const [calendar, ...furtherCalendars] = content.calendars;
+  const [calendar] = content.calendars;
   return {
     messageId: messageIdOf(mail, content.from.address),
     from: content.from,
@@ -66,12 +66,6 @@ export function toMessage(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template'
     html: content.html,
     // A text/calendar alternative, which clients act on, and an .ics file.
     icalEvent: calendar && { method: calendar.method, content: calendar.text, filename: 'appointment.ics' },
-    // Clients act on one alternative only; the others are files to open.
-    attachments: furtherCalendars.map(({ method, text }, index) => ({
-      filename: `appointment-${index + 2}.ics`,
-      contentType: `text/calendar; charset=utf-8; method=${method}`,
-      content: text,
-    })),
     headers: {
       'Auto-Submitted': 'auto-generated',
       'X-Auto-Response-Suppress': 'All',

@@ -88,14 +88,8 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
   }));
   const removal = composeRemovalMail({
     ...shared,
-    notice: {
-      providerId: provider.id,
-      ...recipient,
-      removed: [
-        { participationId, version: 2, ...appointment },
-        { participationId: '01990000-0000-7000-8000-000000000003', version: 2, ...videoCall },
-      ],
-    },
+    notice: { providerId: provider.id, ...recipient },
+    removed: { participationId, version: 2, ...videoCall, neverInvited: false },
   });
   const user = { id: provider.id, email: address, username: 'anna', lastName: 'Beispiel', firstName: 'Anna', emailVerified: false };
   const verification = composeVerificationMail({

@@ -61,7 +61,7 @@ export const texts: PartialTexts = {
       subject: (about) => `Ihre Daten wurden gelöscht: ${about}`,
       status: 'Gelöscht',
       headline: 'Ihre Kundendaten wurden gelöscht',
-      lead: 'Ihre hier genannte Teilnahme endet damit. Dies ist die letzte Nachricht dazu.',
+      lead: 'Sie nehmen an diesem Termin nicht mehr teil. Dies ist die letzte Nachricht dazu.',
     },
     'email-verification': {
       subject: (about) => `Bitte bestätigen Sie Ihre E-Mail-Adresse für ${about}`,
@@ -82,10 +82,7 @@ export const texts: PartialTexts = {
   },
   calendar: {
     invitation: 'Die angehängte Datei trägt den Termin in Ihren Kalender ein.',
-    cancellation: (appointments) =>
-      appointments === 1
-        ? 'Die angehängte Datei nimmt den Termin aus Ihrem Kalender.'
-        : 'Die angehängten Dateien nehmen die Termine aus Ihrem Kalender.',
+    cancellation: 'Die angehängte Datei nimmt den Termin aus Ihrem Kalender.',
   },
   verification: {
     labels: { crm: 'Konto bei', name: 'Name', email: 'E-Mail-Adresse' },

@@ -61,7 +61,7 @@ export const texts: Texts = {
       subject: (about) => `Your data was deleted: ${about}`,
       status: 'Deleted',
       headline: 'Your customer data was deleted',
-      lead: 'You no longer take part in what is listed here. This is the last message about it.',
+      lead: 'You no longer take part in this appointment. This is the last message about it.',
     },
     'email-verification': {
       subject: (about) => `Please confirm your email address for ${about}`,
@@ -82,10 +82,7 @@ export const texts: Texts = {
   },
   calendar: {
     invitation: 'The attached file adds the appointment to your calendar.',
-    cancellation: (appointments) =>
-      appointments === 1
-        ? 'The attached file takes the appointment out of your calendar.'
-        : 'The attached files take the appointments out of your calendar.',
+    cancellation: 'The attached file takes the appointment out of your calendar.',
   },
   verification: {
     labels: { crm: 'Account with', name: 'Name', email: 'Email address' },

@@ -765,7 +765,11 @@ export interface RemovedParticipation {
   description?: string | undefined;
   start?: Date | undefined;
   end?: Date | undefined;
-  address?: Location | undefined;
+  address?:
+    | Location
+    | undefined;
+  /** No mail has put the booking into the person's calendar. */
+  neverInvited: boolean;
 }
 
 export interface ListSlotsRequest {
@@ -6421,6 +6425,7 @@ function createBaseRemovedParticipation(): RemovedParticipation {
     start: undefined,
     end: undefined,
     address: undefined,
+    neverInvited: false,
   };
 }
 
@@ -6443,6 +6448,9 @@ export const RemovedParticipation: MessageFns<RemovedParticipation> = {
     }
     if (message.address !== undefined) {
       Location.encode(message.address, writer.uint32(50).fork()).join();
+    }
+    if (message.neverInvited !== false) {
+      writer.uint32(56).bool(message.neverInvited);
     }
     return writer;
   },
@@ -6508,6 +6516,14 @@ export const RemovedParticipation: MessageFns<RemovedParticipation> = {
             message.address = Location.decode(reader, reader.uint32());
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.neverInvited = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6533,6 +6549,7 @@ export const RemovedParticipation: MessageFns<RemovedParticipation> = {
     message.address = (object.address !== undefined && object.address !== null)
       ? Location.fromPartial(object.address)
       : undefined;
+    message.neverInvited = object.neverInvited ?? false;
     return message;
   },
 };

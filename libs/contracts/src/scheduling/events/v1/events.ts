@@ -299,7 +299,11 @@ export interface ParticipationChanged {
   /** As in CustomerChanged. */
   actor: string;
   /** The event of the previous change with a mail, whose mail comes first. Absent if there is none, and if `notify` is false. */
-  previousMailEventId?: string | undefined;
+  previousMailEventId?:
+    | string
+    | undefined;
+  /** With `notify`: no mail about this or an earlier change has put the booking into the participant's calendar. */
+  neverInvited: boolean;
 }
 
 /** calendar: an appointment was created, updated, cancelled or deleted. */
@@ -978,6 +982,7 @@ function createBaseParticipationChanged(): ParticipationChanged {
     customerId: undefined,
     actor: "",
     previousMailEventId: undefined,
+    neverInvited: false,
   };
 }
 
@@ -1018,6 +1023,9 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     }
     if (message.previousMailEventId !== undefined) {
       writer.uint32(98).string(message.previousMailEventId);
+    }
+    if (message.neverInvited !== false) {
+      writer.uint32(104).bool(message.neverInvited);
     }
     return writer;
   },
@@ -1131,6 +1139,14 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
             message.previousMailEventId = reader.string();
             continue;
           }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.neverInvited = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1160,6 +1176,7 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     message.customerId = object.customerId ?? undefined;
     message.actor = object.actor ?? "";
     message.previousMailEventId = object.previousMailEventId ?? undefined;
+    message.neverInvited = object.neverInvited ?? false;
     return message;
   },
 };
