@@ -66,7 +66,7 @@ function nameComponents(node: unknown, schemas: Json): unknown {
   // For the serializer only: a client would take it to mean that the field may be missing.
   if (replaced['default'] === null) delete replaced['default'];
   // Rules of this gateway about control characters, which the registry of formats does not know.
-  if (format === 'line' || format === 'text') delete replaced['format'];
+  if (format === 'line' || format === 'text' || format === 'path-segment') delete replaced['format'];
   if (documentedEnum !== undefined) {
     delete replaced['documentedEnum'];
     replaced['enum'] = documentedEnum;

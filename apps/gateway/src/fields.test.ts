@@ -35,6 +35,16 @@ describe('an e-mail address', () => {
   });
 });
 
+describe('a reference', () => {
+  it.each(['a', '...', './..', '%2e', ' .', '.\u200B'])('may be %j', (value) => {
+    expect(formats['path-segment'].passes(value)).toBe(true);
+  });
+
+  it.each(['.', '..', 'a\nb'])('is not %j', (value) => {
+    expect(formats['path-segment'].passes(value)).toBe(false);
+  });
+});
+
 describe('an optional value', () => {
   it('that is null or empty counts as absent', () => {
     expect([given(null), given(''), given(undefined), given('x'), given(0), given(false)]).toEqual([undefined, undefined, undefined, 'x', 0, false]);

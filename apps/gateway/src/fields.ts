@@ -40,6 +40,15 @@ export function line(options: Options = {}): TString {
   return Type.String({ minLength: 1, maxLength: maxLineLength, pattern: '\\S', format: 'line', ...options });
 }
 
+/** A required reference of what the request creates, or that other requests have in their path. */
+export function reference(options: Options = {}): TString {
+  return line({ format: 'path-segment', ...options });
+}
+
+export function optionalReference(options: Options = {}): TUnsafe<string | null> {
+  return optionalLine({ format: 'path-segment', ...options });
+}
+
 export function optionalLine(options: Options = {}): TUnsafe<string | null> {
   return Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: maxLineLength, format: 'line', ...options });
 }
@@ -164,6 +173,8 @@ export const formats = {
   line: { passes: isLine, detail: 'must not contain control characters' },
   text: { passes: isText, detail: 'must not contain control characters other than tabs and line breaks' },
   email: { passes: (value) => value === '' || isEmailAddress(value), detail: 'must be an e-mail address' },
+  // Clients take the segments . and .. out of a path, even if they are encoded (RFC 3986, 5.2.4): nobody could address it.
+  'path-segment': { passes: (value) => isLine(value) && value !== '.' && value !== '..', detail: 'must not be . or .., nor contain control characters' },
   reference: {
     passes: (value) => value === '' || (isLine(value) && isUserReference(value)),
     detail: 'must have the format uniqueId@platformName',

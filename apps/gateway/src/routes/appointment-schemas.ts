@@ -18,6 +18,7 @@ import {
   pathReference,
   queryLine,
   rasterRange,
+  reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
@@ -46,7 +47,7 @@ export const commonFields = {
   // Defaults are stated in the description: generated clients treat a field with `default` as required.
   capacity: Type.Optional(optionalInteger({ ...capacityRange, description: 'Maximum number of participants; defaults to 0.' })),
   acceptBookings: Type.Optional(optionalBoolean({ description: 'Whether it is publicly bookable; defaults to false.' })),
-  resourceReference: line(),
+  resourceReference: reference(),
   productReference: line(),
   productName: Type.Optional(optionalLine({ description: 'Name of the product; used as the description.' })),
   description: Type.Optional(optionalText({ description: 'Takes precedence over `productName`.' })),
@@ -58,7 +59,7 @@ export const commonFields = {
 
 /** interface 2.6. */
 export const embeddedParticipation = Type.Object({
-  reference: line(),
+  reference: reference(),
   name: line(),
   email: email(),
   mobile: Type.Optional(optionalLine()),
@@ -68,7 +69,7 @@ export const embeddedParticipation = Type.Object({
 
 export const newAppointment = Type.Object(
   {
-    reference: line({ description: 'Unique.' }),
+    reference: reference({ description: 'Unique.' }),
     start: dateTime(),
     end: dateTime(),
     ...commonFields,

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type BookSlotRequest, type ChangeBookingRequest, type ChangeBookingResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { type Static, type TObject, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { alternative, dateTime, given, givenFields, line, oneOf, optionalDateTime, optionalInteger, optionalLine, optionalText, pathReference, rasterRange } from '../fields.ts';
+import { alternative, dateTime, given, givenFields, line, oneOf, optionalDateTime, optionalInteger, optionalLine, optionalText, pathReference, rasterRange, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { invalidRequest } from '../problem.ts';
 import { apiInfoValue, problems, wrapped } from '../schemas.ts';
@@ -94,7 +94,7 @@ type CustomerFields = Static<TObject<typeof customerFields>>;
 const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
 
 const commonFields = {
-  reference: line({ description: 'Unique; of the participation.' }),
+  reference: reference({ description: 'Unique; of the participation.' }),
   ...customerFields,
   state: oneOf(['RESERVED', 'REQUESTED', 'BOOKED'], { description: 'Only a `RESERVED` one may have no customer yet.' }),
   message,

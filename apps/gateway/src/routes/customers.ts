@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { clearing, email, givenFields, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { clearing, email, givenFields, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { invalidRequest } from '../problem.ts';
@@ -157,7 +157,7 @@ const listCustomersSchema = {
 } as const;
 
 export const newCustomerFields = {
-  customerReference: line({ description: 'Unique per provider.' }),
+  customerReference: reference({ description: 'Unique per provider.' }),
   userName: line({ description: 'Name of the customer.' }),
   ...optionalFields,
 };
@@ -208,7 +208,7 @@ const updateCustomerSchema = {
   tags: ['Customers'],
   params: customerParams,
   body: Type.Object(
-    { customerReference: Type.Optional(line()), userName: Type.Optional(line()), ...optionalFields },
+    { customerReference: Type.Optional(reference()), userName: Type.Optional(line()), ...optionalFields },
     { title: 'CustomerChange', examples: [{ userName: 'Ada Kundin-Neu', note: null }] },
   ),
   response: {

@@ -4,7 +4,7 @@ import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { dateTime, flag, given, givenFields, line, oneOf, optionalText, pathReference, queryLine } from '../fields.ts';
+import { dateTime, flag, given, givenFields, line, oneOf, optionalText, pathReference, queryLine, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, nullable, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
@@ -158,7 +158,7 @@ const createParticipationSchema = {
   }),
   body: Type.Object(
     {
-      reference: line({ description: 'Unique.' }),
+      reference: reference({ description: 'Unique.' }),
       appointmentReference: line(),
       customerReference: line(),
       state: oneOf(participationStates),

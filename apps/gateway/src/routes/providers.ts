@@ -3,7 +3,7 @@ import type { Provider } from '@scheduling/contracts/identity/v1';
 import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { clearing, givenFields, line, maxLongTextLength, optionalEmail, optionalLine, optionalText, pathReference } from '../fields.ts';
+import { clearing, givenFields, line, maxLongTextLength, optionalEmail, optionalLine, optionalText, pathReference, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
@@ -98,7 +98,7 @@ const createProviderSchema = {
   headers: idempotencyHeaders,
   body: Type.Object(
     {
-      reference: line({ description: 'Unique.' }),
+      reference: reference({ description: 'Unique.' }),
       ownerReference: line({ description: 'Reference of the owner, an existing user.' }),
       accountReference: line({ description: 'Reference of an existing account.' }),
       name: line({ description: 'Display name.' }),

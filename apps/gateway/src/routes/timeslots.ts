@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { type Admission, weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { capacityRange, dateTime, givenFields, integer, line, oneOf, optionalDateTime, optionalLine, pathReference, rasterRange } from '../fields.ts';
+import { capacityRange, dateTime, givenFields, integer, oneOf, optionalDateTime, optionalReference, pathReference, rasterRange, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
@@ -119,8 +119,8 @@ const state = oneOf(timeslotStates, { description: '`CREATED` is hidden, `BOOKAB
 
 const newTimeslot = Type.Object(
   {
-    reference: Type.Optional(optionalLine({ description: 'Unique; generated if absent.' })),
-    resourceReference: line({ description: 'Reference of the resource it belongs to.' }),
+    reference: Type.Optional(optionalReference({ description: 'Unique; generated if absent.' })),
+    resourceReference: reference({ description: 'Reference of the resource it belongs to.' }),
     start: Type.Optional(optionalDateTime()),
     end: dateTime(),
     raster,

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Attempt, Webhook } from '@scheduling/contracts/webhook/v1';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { given, givenFields, line, oneOf, optionalLine, pathReference } from '../fields.ts';
+import { given, givenFields, line, oneOf, optionalLine, pathReference, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, nullable, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
@@ -143,7 +143,7 @@ const createWebhookSchema = {
   params: crmParams,
   headers: idempotencyHeaders,
   body: Type.Object(
-    { reference: line({ description: 'Unique.' }), url, types, providerReference, ignoreActors },
+    { reference: reference({ description: 'Unique.' }), url, types, providerReference, ignoreActors },
     { title: 'NewWebhook', examples: [{ reference: 'w-1@acme', url: 'https://crm.example/hooks/scheduling', types: ['participation.changed', 'participation.created'] }] },
   ),
   response: {

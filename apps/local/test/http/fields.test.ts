@@ -48,6 +48,12 @@ const line: Kind = {
   refuses: (maxLength) => [...noText, filled(maxLength + 1), 'x'.repeat(maxLength + 1), ...controlCharacters, 'a\nb', 'a\tb', 'a\uD800b'],
 };
 const reference: Kind = { ...line, accepts: (maxLength) => [filled(maxLength, '@test'), `${unique('ü/?#% ')}@test`] };
+/** In the path of other requests it says what they are about. */
+const ownReference: Kind = {
+  ...reference,
+  accepts: (maxLength) => [...reference.accepts(maxLength), `${unique('..')}/../.`],
+  refuses: (maxLength) => [...reference.refuses(maxLength), '.', '..'],
+};
 const text: Kind = {
   maxLength: 1_024,
   accepts: (maxLength) => [filled(maxLength), 'a\n\tb\r\nc'],
@@ -186,7 +192,7 @@ const changeable = (): Record<string, unknown> => ({
 
 const detailFields: Field[] = [
   ...changeableFields.map((field) => ({ ...field, nullable: true })),
-  { pointer: '/resourceReference', kind: reference, required: true },
+  { pointer: '/resourceReference', kind: ownReference, required: true },
   { pointer: '/productReference', kind: reference, required: true },
   { pointer: '/productName', kind: line },
   ...priceFields(''),
@@ -250,7 +256,7 @@ const operations: Record<string, Operation> = {
     }),
     send: (body) => crm.post('/provider', body),
     fields: [
-      { pointer: '/reference', kind: reference, required: true },
+      { pointer: '/reference', kind: ownReference, required: true },
       { pointer: '/ownerReference', kind: { ...line, accepts: () => [] }, required: true },
       { pointer: '/accountReference', kind: { ...line, accepts: () => [] }, required: true },
       ...providerFields,
@@ -266,8 +272,8 @@ const operations: Record<string, Operation> = {
     send: (body) => crm.post(`${practice.at}/timeslots`, body),
     fields: [
       { pointer: '/timeslots', kind: list, required: true, refuses: [[], Array.from({ length: 501 }, () => ({}))] },
-      { pointer: '/timeslots/1/reference', kind: reference },
-      { pointer: '/timeslots/1/resourceReference', kind: reference, required: true },
+      { pointer: '/timeslots/1/reference', kind: ownReference },
+      { pointer: '/timeslots/1/resourceReference', kind: ownReference, required: true },
       { pointer: '/timeslots/1/start', kind: dateTime },
       { pointer: '/timeslots/1/end', kind: dateTime, required: true },
       { pointer: '/timeslots/1/raster', kind: raster, required: true, accepts: [1, 240] },
@@ -298,12 +304,12 @@ const operations: Record<string, Operation> = {
       }),
     send: (body) => crm.post(`${practice.at}/appointments`, body),
     fields: [
-      { pointer: '/reference', kind: reference, required: true },
+      { pointer: '/reference', kind: ownReference, required: true },
       { pointer: '/start', kind: dateTime, required: true },
       { pointer: '/end', kind: dateTime, required: true },
       ...detailFields,
       { pointer: '/participations', kind: list },
-      { pointer: '/participations/0/reference', kind: reference, required: true },
+      { pointer: '/participations/0/reference', kind: ownReference, required: true },
       { pointer: '/participations/0/name', kind: line, required: true },
       { pointer: '/participations/0/email', kind: emailAddress, required: true },
       { pointer: '/participations/0/mobile', kind: line },
@@ -346,7 +352,7 @@ const operations: Record<string, Operation> = {
     body: () => ({ reference: `${unique('p')}@test`, appointmentReference: appointment, customerReference: practice.customer, state: 'BOOKED', message: 'm' }),
     send: (body) => crm.post(`${practice.at}/participations`, body, { query: { sendMails: false } }),
     fields: [
-      { pointer: '/reference', kind: reference, required: true },
+      { pointer: '/reference', kind: ownReference, required: true },
       { pointer: '/appointmentReference', kind: { ...line, accepts: () => [] }, required: true },
       { pointer: '/customerReference', kind: { ...line, accepts: () => [] }, required: true },
       { pointer: '/state', kind: participationState, required: true },
@@ -369,7 +375,7 @@ const operations: Record<string, Operation> = {
     }),
     send: (body) => crm.post(`${practice.at}/bookings`, body, { query: { sendMails: false } }),
     fields: [
-      { pointer: '/reference', kind: reference, required: true },
+      { pointer: '/reference', kind: ownReference, required: true },
       { pointer: '/timeslotReference', kind: { ...line, accepts: () => [] }, required: true },
       { pointer: '/start', kind: dateTime, required: true },
       { pointer: '/duration', kind: raster },
@@ -378,7 +384,7 @@ const operations: Record<string, Operation> = {
       { pointer: '/contactReference', kind: reference },
       ...priceFields(''),
       { pointer: '/customer', kind: object },
-      { pointer: '/customer/customerReference', kind: reference, required: true },
+      { pointer: '/customer/customerReference', kind: ownReference, required: true },
       { pointer: '/customer/userName', kind: line, required: true },
       ...optionalCustomerFields('/customer'),
       { pointer: '/state', kind: oneOf('RESERVED', 'REQUESTED', 'BOOKED'), required: true, refuses: ['CANCELED'] },
@@ -389,7 +395,7 @@ const operations: Record<string, Operation> = {
     body: () => ({ reference: `${unique('b')}@test`, appointmentReference: openAppointment, state: 'RESERVED' }),
     send: (body) => crm.post(`${practice.at}/bookings`, body, { query: { sendMails: false } }),
     fields: [
-      { pointer: '/reference', kind: reference, required: true },
+      { pointer: '/reference', kind: ownReference, required: true },
       { pointer: '/customerReference', kind: { ...line, accepts: () => [practice.customer] } },
       { pointer: '/state', kind: { ...oneOf('RESERVED', 'REQUESTED', 'BOOKED'), accepts: () => ['RESERVED'] }, required: true },
       { pointer: '/message', kind: text },
@@ -457,7 +463,7 @@ const operations: Record<string, Operation> = {
     body: () => ({ customerReference: `${unique('c')}@test`, providerReference: practice.provider, userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de' }),
     send: (body) => crm.post(`${practice.at}/customers`, body),
     fields: [
-      { pointer: '/customerReference', kind: reference, required: true },
+      { pointer: '/customerReference', kind: ownReference, required: true },
       { pointer: '/providerReference', kind: { ...line, accepts: () => [] }, required: true, refuses: ['other@test'] },
       { pointer: '/userName', kind: line, required: true },
       ...optionalCustomerFields(''),
@@ -467,7 +473,7 @@ const operations: Record<string, Operation> = {
     body: () => ({ userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de' }),
     send: (body) => crm.put(`${practice.at}/customers/${encodeURIComponent(practice.customer)}`, body),
     fields: [
-      { pointer: '/customerReference', kind: { ...line, accepts: () => [] }, nullable: false, refuses: ['', ' '] },
+      { pointer: '/customerReference', kind: { ...line, accepts: () => [] }, nullable: false, refuses: ['', ' ', '.', '..'] },
       { pointer: '/userName', kind: line, nullable: false, refuses: ['', ' '] },
       ...optionalCustomerFields(''),
     ],

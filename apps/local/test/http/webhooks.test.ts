@@ -147,7 +147,7 @@ describe('a request with an Idempotency-Key that is repeated', () => {
 describe('what is wrong with a webhook', () => {
   const long = 'x'.repeat(256);
   const faults: [field: string, values: unknown[], pointer?: string][] = [
-    ['reference', ['', ' ', null, undefined, 5, long, 'a\nb']],
+    ['reference', ['', ' ', null, undefined, 5, long, 'a\nb', '.', '..']],
     ['url', ['', null, undefined, 5, 'example.com', 'ftp://example.com/', 'https://user@example.com/', 'https://example.com/#a', `https://example.com/${'x'.repeat(2_048)}`]],
     ['types', ['customer.created', 5, Array.from({ length: 51 }, () => 'customer.created')]],
     ['types', [['customer'], ['Customer.created'], [''], [5]], '/types/0'],
