@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 
-/** The parts of a schema that define which fields a request can have, and how long they may be. */
+/** The parts of a schema that define which fields a request can have, how long they may be, and in which format. */
 export interface BodySchema {
   properties?: Record<string, BodySchema>;
   items?: BodySchema;
   maxItems?: number;
   maxLength?: number;
+  format?: string;
   if?: { required: string[] };
   then?: BodySchema;
   else?: BodySchema;

@@ -68,7 +68,7 @@ export function optionalEmail(options: Options = {}): TUnsafe<string | null> {
 }
 
 const dateTimeDescription =
-  'Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.';
+  'Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.';
 
 /** `meaning` is a sentence. */
 export function dateTime(meaning?: string): TString {
@@ -211,11 +211,20 @@ function isText(value: string): boolean {
   return value.isWellFormed() && !/[^\P{Cc}\t\n\r]/u.test(value);
 }
 
+/**
+ * A valid value as the services read it: date-times without a fraction of a second, which is cut off, and with a colon in the offset. It is done here, for all fields, because a service
+ * of a version before that takes a date-time with another offset for a local one.
+ */
+export function normalize(value: string, format: string | undefined): string {
+  if (format !== 'date-time-local' && format !== 'instant') return value;
+  return value.replace(/\.\d+/, '').replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
+}
+
 /** Years that every part of the system can represent: a four-digit year in input and output, in any time zone. */
 const [firstYear, lastYear] = [1900, 9998];
 
 function isLocalDateTime(value: string): boolean {
-  const match = /^(\d{4})-\d\d-\d\dT\d\d:\d\d(?::[0-5]\d)?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)?$/.exec(value);
+  const match = /^(\d{4})-\d\d-\d\dT\d\d:\d\d(?::[0-5]\d(?:\.\d{1,9})?)?(Z|[+-](?:0\d|1[0-4]):?[0-5]\d)?$/.exec(value);
   if (match === null) return false;
   const year = Number(match[1]);
   if (year < firstYear || year > lastYear) return false;

@@ -1,7 +1,7 @@
 import { fastify, type FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { describe, expect, it } from 'vitest';
-import { alternative, optionalBody } from './fields.ts';
+import { alternative, dateTime, nullableInstant, optionalBody, optionalDateTime } from './fields.ts';
 import { knownFields, removeUnknownFields } from './known-fields.ts';
 import { validatorCompiler } from './validation.ts';
 
@@ -34,6 +34,19 @@ describe('knownFields', () => {
     const schemas = [{}, Type.Unknown(), Type.Union([child, Type.Null()]), Type.Intersect([child]), Type.Record(Type.String(), Type.Unknown()), Type.Object({})];
     expect(schemas.map((schema) => knownFields({ crmId: 'x' }, schema))).toEqual(schemas.map(() => ({})));
     expect(schemas.map((schema) => knownFields([{ crmId: 'x' }], schema))).toEqual(schemas.map(() => []));
+  });
+
+  it('writes date-times as all versions of the services read them', () => {
+    const times = Type.Object({ start: dateTime(), list: Type.Array(Type.Object({ end: optionalDateTime() })), now: nullableInstant('Now.'), text: Type.String() });
+    const sent = { start: '2030-01-01T10:00:59.999999', list: [{ end: '2030-01-01T10:00:00+0200' }, { end: null }], now: '2030-01-01T10:00:00.000-0330', text: '1.5+0200' };
+    expect(known(sent, times)).toEqual({
+      ...sent,
+      start: '2030-01-01T10:00:59',
+      list: [{ end: '2030-01-01T10:00:00+02:00' }, { end: null }],
+      now: '2030-01-01T10:00:00-03:30',
+    });
+    const unchanged = ['', '2030-01-01T10:00', '2030-01-01T10:00Z', '2030-01-01T10:00:30+05:45'];
+    expect(unchanged.map((value) => known(value, dateTime()))).toEqual(unchanged);
   });
 
   it('leaves what is no object as it is', () => {

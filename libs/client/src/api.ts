@@ -1117,12 +1117,12 @@ export interface components {
             resourceReference: string;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             start?: string | null;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             end: string;
             /** @description Length of one bookable slot in minutes. */
@@ -1358,12 +1358,12 @@ export interface components {
         TimeslotChange: {
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             start?: string;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             end?: string;
             /** @description Length of one bookable slot in minutes. */
@@ -1390,12 +1390,12 @@ export interface components {
             reference: string;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             start: string;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             end: string;
             /** @description Maximum number of participants; defaults to 0. */
@@ -1432,12 +1432,12 @@ export interface components {
         SeriesData: {
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             from: string;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             to: string;
             /** @description Length of one appointment in minutes. */
@@ -1454,12 +1454,12 @@ export interface components {
             reference?: unknown;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             from?: string | null;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             to?: string | null;
             series_data: components["schemas"]["SeriesData"];
@@ -1489,12 +1489,12 @@ export interface components {
         AppointmentChange: {
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             start?: string;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             end?: string;
             /** @description Maximum number of participants. Nobody loses a seat. */
@@ -1622,7 +1622,7 @@ export interface components {
             timeslotReference: string;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             start: string;
             productReference: string;
@@ -1711,7 +1711,7 @@ export interface components {
             timeslotReference?: string | null;
             /**
              * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant.
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             start?: string | null;
             /** @description Defaults to that of the present appointment; the same goes for its name, price and contact. */
@@ -4731,9 +4731,9 @@ export interface operations {
     listTimeslots: {
         parameters: {
             query: {
-                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 from: string;
-                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 to: string;
                 /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
                 limit?: number;
@@ -5191,9 +5191,9 @@ export interface operations {
                 state?: "ACTIVE" | "CANCELLED";
                 /** @description Include archived appointments. */
                 includeArchived?: boolean;
-                /** @description Only appointments that end after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Only appointments that end after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 from?: string;
-                /** @description Only appointments that start before it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Only appointments that start before it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 to?: string;
                 /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
                 limit?: number;
@@ -6117,11 +6117,11 @@ export interface operations {
                 customerRef?: string;
                 /** @description Only participations in this state. */
                 state?: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
-                /** @description Only participations whose appointment ends after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Only participations whose appointment ends after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 from?: string;
-                /** @description Only participations whose appointment starts before it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Only participations whose appointment starts before it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 to?: string;
-                /** @description Only participations that were created or changed at or after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Only participations that were created or changed at or after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 changedSince?: string;
                 /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
                 limit?: number;
@@ -7007,9 +7007,9 @@ export interface operations {
     listSlots: {
         parameters: {
             query?: {
-                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 from?: string;
-                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional. With `Z` or a UTC offset it is an instant. */
+                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 to?: string;
                 /** @description Only slots of this resource. */
                 resourceRef?: string;

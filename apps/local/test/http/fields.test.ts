@@ -67,7 +67,7 @@ const emailAddress: Kind = {
 const dateTime: Kind = {
   maxLength: 0,
   accepts: () => [],
-  refuses: () => [...noText, 'tomorrow', '2031-03-03', '2031-02-29T09:00', '2031-13-01T09:00', '2031-03-03T24:00', '2031-03-03T09:60', '2031-03-03 09:00', '2031-03-03T09:00+25:00', '1899-12-31T23:59', '9999-01-01T00:00', '2031-03-03T09:00\n', '2031-03-03T09:00:61', '2031-03-03T09:00:00.5', '2031-03-03T09:00+1', '0000-01-01T10:00', '+12030-01-01T10:00'],
+  refuses: () => [...noText, 'tomorrow', '2031-03-03', '2031-02-29T09:00', '2031-13-01T09:00', '2031-03-03T24:00', '2031-03-03T09:60', '2031-03-03 09:00', '2031-03-03T09:00+25:00', '1899-12-31T23:59', '9999-01-01T00:00', '2031-03-03T09:00\n', '2031-03-03T09:00:61', '2031-03-03T09:00.5', '2031-03-03T09:00+1', '0000-01-01T10:00', '+12030-01-01T10:00'],
 };
 const integerOf = (minimum: number, maximum: number): Kind => ({
   maxLength: 0,
@@ -285,7 +285,7 @@ const operations: Record<string, Operation> = {
     ],
   },
   'update timeslot (4.1)': {
-    body: () => ({ defaultCapacity: 3 }),
+    body: () => ({ start: '2031-08-01T09:00', end: '2031-08-01T18:00', defaultCapacity: 3 }),
     send: (body) => crm.put(`${practice.at}/timeslots/${encodeURIComponent(timeslot)}`, body),
     fields: [
       { pointer: '/start', kind: dateTime, nullable: false },
@@ -503,6 +503,42 @@ describe('each field', () => {
   });
 });
 
+describe('date-times', () => {
+  const withTimes = Object.entries(operations).filter(([, { fields }]) => fields.some(({ kind }) => kind === dateTime));
+
+  it.each(withTimes)('may have the forms of JavaScript and Python: %s', async (_, operation) => {
+    for (const end of [':00.000', ':00.999999']) {
+      const times = operation.fields.filter(({ kind }) => kind === dateTime);
+      const body = times.reduce((rest, { pointer }) => withValue(rest, pointer, `${String(valueAt(rest, pointer))}${end}`), operation.body());
+      await expectAccepted(operation, body, end);
+    }
+  });
+
+  it('may have the forms of JavaScript, Python and PHP in a query', async () => {
+    const lists = ['/appointments', '/participations', '/slots', path`/resource/${practice.resource}/timeslots`];
+    for (const list of lists) {
+      const local = await crm.get(practice.at + list, { query: { from: '2031-03-03T00:00', to: '2031-03-04T00:00' } });
+      expect(local).toMatchObject({ status: 200 });
+      for (const [from, to] of [
+        [new Date('2031-03-02T23:00Z').toISOString(), new Date('2031-03-03T23:00Z').toISOString()],
+        ['2031-03-03T00:00:00.999999', '2031-03-04T00:00:00.000001'],
+        ['2031-03-03T13:00:00+1400', '2031-03-04T13:00:00+1400'],
+        ['2031-03-02T18:30:00.000-0430', '2031-03-03T18:30:00.000-0430'],
+      ] as const) {
+        expect(await crm.get(practice.at + list, { query: { from, to } })).toMatchObject({ status: 200, text: local.text });
+      }
+    }
+  });
+
+  it('may have these forms for the clock of a sandbox, too', async () => {
+    const sandbox = await createCrm({ sandbox: true });
+    const now = `${new Date(Date.now() + 3_600_000).toISOString().slice(0, 16)}:30.999+0000`;
+    const { status, body } = await sandbox.put<{ clock: { now: string } }>('/sandbox/clock', { now });
+    expect(status).toBe(200);
+    expect([`${now.slice(0, 19)}Z`, `${now.slice(0, 17)}31Z`]).toContain(body.clock.now);
+  });
+});
+
 describe('several invalid fields', () => {
   it.each(Object.entries(operations).filter(([, { fields }]) => fields.some(({ required }) => required)))('are all reported: %s', async (_, operation) => {
     const required = operation.fields.filter((field) => field.required && field.codeWhenMissing === undefined).map(({ pointer }) => pointer);
@@ -639,9 +675,13 @@ function describeValue(value: unknown): string {
 /** A copy of the body with another value at the pointer, or with the value removed. */
 function withValue(body: Record<string, unknown>, pointer: string, value: unknown): Record<string, unknown> {
   const copy = structuredClone(body);
-  const steps = pointer.slice(1).split('/');
-  const last = steps.pop()!;
-  const parent = steps.reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], copy) as Record<string, unknown>;
-  parent[last] = value;
+  const end = pointer.lastIndexOf('/');
+  const parent = valueAt(copy, pointer.slice(0, end)) as Record<string, unknown>;
+  parent[pointer.slice(end + 1)] = value;
   return copy;
+}
+
+function valueAt(body: Record<string, unknown>, pointer: string): unknown {
+  const steps = pointer.split('/').slice(1);
+  return steps.reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], body);
 }
