@@ -61,6 +61,22 @@ describe('a series', () => {
     ]);
   });
 
+  it('of a single day may reach midnight', async () => {
+    expect(await startsOf({ spanFrom: '2027-06-14T20:00', spanTo: '2027-06-15T00:00', weekdays: [] })).toEqual([
+      '2027-06-14T18:00',
+      '2027-06-14T19:00',
+      '2027-06-14T20:00',
+      '2027-06-14T21:00',
+    ]);
+  });
+
+  it('may consist of nights, of which each belongs to its evening', async () => {
+    expect(await startsOf({ spanFrom: '2027-06-14T22:00', spanTo: '2027-06-15T02:00', raster: 120, weekdays: [] })).toEqual(['2027-06-14T20:00', '2027-06-14T22:00']);
+    const window = { windowFrom: '2020-01-01T22:00', windowTo: '2020-01-01T02:00' };
+    // From Monday to Friday: the nights of Tuesday and Thursday.
+    expect(await startsOf({ ...window, spanFrom: '2027-06-14T00:00', spanTo: '2027-06-19T00:00', raster: 240, weekdays: [2, 4] })).toEqual(['2027-06-15T20:00', '2027-06-17T20:00']);
+  });
+
   it('takes the daily window from the top level, whatever its day', async () => {
     const window = { windowFrom: '2020-01-01T18:00', windowTo: '2020-01-01T19:00' };
     expect(await startsOf({ ...window, weekdays: [1, 2], spanTo: '2026-03-31T20:00' })).toEqual(['2026-03-30T16:00', '2026-03-31T16:00']);

@@ -12,7 +12,7 @@ import { appendAppointmentChanges } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentDetails, type AppointmentRecord, type DescribedAppointment, detailColumns, readBack, selectAppointments, withParticipations } from './appointment.ts';
-import { daysOfSpan, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
+import { daysOf, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
 
 export interface NewSeries extends AppointmentDetails {
   crmId: string;
@@ -90,7 +90,7 @@ function readPlan(request: NewSeries, timeZone: string): SeriesPlan {
     raster: request.raster,
     weekdays: request.weekdays.length === 0 ? undefined : new Set(request.weekdays),
   };
-  const days = daysOfSpan(plan);
+  const days = daysOf(plan);
   if (days > 1 && plan.weekdays === undefined) errors.add('/series_data/weekdays', 'is required when the series spans more than one day');
   errors.throwIfAny('appointment.invalid');
   if (days > maxDays) throw seriesTooLong();

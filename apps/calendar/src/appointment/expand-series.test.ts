@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { expandSeries, type SeriesPlan } from './expand-series.ts';
+import { daysOf, expandSeries, type SeriesPlan } from './expand-series.ts';
 
 const zones = [
   'Europe/Berlin',
@@ -49,15 +49,16 @@ function walkSeries(plan: SeriesPlan): string[] {
   const [fromMs, toMs] = [plan.spanFrom.epochMilliseconds, plan.spanTo.epochMilliseconds];
   const firstMinuteOf = new Map<number, number>();
   const dates = new Set<number>();
-  // A day before and after, for the part of the first and last day's window that is outside the span.
-  for (const [ms, wall] of readClock(plan.timeZone, fromMs - 25 * hourMs, toMs + 25 * hourMs)) {
+  // A day before and two days after, for the part of the first and last day's window that is outside the span.
+  for (const [ms, wall] of readClock(plan.timeZone, fromMs - 25 * hourMs, toMs + 49 * hourMs)) {
     if (!firstMinuteOf.has(wall)) firstMinuteOf.set(wall, ms);
-    if (ms >= fromMs && ms <= toMs) dates.add(wall - (wall % dayMs));
+    if (ms >= fromMs && ms < toMs) dates.add(wall - (wall % dayMs));
   }
   return [...dates]
     .filter((date) => plan.weekdays === undefined || plan.weekdays.has(new Date(date).getUTCDay() || 7))
     .flatMap((date) => {
-      const [open, close] = [minuteAt(firstMinuteOf, date, plan.windowFrom), minuteAt(firstMinuteOf, date, plan.windowTo)];
+      const isNight = plan.windowTo.toString() <= plan.windowFrom.toString();
+      const [open, close] = [minuteAt(firstMinuteOf, date, plan.windowFrom), minuteAt(firstMinuteOf, date + (isNight ? dayMs : 0), plan.windowTo)];
       const starts: number[] = [];
       for (let ms = open; ms + plan.raster * minuteMs <= close; ms += plan.raster * minuteMs) starts.push(ms);
       return starts;
@@ -138,6 +139,15 @@ describe('the expansion of a series', () => {
     }
   });
 
+  it('has as many appointments in a night as it has hours', () => {
+    const overNight = { windowFrom: '22:00', windowTo: '05:00', raster: 60 };
+    expect(startsOf(plan({ from: '2026-03-28T22:00', to: '2026-03-29T05:00', ...overNight }))).toHaveLength(6);
+    expect(startsOf(plan({ from: '2026-10-24T22:00', to: '2026-10-25T05:00', ...overNight }))).toHaveLength(8);
+    // The clock goes back from 24:00 to 23:00, so the first of the two nights ends at midnight after the repeated hour.
+    const cairo = plan({ from: '2026-10-29T20:00', to: '2026-10-30T00:00', windowFrom: '20:00', windowTo: '00:00', raster: 60 }, 'Africa/Cairo');
+    expect(startsOf(cairo)).toHaveLength(5);
+  });
+
   it('is an hour shorter in the night that skips one, and an hour longer in the night that repeats one', () => {
     const night = { windowFrom: '01:00', windowTo: '04:00', raster: 60 };
     expect(startsOf(plan({ from: '2026-03-29T00:00', to: '2026-03-29T12:00', ...night }))).toHaveLength(2);
@@ -147,6 +157,26 @@ describe('the expansion of a series', () => {
   it('drops the remainder, and what begins before or ends after the span', () => {
     const starts = startsOf(plan({ from: '2026-06-01T09:10', to: '2026-06-01T11:30', windowFrom: '09:00', windowTo: '12:20', raster: 30 }));
     expect(starts.map((start) => start.slice(11, 16))).toEqual(['07:30', '08:00', '08:30', '09:00']);
+  });
+
+  it('reaches midnight, and crosses it', () => {
+    const evening = plan({ from: '2027-06-14T20:00', to: '2027-06-15T00:00', windowFrom: '20:00', windowTo: '00:00', raster: 60 });
+    expect(daysOf(evening)).toBe(1);
+    expect(startsOf(evening).map((start) => start.slice(0, 16))).toEqual(['2027-06-14T18:00', '2027-06-14T19:00', '2027-06-14T20:00', '2027-06-14T21:00']);
+
+    const nights = plan({ from: '2027-06-14T22:00', to: '2027-06-16T02:00', windowFrom: '22:00', windowTo: '02:00', raster: 120 });
+    expect(startsOf(nights).map((start) => start.slice(0, 16))).toEqual(['2027-06-14T20:00', '2027-06-14T22:00', '2027-06-15T20:00', '2027-06-15T22:00']);
+    expect(startsOf({ ...nights, weekdays: new Set([2]) })).toHaveLength(2);
+
+    const [firstNight, overNight] = [{ from: '2027-06-14T22:00', to: '2027-06-15T02:00' }, { windowFrom: '22:00', windowTo: '02:00', raster: 120 }];
+    expect(daysOf(plan({ ...firstNight, ...overNight }))).toBe(1);
+    expect(startsOf(plan({ ...firstNight, ...overNight }))).toHaveLength(2);
+    // The rest of the night that began before the span is none of it.
+    expect(startsOf(plan({ from: '2027-06-15T00:00', to: '2027-06-16T12:00', ...overNight }))).toHaveLength(2);
+
+    const aroundTheClock = plan({ from: '2027-06-14T00:00', to: '2027-06-16T00:00', windowFrom: '00:00', windowTo: '00:00', raster: 720 });
+    expect(daysOf(aroundTheClock)).toBe(2);
+    expect(startsOf(aroundTheClock)).toHaveLength(4);
   });
 
   it('has no appointments on a day that the zone skipped', () => {

@@ -25,9 +25,11 @@ export function isSeries(body: NewAppointment | NewSeries): body is NewSeries {
 /** How many appointments a series can have at most, without regard to the weekdays and to changes of the clock. */
 export function countSlots({ series_data: span, from, to }: NewSeries): number {
   const [first, last] = [minutesOf(span.from), minutesOf(span.to)];
-  const windowMinutes = (minutesOf(given(to) ?? span.to) - minutesOf(given(from) ?? span.from)) % minutesPerDay;
+  const difference = (minutesOf(given(to) ?? span.to) - minutesOf(given(from) ?? span.from)) % minutesPerDay;
+  // A window whose end is not after its start ends on the following day.
+  const windowMinutes = difference > 0 ? difference : difference + minutesPerDay;
   const days = Math.floor(last / minutesPerDay) - Math.floor(first / minutesPerDay) + 1;
-  return Math.max(0, Math.ceil((days * (windowMinutes > 0 ? windowMinutes : minutesPerDay)) / span.raster));
+  return Math.max(0, Math.ceil((days * windowMinutes) / span.raster));
 }
 
 const minutesPerDay = 1_440;
