@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseDateTime, parseTimeOfDay } from './date-time.ts';
+import { addDays, parseDateTime, parseTimeOfDay } from './date-time.ts';
 
 describe('a date-time', () => {
   it.each([
@@ -37,4 +37,13 @@ describe('the time of day of a date-time', () => {
   it('is converted to the zone when there is an offset', () => {
     expect(parseTimeOfDay('2026-07-01T10:00Z', 'Asia/Kolkata').toString()).toBe('15:30:00');
   });
+});
+
+it.each([
+  ['2026-10-01T00:00', 92, 'Europe/Berlin', '2027-01-01T00:00'],
+  ['2026-03-20T09:00', 14, 'Europe/Berlin', '2026-04-03T09:00'],
+  ['2026-10-20T09:00', 14, 'Australia/Lord_Howe', '2026-11-03T09:00'],
+  ['2026-03-15T02:30', 14, 'Europe/Berlin', '2026-03-29T03:30'],
+])('%s and %s days are in %s %s', (from, days, zone, expected) => {
+  expect(addDays(parseDateTime(from, zone), days, zone)).toEqual(parseDateTime(expected, zone));
 });

@@ -21,3 +21,12 @@ export function instantOf(local: Temporal.PlainDateTime, timeZone: string): Temp
 export function toDate(instant: Temporal.Instant): Date {
   return new Date(instant.epochMilliseconds);
 }
+
+export function toInstant(date: Date): Temporal.Instant {
+  return Temporal.Instant.fromEpochMilliseconds(date.getTime());
+}
+
+/** The same wall-clock time so many dates later, by the rule of {@link parseDateTime}. */
+export function addDays(date: Date, days: number, timeZone: string): Date {
+  return toDate(toInstant(date).toZonedDateTimeISO(timeZone).add({ days }).toInstant());
+}

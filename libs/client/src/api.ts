@@ -7007,9 +7007,9 @@ export interface operations {
     listSlots: {
         parameters: {
             query?: {
-                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+                /** @description Only slots that start at or after it; defaults to now. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 from?: string;
-                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+                /** @description Only slots that start before it; defaults to 14 calendar days after `from`, and is at most 92 after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 to?: string;
                 /** @description Only slots of this resource. */
                 resourceRef?: string;

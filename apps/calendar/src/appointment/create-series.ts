@@ -4,7 +4,7 @@ import { transactOnce, withRows } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
-import { parseDateTime, parseTimeOfDay, toDate } from '../date-time.ts';
+import { parseDateTime, parseTimeOfDay, toDate, toInstant } from '../date-time.ts';
 import { archivedUntil } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
@@ -127,8 +127,4 @@ function seriesTooLong(): DomainError {
   return new DomainError('series.too_long', {
     errors: [{ pointer: '/series_data', detail: `has more than ${maxAppointments} appointments, or more than ${maxDays} days` }],
   });
-}
-
-function toInstant(date: Date): Temporal.Instant {
-  return Temporal.Instant.fromEpochMilliseconds(date.getTime());
 }

@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { readFunction } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
-import { parseDateTime } from '../date-time.ts';
+import { addDays, parseDateTime } from '../date-time.ts';
 import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
@@ -16,7 +16,7 @@ import { decodePosition, encodePosition } from './slot-cursor.ts';
 export interface SlotsQuery {
   crmId: string;
   providerReference: string;
-  /** Date-times as in the interface: slots that begin in this period. Absent: now, and 14 days later. */
+  /** Date-times as in the interface: slots that begin in this period. Absent: now, and the same time 14 dates later. */
   from?: string | undefined;
   to?: string | undefined;
   resourceReference?: string | undefined;
@@ -125,10 +125,12 @@ async function readNow(db: Kysely<CalendarSchema>, crmId: string): Promise<Date>
 /** @param now set if the query says no begin */
 function readQuery(query: SlotsQuery, { id: providerId, timeZone }: ProviderRow, now?: Date): { filter: SlotsFilter; after: SlotPosition } {
   const errors = collectFieldErrors();
-  const from = (now ?? parseDateTime(query.from!, timeZone)).getTime();
-  const end = query.to === undefined ? from + defaultDays * dayMs : parseDateTime(query.to, timeZone).getTime();
+  const begin = now ?? parseDateTime(query.from!, timeZone);
+  const from = begin.getTime();
+  const end = (query.to === undefined ? addDays(begin, defaultDays, timeZone) : parseDateTime(query.to, timeZone)).getTime();
   if (end <= from) errors.add('/to', 'must be after from');
-  if (end - from > maxDays * dayMs) errors.add('/to', `must be at most ${maxDays} days after from`);
+  // For those who count in local time, and for those who count in UTC.
+  if (end > Math.max(addDays(begin, maxDays, timeZone).getTime(), from + maxDays * dayMs)) errors.add('/to', `must be at most ${maxDays} days after from`);
   const first = beforeAllAt(from);
   const given = query.cursor === undefined ? first : decodePosition(query.cursor);
   if (given === undefined) errors.add('/cursor', 'is not a valid cursor');

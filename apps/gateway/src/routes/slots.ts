@@ -72,8 +72,8 @@ const listSlotsSchema = {
   tags: ['Slots and bookings'],
   params: providerParams,
   querystring: Type.Object({
-    from: Type.Optional(dateTime()),
-    to: Type.Optional(dateTime()),
+    from: Type.Optional(dateTime('Only slots that start at or after it; defaults to now.')),
+    to: Type.Optional(dateTime('Only slots that start before it; defaults to 14 calendar days after `from`, and is at most 92 after it.')),
     resourceRef: queryLine('Only slots of this resource.'),
     productRef: queryLine('Only open appointments of this product; all free places.'),
     duration: Type.Optional(integer({ ...rasterRange, description: 'Length of a free place in minutes, a multiple of the raster; defaults to one raster.' })),

@@ -372,6 +372,18 @@ describe('the list of slots', () => {
     expect(body.map(({ start }) => start.slice(0, 10))).toEqual([within.toString()]);
   });
 
+  it('has a period of calendar days in the zone of the provider', async () => {
+    const slots = `${practice.at}/slots`;
+    expect(await crm.get(slots, { query: { from: '2031-10-01T00:00', to: '2032-01-01T00:00' } })).toMatchObject({ status: 200 });
+    expect(await crm.get(slots, { query: { from: '2031-10-01T00:00', to: '2032-01-01T00:01' } })).toMatchObject({ status: 400, body: { code: 'slot.invalid' } });
+    // In spring, 92 times 24 hours are longer.
+    expect(await crm.get(slots, { query: { from: '2031-03-01T00:00Z', to: '2031-06-01T00:00Z' } })).toMatchObject({ status: 200 });
+    for (const day of ['2031-10-29', '2031-04-03']) await createTimeslot(practice, { start: `${day}T08:00`, end: `${day}T10:00`, raster: 60 });
+    const startsFrom = async (from: string) => (await crm.get<Slot[]>(slots, { query: { from } })).body.map(({ start }) => start);
+    expect(await startsFrom('2031-10-15T09:00')).toEqual(['2031-10-29T07:00:00Z']);
+    expect(await startsFrom('2031-03-20T09:00')).toEqual(['2031-04-03T06:00:00Z']);
+  });
+
   it('and bookings are only for the CRM of the provider', async () => {
     const other = await createCrm();
     const stranger = { headers: { 'x-service-client-id': other.key } };

@@ -775,7 +775,7 @@ export interface RemovedParticipation {
 export interface ListSlotsRequest {
   crmId: string;
   providerReference: string;
-  /** Slots that begin in this period of at most 92 days. Absent: now, and 14 days later. */
+  /** Slots that begin in this period of at most 92 days. Absent: now, and 14 days later, in the provider's time zone. */
   from?: string | undefined;
   to?: string | undefined;
   resourceReference?:
