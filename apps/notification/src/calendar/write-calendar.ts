@@ -1,6 +1,7 @@
 import ical, { ICalAttendeeRole, ICalAttendeeStatus, ICalCalendarMethod, type ICalEvent, ICalEventBusyStatus, ICalEventStatus } from 'ical-generator';
 import { LRUCache } from 'lru-cache';
 import { tzlib_get_ical_block as blockOf, tzlib_get_offset as offsetOf } from 'timezones-ical-library';
+import { occursTwice } from '../occurs-twice.ts';
 
 /** The VTIMEZONE of a zone and its TZID line. To make them takes as long as the rest of a calendar. */
 const blocks = new LRUCache<string, string[]>({ max: 100, memoMethod: (name) => [blockOf(name)].flat() });
@@ -98,8 +99,7 @@ function findZone(name: string, instants: Temporal.Instant[]): { id: string; blo
   const agree = instants.every((instant) => {
     const local = instant.toZonedDateTimeISO(id);
     const [date, time] = local.toPlainDateTime().toString({ smallestUnit: 'minute' }).split('T') as [string, string];
-    const [first, last] = (['earlier', 'later'] as const).map((disambiguation) => local.toPlainDateTime().toZonedDateTime(id, { disambiguation }));
-    return first!.equals(last!) && offsets.memo(`${id} ${date} ${time}`, { context: [id, date, time] }) === local.offset.replace(':', '');
+    return !occursTwice(local) && offsets.memo(`${id} ${date} ${time}`, { context: [id, date, time] }) === local.offset.replace(':', '');
   });
   return agree ? { id, block } : undefined;
 }

@@ -419,7 +419,7 @@ describe('the calendar of a mail', () => {
 
   it('shows the times in the person’s regional format, across midnight and a DST change', () => {
     const { text } = compose({ start: '2030-10-26T20:00:00Z', end: '2030-10-27T02:30:00Z' });
-    expect(text).toContain('  Saturday, 26 October 2030 at 22:00 –\n  Sunday, 27 October 2030 at 03:30\n  (Central European Summer Time)');
+    expect(text).toContain('  Saturday, 26 October 2030 at 22:00 (UTC+2) –\n  Sunday, 27 October 2030 at 03:30 (UTC+1)\n  (Central European Summer Time – Central European Standard Time)');
   });
 
   it.each([

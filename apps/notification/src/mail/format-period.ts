@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache';
+import { occursTwice } from '../occurs-twice.ts';
 
 export interface Period {
-  /** A date and its times, or start and end with their dates if they are on different days. */
+  /** A date and its times, or start and end with their dates if they are on different days. With their offsets from UTC, if the times alone would be ambiguous. */
   lines: string[];
-  /** Name of the time zone. */
+  /** Name of the time zone; both names if the clock is changed in between. */
   zone: string;
   /** For the calendar icon. */
   leaf: { weekday: string; day: string; month: string };
@@ -22,12 +23,24 @@ export function formatPeriod(start: Date, end: Date, timeZone: string, locale: s
   const place = { timeZone, locale: regionalLocale(locale, timeZone) };
   const { date, moment, time, zone, weekday, day, month } = formats.memo(`${place.locale} ${timeZone}`, { context: place });
   const sameDay = date.format(start) === date.format(end);
-  const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes): string => format.formatToParts(start).find((each) => each.type === type)?.value ?? '';
+  const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes, at = start): string => format.formatToParts(at).find((each) => each.type === type)?.value ?? '';
+  const [first, last] = [start, end].map((instant) => Temporal.Instant.fromEpochMilliseconds(instant.getTime()).toZonedDateTimeISO(timeZone)) as [Temporal.ZonedDateTime, Temporal.ZonedDateTime];
+  // Otherwise a period may seem to end before it starts, or to be in the other of two hours.
+  const hasOffsets = first.offset !== last.offset || occursTwice(first) || occursTwice(last);
+  const [ofStart, ofEnd] = hasOffsets ? [` (${nameOffset(first)})`, ` (${nameOffset(last)})`] : ['', ''];
+  const times = hasOffsets ? `${time.format(start)}${ofStart} – ${time.format(end)}${ofEnd}` : time.formatRange(start, end);
   return {
-    lines: sameDay ? [date.format(start), time.formatRange(start, end)] : [`${moment.format(start)} –`, moment.format(end)],
-    zone: part(zone, 'timeZoneName') || timeZone,
+    lines: sameDay ? [date.format(start), times] : [`${moment.format(start)}${ofStart} –`, `${moment.format(end)}${ofEnd}`],
+    zone: [...new Set([start, end].map((at) => part(zone, 'timeZoneName', at) || timeZone))].join(' – '),
     leaf: { weekday: part(weekday, 'weekday'), day: part(day, 'day'), month: part(month, 'month') },
   };
+}
+
+/** UTC, UTC+2, UTC−3:30. */
+function nameOffset({ offset }: Temporal.ZonedDateTime): string {
+  const [, sign, hours, minutes] = /^([+-])0?(\d+):(.+)$/.exec(offset)!;
+  if (Number(hours) === 0 && minutes === '00') return 'UTC';
+  return `UTC${sign === '-' ? '−' : '+'}${hours}${minutes === '00' ? '' : `:${minutes}`}`;
 }
 
 const european = /^(?:Europe|Arctic)\/|^(?:Atlantic\/(?:Azores|Canary|Faroe|Madeira|Reykjavik)|Asia\/(?:Famagusta|Nicosia))$/;

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { formatPeriod } from './format-period.ts';
+
+/** With one kind of space: Intl has several. */
+function period(start: string, end: string, timeZone = 'Europe/Berlin', locale = 'en') {
+  const { lines, zone } = formatPeriod(new Date(start), new Date(end), timeZone, locale);
+  return { lines: lines.map((line) => line.replaceAll(/\s/g, ' ')), zone };
+}
+
+describe('a period in which the clock is changed', () => {
+  it.each([
+    { name: 'the time goes back', start: '2026-10-25T00:45Z', end: '2026-10-25T01:15Z', times: '02:45 (UTC+2) – 02:15 (UTC+1)' },
+    { name: 'the hour is repeated', start: '2026-10-25T00:30Z', end: '2026-10-25T01:30Z', times: '02:30 (UTC+2) – 02:30 (UTC+1)' },
+    { name: 'it begins before both', start: '2026-10-24T23:30Z', end: '2026-10-25T02:30Z', times: '01:30 (UTC+2) – 03:30 (UTC+1)' },
+    { name: 'an hour is skipped', start: '2026-03-29T00:30Z', end: '2026-03-29T01:30Z', times: '01:30 (UTC+1) – 03:30 (UTC+2)' },
+    { name: 'all is in the first of two hours', start: '2026-10-25T00:10Z', end: '2026-10-25T00:40Z', times: '02:10 (UTC+2) – 02:40 (UTC+2)' },
+    { name: 'all is in the second of two hours', start: '2026-10-25T01:10Z', end: '2026-10-25T01:40Z', times: '02:10 (UTC+1) – 02:40 (UTC+1)' },
+    { name: 'the end is in the first of two hours', start: '2026-10-24T23:30Z', end: '2026-10-25T00:30Z', times: '01:30 (UTC+2) – 02:30 (UTC+2)' },
+    { name: 'German', start: '2026-10-25T00:45Z', end: '2026-10-25T01:15Z', locale: 'de', times: '02:45 (UTC+2) – 02:15 (UTC+1)' },
+    { name: 'AM and PM', start: '2026-11-01T05:45Z', end: '2026-11-01T06:15Z', zone: 'America/New_York', times: '1:45 AM (UTC−4) – 1:15 AM (UTC−5)' },
+    { name: 'half hours', start: '2026-04-04T14:45Z', end: '2026-04-04T15:15Z', zone: 'Australia/Lord_Howe', locale: 'de', times: '01:45 (UTC+11) – 01:45 (UTC+10:30)' },
+    { name: 'negative half hours', start: '2026-11-01T03:45Z', end: '2026-11-01T04:45Z', zone: 'America/St_Johns', locale: 'de', times: '01:15 (UTC−2:30) – 01:15 (UTC−3:30)' },
+    { name: 'no offset at all', start: '2026-10-25T00:30Z', end: '2026-10-25T01:30Z', zone: 'Europe/London', times: '01:30 (UTC+1) – 01:30 (UTC)' },
+  ])('names the offsets: $name', ({ start, end, zone, locale, times }) => {
+    expect(period(start, end, zone, locale).lines[1]).toBe(times);
+  });
+
+  it('of several days names them, too', () => {
+    expect(period('2026-10-24T08:00Z', '2026-10-26T09:00Z').lines).toEqual(['Saturday, 24 October 2026 at 10:00 (UTC+2) –', 'Monday, 26 October 2026 at 10:00 (UTC+1)']);
+  });
+
+  it('has the names of both times', () => {
+    expect(period('2026-10-25T00:45Z', '2026-10-25T01:15Z').zone).toBe('Central European Summer Time – Central European Standard Time');
+    expect(period('2026-10-25T00:45Z', '2026-10-25T01:15Z', 'Europe/Berlin', 'de').zone).toBe('Mitteleuropäische Sommerzeit – Mitteleuropäische Normalzeit');
+    expect(period('2026-10-25T00:10Z', '2026-10-25T00:40Z').zone).toBe('Central European Summer Time');
+    expect(period('2026-10-25T01:10Z', '2026-10-25T01:40Z').zone).toBe('Central European Standard Time');
+  });
+});
+
+describe('any other period', () => {
+  it.each([
+    ['2026-10-25T00:00Z', '2026-10-25T02:30Z', 'Asia/Kolkata', '5:30 – 8:00 AM'],
+    ['2026-10-24T23:00Z', '2026-10-24T23:45Z', 'Europe/Berlin', '01:00–01:45'],
+    ['2026-10-25T02:00Z', '2026-10-25T03:00Z', 'Europe/Berlin', '03:00–04:00'],
+    ['2026-03-29T01:00Z', '2026-03-29T02:00Z', 'Europe/Berlin', '03:00–04:00'],
+  ])('names no offset: %s to %s in %s', (start, end, zone, times) => {
+    expect(period(start, end, zone).lines[1]).toBe(times);
+  });
+});
