@@ -6,7 +6,7 @@ import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, freshReference, newAppointment, newParticipation, owned, startCalendar } from './calendar-under-test.ts';
+import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, freshReference, newAppointment, newParticipation, owned, refusal, startCalendar } from './calendar-under-test.ts';
 import { createTimeslot, customerOf, newBooking, placeIn } from './slots-under-test.ts';
 
 const actor = 'crm:sk_one234567';
@@ -276,6 +276,22 @@ describe('a booking', () => {
       'appointment 1 CREATED',
       'participation 1 CREATED - RESERVED',
     ]);
+  });
+
+  it('that is held and expires ends its appointment before it can be cancelled: then it is unknown, or cancelled once', async () => {
+    const cancelLate = (appointmentReference: string) => asCrm(() => late.appointments.cancelAppointment({ ...owned, appointmentReference }));
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
+    const hold = await asCrm(() => calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), { state: RESERVED })));
+    expect(await refusal(cancelLate(hold.participation!.appointmentReference!))).toMatchObject({ code: 'appointment.not_found' });
+    expect(await summary()).toEqual(['appointment 1 CREATED', 'participation 1 CREATED - RESERVED']);
+    // Somebody has been in this one.
+    const booking = newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference));
+    const { participation } = await asCrm(() => calendar.bookings.bookSlot(booking));
+    await asCrm(() => calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '11:00'), { state: RESERVED })));
+    await update(booking.reference, CANCELED);
+    const cancelled = await cancelLate(participation!.appointmentReference!);
+    expect(cancelled.appointment).toMatchObject({ state: AppointmentState.CANCELLED, participations: [{ state: CANCELED }] });
+    expect((await summary()).slice(5)).toEqual(['participation 2 UPDATED BOOKED CANCELED', 'participation 2 REMOVED RESERVED - by service', 'appointment 2 CANCELLED by service']);
   });
 
   it('ends its appointment when its customer is removed', async () => {

@@ -27,16 +27,13 @@ export interface AppointmentCancellation {
 export async function cancelAppointment(dependencies: CalendarDependencies, request: AppointmentCancellation): Promise<AppointmentRecord> {
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
-    const appointment = await tx
-      .selectFrom('appointment')
-      .select(['crmId', 'id', 'providerId', 'state', 'revision'])
-      .where('crmId', '=', request.crmId)
-      .where('providerId', '=', provider.id)
-      .where('reference', '=', request.appointmentReference)
-      .forNoKeyUpdate()
-      .executeTakeFirstOrThrow(() => new DomainError('appointment.not_found'));
-    const { id, state } = appointment;
-    if (state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, appointment, request.message);
+    const ofRequest = tx.selectFrom('appointment').where('crmId', '=', request.crmId).where('providerId', '=', provider.id).where('reference', '=', request.appointmentReference);
+    const unknown = (): DomainError => new DomainError('appointment.not_found');
+    const { id } = await ofRequest.select('id').forNoKeyUpdate().executeTakeFirstOrThrow(unknown);
+    // An expired reservation counts as deleted, so nobody is notified, and the appointment may have ended with it.
+    dependencies.bookings.expired(tx, await reclaimOf(tx, request.crmId, id));
+    const appointment = await ofRequest.select(['crmId', 'id', 'providerId', 'state', 'revision']).executeTakeFirstOrThrow(unknown);
+    if (appointment.state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, appointment, request.message);
     const rows = await selectAppointments(tx, request.crmId, dependencies.archiveAfterDays).where('id', '=', id).execute();
     const [record] = await withParticipations(tx, rows);
     return record!;
@@ -52,8 +49,6 @@ async function cancelWithParticipations(
   message: string | undefined,
 ): Promise<void> {
   const { crmId, id, providerId } = appointment;
-  // An expired reservation counts as deleted, so nobody is notified.
-  const reclaimed = await reclaimOf(tx, crmId, id);
   const cancelled = await cancelParticipations(tx, crmId, id);
   await tx.updateTable('appointment').set({ state: 'CANCELLED', taken: 0 }).where('crmId', '=', crmId).where('id', '=', id).execute();
 
@@ -81,7 +76,6 @@ async function cancelWithParticipations(
   }));
   await appendChanges(tx, changes);
   await appendAppointmentChanges(tx, AppointmentChange.CANCELLED, [appointment]);
-  bookings.expired(tx, reclaimed);
   for (const participation of cancelled) bookings.moved(tx, crmId, participation.fromState, 'CANCELED');
 }
 

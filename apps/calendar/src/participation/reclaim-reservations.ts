@@ -27,7 +27,7 @@ export async function reclaimReservations({ database, bookings }: CalendarDepend
   });
 }
 
-/** Returns how many reservations of the appointment had expired. The caller holds the lock on it. */
+/** Returns how many reservations of the appointment had expired. The caller holds the lock on it, and reads it afterwards: it may have ended with them, and be gone. */
 export async function reclaimOf(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<number> {
   const request = JSON.stringify({ crmId, appointmentId, origin: originJson() });
   const { rows } = await sql<{ result: { reclaimed: number } }>`SELECT reclaim_reservations(${request}) AS result`.execute(tx);
