@@ -84,6 +84,19 @@ describe('a booking', () => {
     expect(await reasonOf(book({ ...requested, reference: freshReference('booking') }))).toBe('slot.unavailable full');
   });
 
+  it('shows no free seats where more are taken than the capacity has', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+    const appointmentReference = (await book(request)).participation!.appointmentReference!;
+    const seats = async () => (JSON.parse((await book(request)).slotJson.toString()) as { seats: number }).seats;
+    await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }, { ignoreCapacity: true }));
+    expect([await seats(), await seatsOf(calendar, appointmentReference)]).toEqual([0, 2]);
+    await calendar.appointments.updateAppointment({ ...owned, appointmentReference, capacity: 0, noAddress: false, sendMails: true });
+    expect(await seats()).toBe(0);
+    await calendar.appointments.updateAppointment({ ...owned, appointmentReference, capacity: 5, noAddress: false, sendMails: true });
+    expect(await seats()).toBe(3);
+  });
+
   it('is returned as it is for the same reference, place and customer, and rejected for others', async () => {
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
     const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));

@@ -103,6 +103,7 @@ const functions = {
   '2026-12-22-1-add-prepared-customer': sqlFile(new URL('../customer/add-prepared-customer.sql', import.meta.url)),
   '2026-12-22-2-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
   '2026-12-22-3-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2026-12-23-1-slot-functions': sqlFile(new URL('../slot/slot-functions.sql', import.meta.url)),
   '2026-12-30-1-append-events': sqlFile(new URL('../events/append-events.sql', import.meta.url)),
   '2026-12-30-2-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
   '2026-12-30-3-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),

@@ -1667,7 +1667,7 @@ AS $function$
   SELECT jsonb_build_object(
     'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'resourceReference', appointment.resource_reference,
     'appointmentReference', appointment.reference, 'productReference', appointment.product_reference, 'description', appointment.description,
-    'capacity', appointment.capacity, 'seats', appointment.capacity - taken, 'address', appointment.address,
+    'capacity', appointment.capacity, 'seats', greatest(0, appointment.capacity - taken), 'address', appointment.address,
     'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
 $function$;
 

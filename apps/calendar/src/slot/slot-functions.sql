@@ -25,12 +25,13 @@ RETURNS TABLE (earliest timestamptz, latest timestamptz) LANGUAGE sql STABLE AS 
     FROM (VALUES (1)) AS one LEFT JOIN booking_rules ON crm_id = the_crm AND provider_id = the_provider
 $$;
 
--- The columns of an appointment that a slot has, in camelCase, with times as text. Inlined into queries.
+-- The columns of an appointment that a slot has, in camelCase, with times as text. More seats may be taken than there are: with ignoreCapacity, or before the
+-- capacity was reduced. Inlined into queries.
 CREATE OR REPLACE FUNCTION slot_record(appointment appointment, taken bigint) RETURNS TABLE (content jsonb) LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_object(
     'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'resourceReference', appointment.resource_reference,
     'appointmentReference', appointment.reference, 'productReference', appointment.product_reference, 'description', appointment.description,
-    'capacity', appointment.capacity, 'seats', appointment.capacity - taken, 'address', appointment.address,
+    'capacity', appointment.capacity, 'seats', greatest(0, appointment.capacity - taken), 'address', appointment.address,
     'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
 $$;
 
