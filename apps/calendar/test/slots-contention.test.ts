@@ -1,4 +1,4 @@
-import { ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { type BookSlotRequest, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
 import { eventually, isTooSlow, patiently } from '@scheduling/testing';
 import { sql } from 'kysely';
@@ -78,8 +78,62 @@ describe('a request that is repeated while the first one waits', () => {
   }
 });
 
+describe('a booking that has waited for the lock of', () => {
+  it.each([
+    ['nothing', { defaultCapacity: 2, defaultAcceptBookings: true }, { capacity: 2, acceptBookings: true }],
+    ['more seats', { defaultCapacity: 7 }, { capacity: 7, acceptBookings: true }],
+    ['private appointments', { defaultAcceptBookings: false }, { capacity: 2, acceptBookings: false }],
+  ])('its timeslot makes an appointment as the timeslot is by then: %s', async (_, change, expected) => {
+    const [timeslot, other] = [await createTimeslot(calendar, { defaultCapacity: 2 }), await createTimeslot(calendar)];
+    const booking = newBooking(placeIn(other, '10:30'), customerOf(customerReference));
+    await calendar.bookings.bookSlot(booking);
+    const movement = { ...owned, participationReference: booking.reference, ignoreNotice: false, sendMails: true };
+    const answers = await sendWhileUpdating('timeslot', timeslot.reference, change, [
+      () => calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference))),
+      () => calendar.bookings.changeBooking({ ...movement, place: placeIn(timeslot, '11:30') }),
+    ]);
+    for (const { participation } of answers) expect(await getAppointment(participation!.appointmentReference!)).toMatchObject(expected);
+  });
+
+  it('its timeslot is refused if that has no capacity by then, and is made if it has one by then', async () => {
+    const [closing, opening] = [await createTimeslot(calendar, { defaultCapacity: 2 }), await createTimeslot(calendar, { defaultCapacity: 0 })];
+    const book = (timeslot: { reference: string }) => () => outcomeOf(calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'))));
+    expect(await sendWhileUpdating('timeslot', closing.reference, { defaultCapacity: 0 }, [book(closing)])).toEqual(['slot.unavailable closed']);
+    expect(await appointmentsOf(closing.resourceReference)).toEqual([]);
+    expect(await sendWhileUpdating('timeslot', opening.reference, { defaultCapacity: 3 }, [book(opening)])).toEqual(['booked']);
+    expect(await appointmentsOf(opening.resourceReference)).toMatchObject([{ capacity: 3, taken: 1 }]);
+  });
+
+  it('the appointment that it leaves takes along what that is by then', async () => {
+    const timeslot = await createTimeslot(calendar);
+    const booking = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+    const { appointmentReference } = (await calendar.bookings.bookSlot(booking)).participation!;
+    const movement = { ...owned, participationReference: booking.reference, place: placeIn(timeslot, '11:30', { productReference: undefined }), ignoreNotice: false, sendMails: true };
+    const present = { description: 'Renamed', contactReference: 'somebody@test' };
+    const [moved] = await sendWhileUpdating('appointment', appointmentReference!, present, [() => calendar.bookings.changeBooking(movement)]);
+    expect(await getAppointment(moved!.participation!.appointmentReference!)).toMatchObject(present);
+  });
+
+  const getAppointment = async (appointmentReference: string) =>
+    JSON.parse((await calendar.appointments.getAppointment({ ...owned, appointmentReference })).json.toString()) as Record<string, unknown>;
+
+  /** Sends them while an update of the row is not committed. All of them wait for it before it is. */
+  async function sendWhileUpdating<Answer>(table: 'timeslot' | 'appointment', reference: string, change: object, requests: (() => Promise<Answer>)[]): Promise<Answer[]> {
+    const answers: Promise<Answer>[] = [];
+    await calendar.database.kysely.transaction().execute(async (tx) => {
+      await tx.selectFrom(table).select('id').where('crmId', '=', owned.crmId).where('reference', '=', reference).forUpdate().executeTakeFirstOrThrow();
+      await tx.updateTable(table).set(change).where('crmId', '=', owned.crmId).where('reference', '=', reference).execute();
+      for (const request of requests) {
+        answers.push(request());
+        await eventually(async () => expect(await countWaiting(calendar)).toBe(answers.length));
+      }
+    });
+    return allEnded(answers);
+  }
+});
+
 describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_000 }, () => {
-  it('book, hold, move, leave and let reservations expire while others change the timeslots: nothing overlaps, and the seats are those that are taken', async () => {
+  it('book, hold, move, leave and let reservations expire while others change the timeslots: nothing overlaps, the seats are those that are taken, and what is made was offered', async () => {
     const resourceReference = freshReference('resource');
     const openings = Array.from({ length: 4 }, (_, index) => ({
       reference: freshReference('timeslot'),
@@ -107,6 +161,7 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
     await allEnded([
       ...Array.from({ length: clients }, (_, index) => playClient(replicas[index % replicas.length]!, openings, isRunning, count)),
       changeTimeslots(calendar, openings, isRunning, count),
+      changeOffers(calendar, openings, isRunning, count),
       (async () => {
         for (; isRunning(); checks += 1) expect(await findViolations(resourceReference)).toEqual([]);
       })(),
@@ -133,13 +188,18 @@ const expectedOutcomes = new Set([
 type Opening = Pick<ReturnType<typeof newTimeslot>, 'reference' | 'resourceReference' | 'raster' | 'start' | 'defaultCapacity'>;
 type Count = (call: Promise<unknown>) => Promise<boolean>;
 
-/** Books at random, and moves or leaves what it has booked before. */
+/** Books at random, in a timeslot or beside what it has booked last, and moves or leaves what it has booked before. */
 async function playClient(replica: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
   const booked: string[] = [];
+  let last: string | undefined;
+  const book = async (request: BookSlotRequest): Promise<void> => {
+    last = (await replica.bookings.bookSlot(request)).participation!.appointmentReference;
+  };
   while (isRunning()) {
     const person = Math.random() < 0.5 ? customerOf(customerReference) : {};
-    const request = newBooking(anyPlace(openings), person);
-    if (await count(replica.bookings.bookSlot(request))) booked.push(request.reference);
+    const beside: BookSlotRequest['place'] = last !== undefined && Math.random() < 0.2 ? { $case: 'appointmentReference', value: last } : undefined;
+    const request = newBooking(beside ?? anyPlace(openings), person);
+    if (await count(book(request))) booked.push(request.reference);
     const toMove = pick(booked);
     const movement = { ...owned, place: anyPlace(openings), ignoreNotice: false, sendMails: false };
     if (toMove !== undefined && (await count(replica.bookings.changeBooking({ ...movement, participationReference: toMove })))) moves += 1;
@@ -155,6 +215,22 @@ function anyPlace(openings: Opening[]): ReturnType<typeof placeIn> {
   const opening = pick(openings)!;
   const time = new Date(Date.parse(`${opening.start}Z`) + Math.floor(Math.random() * 4) * opening.raster * 60_000);
   return placeIn(opening, time.toISOString().slice(11, 16));
+}
+
+/** What a timeslot offers, one of these at any moment: the capacities that are private are different ones, and without a capacity nothing can be made. */
+const offersOf = ({ defaultCapacity }: Opening) => [
+  { defaultCapacity, defaultAcceptBookings: true },
+  { defaultCapacity: defaultCapacity + privateCapacity, defaultAcceptBookings: false },
+  { defaultCapacity: 0, defaultAcceptBookings: true },
+];
+const privateCapacity = 10;
+
+/** Changes what the timeslots offer, all the time. */
+async function changeOffers({ timeslots }: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
+  while (isRunning()) {
+    const opening = pick(openings)!;
+    await count(timeslots.updateTimeslot({ ...owned, timeslotReference: opening.reference, ...pick(offersOf(opening)) }));
+  }
 }
 
 /** Hides a timeslot, shows it again, changes its raster, deletes it and creates it again. */
@@ -183,7 +259,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Pairs of active appointments that overlap, and appointments whose counter is not the number of those who have a seat, as of one moment. */
+/** Pairs of active appointments that overlap, and appointments whose counter is not the number of those who have a seat, or that no timeslot has ever offered, as of one moment. */
 async function findViolations(resourceReference: string): Promise<unknown[]> {
   const { rows } = await sql`
     WITH place AS (
@@ -192,7 +268,9 @@ async function findViolations(resourceReference: string): Promise<unknown[]> {
     SELECT 'overlap' AS violation, one.id::text || ' ' || other.id AS places FROM place AS one JOIN place AS other ON one.id < other.id
      WHERE one.state = 'ACTIVE' AND other.state = 'ACTIVE' AND one.starts_at < other.ends_at AND other.starts_at < one.ends_at
      UNION ALL
-    SELECT 'seats', format('%s: %s taken, %s seats, capacity %s', id, taken, seats, capacity) FROM place WHERE taken <> seats OR taken > capacity`.execute(calendar.database.kysely);
+    SELECT 'seats', format('%s: %s taken, %s seats, capacity %s', id, taken, seats, capacity) FROM place WHERE taken <> seats OR taken > capacity
+     UNION ALL
+    SELECT 'offer', format('%s: capacity %s, accepts %s', id, capacity, accept_bookings) FROM place WHERE capacity = 0 OR accept_bookings = (capacity > ${privateCapacity})`.execute(calendar.database.kysely);
   return rows;
 }
 

@@ -505,7 +505,7 @@ BEGIN
     IF person.id IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
-  place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
+  place := take_place(request, claim.opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
   IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
   VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until, new_mail_event(origin), invites(origin, request ->> 'state'))
@@ -562,16 +562,16 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.claim_place(request jsonb, opening timeslot, source uuid)
- RETURNS TABLE(outcome text, reason text, reclaimed bigint, place appointment, slot_start timestamp with time zone, slot_end timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.claim_place(request jsonb, named timeslot, source uuid)
+ RETURNS TABLE(outcome text, reason text, reclaimed bigint, place appointment, slot_start timestamp with time zone, slot_end timestamp with time zone, opening timeslot)
  LANGUAGE plpgsql
 AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_resource text := opening.resource_reference;
-  minutes integer := coalesce((request ->> 'minutes')::integer, opening.raster::integer);
-  in_timeslot boolean := opening.id IS NOT NULL;
+  the_resource text := named.resource_reference;
+  minutes integer := coalesce((request ->> 'minutes')::integer, named.raster::integer);
+  in_timeslot boolean := named.id IS NOT NULL;
   present timestamptz;
   bounds record;
   other appointment%ROWTYPE;
@@ -587,13 +587,15 @@ BEGIN
     slot_end := slot_start + make_interval(mins => minutes);
     overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
     locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
-    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = opening.id;
+    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = named.id;
     IF NOT FOUND THEN outcome := 'timeslot_unknown'; RETURN NEXT; RETURN; END IF;
     IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
        OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
       outcome := 'stale'; RETURN NEXT; RETURN;
     END IF;
     IF NOT is_step(opening, slot_start, slot_end) THEN outcome := 'unavailable'; reason := 'closed'; RETURN NEXT; RETURN; END IF;
+    -- It was hidden, or elsewhere, when the locks were taken.
+    IF opening.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
     overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
   ELSE
     overlapping := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference');
@@ -927,6 +929,7 @@ DECLARE
   the_participation uuid := request ->> 'participationId';
   seats integer := (request ->> 'takesSeat')::boolean::integer;
   origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  keeps_product boolean := request ->> 'productReference' IS NULL;
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;
   place appointment%ROWTYPE;
@@ -943,11 +946,7 @@ BEGIN
   IF request ? 'timeslotReference' THEN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
     IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
-    IF request ->> 'productReference' IS NULL THEN
-      request := request || jsonb_build_object('productReference', source.product_reference, 'description', coalesce(request ->> 'description', source.description));
-    END IF;
-    IF request ->> 'contactReference' IS NULL THEN request := request || jsonb_build_object('contactReference', source.contact_reference); END IF;
-    IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
+    IF keeps_product THEN request := request || jsonb_build_object('productReference', source.product_reference); END IF;
   END IF;
   IF is_place(source, opening, request) THEN RETURN jsonb_build_object('outcome', 'unchanged'); END IF;
 
@@ -961,8 +960,14 @@ BEGIN
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
   IF claim.outcome = 'unavailable' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
 
+  -- As it is behind its lock: somebody may have changed it since.
+  SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
+  request := request || jsonb_build_object(
+    'description', coalesce(request ->> 'description', CASE WHEN keeps_product THEN source.description END),
+    'contactReference', coalesce(request ->> 'contactReference', source.contact_reference));
+  IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
   UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
-  place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
+  place := take_place(request, claim.opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
   UPDATE participation
      SET appointment_id = place.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),

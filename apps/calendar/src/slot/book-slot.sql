@@ -67,7 +67,7 @@ BEGIN
     IF person.id IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
-  place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
+  place := take_place(request, claim.opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
   IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
   INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
   VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until, new_mail_event(origin), invites(origin, request ->> 'state'))

@@ -5,20 +5,23 @@
 -- timeslot excludes bookings in the same way. Whatever appears between the locks and the next statement, which sees it, makes the attempt stale.
 -- create_appointment locks none of this: it is never refused, so it always counts as later.
 
+-- Its answer has had fewer columns.
+DROP FUNCTION IF EXISTS claim_place(jsonb, timeslot, uuid);
+
 -- Called by the other functions only.
 --
--- Request: where, either startsAt, minutes (null: one raster) and productReference, with the timeslot as `opening`, or appointmentReference; crmId,
---   providerId, ignoreNotice, origin; and for a participation that leaves the appointment `source`, the participationId.
+-- Request: where, either startsAt, minutes (null: one raster) and productReference, with the timeslot `named`, as it was before the locks, or
+--   appointmentReference; crmId, providerId, ignoreNotice, origin; and for a participation that leaves the appointment `source`, the participationId.
 -- Answer: outcome, which is claimed, stale, appointment_unknown, timeslot_unknown, or unavailable with a reason; reclaimed, the number of expired
---   reservations it removed; and for claimed the place, an appointment to join, or else the period in which one is to be made.
-CREATE OR REPLACE FUNCTION claim_place(request jsonb, opening timeslot, source uuid)
-RETURNS TABLE (outcome text, reason text, reclaimed bigint, place appointment, slot_start timestamptz, slot_end timestamptz) LANGUAGE plpgsql AS $$
+--   reservations it removed; and for claimed the place, an appointment to join, or else the period in which one is to be made, and the timeslot, as it is.
+CREATE OR REPLACE FUNCTION claim_place(request jsonb, named timeslot, source uuid)
+RETURNS TABLE (outcome text, reason text, reclaimed bigint, place appointment, slot_start timestamptz, slot_end timestamptz, opening timeslot) LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_resource text := opening.resource_reference;
-  minutes integer := coalesce((request ->> 'minutes')::integer, opening.raster::integer);
-  in_timeslot boolean := opening.id IS NOT NULL;
+  the_resource text := named.resource_reference;
+  minutes integer := coalesce((request ->> 'minutes')::integer, named.raster::integer);
+  in_timeslot boolean := named.id IS NOT NULL;
   present timestamptz;
   bounds record;
   other appointment%ROWTYPE;
@@ -34,13 +37,15 @@ BEGIN
     slot_end := slot_start + make_interval(mins => minutes);
     overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
     locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
-    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = opening.id;
+    SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = named.id;
     IF NOT FOUND THEN outcome := 'timeslot_unknown'; RETURN NEXT; RETURN; END IF;
     IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
        OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
       outcome := 'stale'; RETURN NEXT; RETURN;
     END IF;
     IF NOT is_step(opening, slot_start, slot_end) THEN outcome := 'unavailable'; reason := 'closed'; RETURN NEXT; RETURN; END IF;
+    -- It was hidden, or elsewhere, when the locks were taken.
+    IF opening.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
     overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
   ELSE
     overlapping := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference');

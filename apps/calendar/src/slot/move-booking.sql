@@ -12,6 +12,7 @@ DECLARE
   the_participation uuid := request ->> 'participationId';
   seats integer := (request ->> 'takesSeat')::boolean::integer;
   origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  keeps_product boolean := request ->> 'productReference' IS NULL;
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;
   place appointment%ROWTYPE;
@@ -28,11 +29,7 @@ BEGIN
   IF request ? 'timeslotReference' THEN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
     IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
-    IF request ->> 'productReference' IS NULL THEN
-      request := request || jsonb_build_object('productReference', source.product_reference, 'description', coalesce(request ->> 'description', source.description));
-    END IF;
-    IF request ->> 'contactReference' IS NULL THEN request := request || jsonb_build_object('contactReference', source.contact_reference); END IF;
-    IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
+    IF keeps_product THEN request := request || jsonb_build_object('productReference', source.product_reference); END IF;
   END IF;
   IF is_place(source, opening, request) THEN RETURN jsonb_build_object('outcome', 'unchanged'); END IF;
 
@@ -46,8 +43,14 @@ BEGIN
   IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
   IF claim.outcome = 'unavailable' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
 
+  -- As it is behind its lock: somebody may have changed it since.
+  SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
+  request := request || jsonb_build_object(
+    'description', coalesce(request ->> 'description', CASE WHEN keeps_product THEN source.description END),
+    'contactReference', coalesce(request ->> 'contactReference', source.contact_reference));
+  IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
   UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
-  place := take_place(request, opening, claim.place, claim.slot_start, claim.slot_end, seats);
+  place := take_place(request, claim.opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
   UPDATE participation
      SET appointment_id = place.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
