@@ -1,4 +1,4 @@
-import { type BookSlotRequest, type ChangeBookingRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { type BookSlotRequest, type ChangeBookingRequest, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { type Kysely, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
@@ -209,6 +209,50 @@ describe('an appointment made by a booking', () => {
     expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([{ reference: participation!.appointmentReference, state: 'APPOINTMENT_STATE_CANCELLED', participations: [] }]);
     expect(await startsOf(timeslot.resourceReference)).toHaveLength(4);
     expect(await calendar.removals.removeCustomer(removal)).toEqual({ removed });
+  });
+
+  it('is offered by the bookable timeslots in which it lies, and by no other', async () => {
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 3 });
+    const { resourceReference, reference } = timeslot;
+    const booking = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+    const appointmentReference = (await book(booking)).participation!.appointmentReference!;
+    const hold = newBooking({ $case: 'appointmentReference', value: appointmentReference });
+    await book(hold);
+    const join = (others: Partial<BookSlotRequest> = {}) => book(newBooking({ $case: 'appointmentReference', value: appointmentReference }, others));
+    const setTimeslot = (changes: { state?: TimeslotState; defaultCapacity?: number }, timeslotReference = reference) =>
+      calendar.timeslots.updateTimeslot({ ...owned, timeslotReference, ...changes });
+    const openOnes = async () => (await listSlots(calendar, { resourceReference })).filter((slot) => slot.appointmentReference === appointmentReference).map((slot) => slot.timeslotReference);
+    expect(await openOnes()).toEqual([reference]);
+
+    for (const changes of [{ state: TimeslotState.CREATED }, { state: TimeslotState.BOOKABLE, defaultCapacity: 0 }]) {
+      await setTimeslot(changes);
+      expect(await openOnes()).toEqual([]);
+      expect(await reasonOf(join())).toBe('slot.unavailable closed');
+      expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30'))))).toBe('slot.unavailable closed');
+    }
+    // What the CRM does itself, and what has a seat, is not affected.
+    await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }));
+    expect((await change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } })).participation).toMatchObject({ state: ParticipationState.BOOKED });
+    expect(await book(booking)).toMatchObject({ created: false });
+    await cancel(hold.reference);
+
+    // Others offer it, too, on their rasters or off them; one that it does not lie in does not.
+    await createTimeslot(calendar, { resourceReference, start: '2099-06-01T10:45' });
+    expect(await openOnes()).toEqual([]);
+    const other = await createTimeslot(calendar, { resourceReference, start: '2099-06-01T10:15', raster: 60 });
+    expect(await openOnes()).toEqual([null]);
+    await join();
+    expect(await reasonOf(join())).toBe('slot.unavailable full');
+    await setTimeslot({ state: TimeslotState.CREATED }, other.reference);
+    expect(await reasonOf(join())).toBe('slot.unavailable closed');
+  });
+
+  it('that was made otherwise is open whatever the timeslots are', async () => {
+    const timeslot = await createTimeslot(calendar, { state: TimeslotState.CREATED });
+    const { resourceReference } = timeslot;
+    const appointmentReference = await createAppointment(calendar, { resourceReference, acceptBookings: true });
+    expect(await listSlots(calendar, { resourceReference })).toMatchObject([{ appointmentReference, timeslotReference: null }]);
+    await book(newBooking({ $case: 'appointmentReference', value: appointmentReference }));
   });
 
   it('that was made otherwise stays when its last participant leaves', async () => {

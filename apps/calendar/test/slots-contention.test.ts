@@ -114,6 +114,14 @@ describe('a booking that has waited for the lock of', () => {
     expect(await getAppointment(moved!.participation!.appointmentReference!)).toMatchObject(present);
   });
 
+  it('the timeslot that offers an open appointment is refused if that is hidden by then', async () => {
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
+    const { participation } = await calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference)));
+    const join = newBooking({ $case: 'appointmentReference', value: participation!.appointmentReference! });
+    const outcomes = await sendWhileUpdating('timeslot', timeslot.reference, { state: 'CREATED' }, [() => outcomeOf(calendar.bookings.bookSlot(join))]);
+    expect(outcomes).toEqual(['slot.unavailable closed']);
+  });
+
   const getAppointment = async (appointmentReference: string) =>
     JSON.parse((await calendar.appointments.getAppointment({ ...owned, appointmentReference })).json.toString()) as Record<string, unknown>;
 

@@ -43,8 +43,9 @@ describe('what is listed can be booked, and nothing else', () => {
     const stored = await Promise.all(fc.sample(calendarPlan, { seed, numRuns: batch, unbiased: true }).map(async (plan) => ({ plan, stored: await store(plan) })));
     await sql`ANALYZE timeslot, appointment, participation`.execute(calendar.database.kysely);
     for (const { plan, stored: inDatabase } of stored) {
-      const { listed, bookable, refused } = await compare(inDatabase, plan);
+      const { listed, bookable, hidden, refused } = await compare(inDatabase, plan);
       expect(listed, `seed ${seed}: ${JSON.stringify(plan)}`).toEqual(bookable);
+      expect(hidden, `seed ${seed}: ${JSON.stringify(plan)}`).toEqual([]);
       tried.slots += listed.length;
       tried.refused += refused;
     }
@@ -113,6 +114,8 @@ interface Comparison {
   /** Each as a text, in the same order. */
   listed: string[];
   bookable: string[];
+  /** What is listed although no timeslot offers it. */
+  hidden: Entry[];
   refused: number;
 }
 
@@ -129,7 +132,16 @@ async function compare(stored: Stored, plan: Plan): Promise<Comparison> {
     return !(time >= before.earliest && time < after.earliest) && !(time > before.latest && time <= after.latest);
   };
   const texts = (entries: Entry[]): string[] => entries.filter(isCompared).map((entry) => JSON.stringify(entry)).toSorted();
-  return { listed: texts(listed), bookable: texts(booked), refused };
+  return { listed: texts(listed), bookable: texts(booked), hidden: listed.filter((entry) => !isOffered(stored, entry)), refused };
+}
+
+/** Only what a booking made has to be offered by a timeslot. */
+function isOffered({ timeslots, appointments }: Stored, { appointmentReference }: Entry): boolean {
+  const appointment = appointments.find(({ reference }) => reference === appointmentReference);
+  if (appointment === undefined || appointment.whenEmpty === null) return true;
+  const { resourceReference, startsAt, endsAt } = appointment;
+  const containing = timeslots.filter((each) => each.resourceReference === resourceReference && each.startsAt <= startsAt && each.endsAt >= endsAt);
+  return containing.some(({ state, defaultCapacity }) => state === 'BOOKABLE' && defaultCapacity >= 1);
 }
 
 /** What identifies a slot. */
@@ -147,6 +159,8 @@ interface StoredTimeslot {
   endsAt: Date;
   raster: number;
   resourceReference: string;
+  defaultCapacity: number;
+  state: string;
 }
 
 interface StoredAppointment {
@@ -156,6 +170,7 @@ interface StoredAppointment {
   endsAt: Date;
   productReference: string;
   resourceReference: string;
+  whenEmpty: string | null;
 }
 
 interface Stored {

@@ -107,6 +107,8 @@ const functions = {
   '2026-12-24-1-claim-place': sqlFile(new URL('../slot/claim-place.sql', import.meta.url)),
   '2026-12-24-2-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
   '2026-12-24-3-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
+  '2026-12-25-1-claim-place': sqlFile(new URL('../slot/claim-place.sql', import.meta.url)),
+  '2026-12-25-2-read-slots': sqlFile(new URL('../slot/read-slots.sql', import.meta.url)),
   '2026-12-30-1-append-events': sqlFile(new URL('../events/append-events.sql', import.meta.url)),
   '2026-12-30-2-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
   '2026-12-30-3-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),

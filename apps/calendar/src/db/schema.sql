@@ -572,6 +572,7 @@ DECLARE
   the_resource text := named.resource_reference;
   minutes integer := coalesce((request ->> 'minutes')::integer, named.raster::integer);
   in_timeslot boolean := named.id IS NOT NULL;
+  offering uuid;
   present timestamptz;
   bounds record;
   other appointment%ROWTYPE;
@@ -580,6 +581,7 @@ DECLARE
   leaves_empty boolean := false;
   is_taken boolean := false;
   is_full boolean := false;
+  is_hidden boolean;
 BEGIN
   reclaimed := 0;
   IF in_timeslot THEN
@@ -598,7 +600,12 @@ BEGIN
     IF opening.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
     overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
   ELSE
-    overlapping := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference');
+    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference';
+    overlapping := ARRAY[place.id];
+    IF place.when_empty IS NOT NULL THEN
+      offering := (SELECT id FROM offering_timeslots(place) AS id LIMIT 1);
+      PERFORM FROM timeslot WHERE crm_id = the_crm AND id = offering FOR KEY SHARE;
+    END IF;
   END IF;
   locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
   reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, coalesce(request -> 'origin', request -> 'event'))), 0) FROM unnest(locked) AS id);
@@ -628,7 +635,14 @@ BEGIN
     END LOOP;
     reason := CASE WHEN place.id IS NULL AND is_taken THEN CASE WHEN is_full THEN 'full' ELSE 'taken' END END;
   ELSE
-    reason := CASE WHEN place.state <> 'ACTIVE' THEN 'closed' WHEN NOT place.accept_bookings THEN 'private' WHEN place.taken >= place.capacity THEN 'full' END;
+    is_hidden := place.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(place));
+    reason := CASE
+      WHEN place.state <> 'ACTIVE' OR is_hidden THEN 'closed'
+      WHEN NOT place.accept_bookings THEN 'private'
+      WHEN place.taken >= place.capacity THEN 'full' END;
+    IF reason IS NULL AND place.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(place) AS id WHERE id = offering) THEN
+      outcome := 'stale'; RETURN NEXT; RETURN;
+    END IF;
   END IF;
   IF reason IS NULL THEN outcome := 'claimed'; END IF;
   RETURN NEXT;
@@ -1095,6 +1109,16 @@ AS $function$
        WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id AND participation.reserved_until <= present) AS expired
 $function$;
 
+CREATE OR REPLACE FUNCTION public.offering_timeslots(appointment appointment)
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT id
+    FROM overlapping_timeslots(appointment.crm_id, appointment.provider_id, appointment.resource_reference, appointment.starts_at, appointment.ends_at)
+   WHERE default_capacity >= 1 AND starts_at <= appointment.starts_at AND ends_at >= appointment.ends_at
+$function$;
+
 CREATE OR REPLACE FUNCTION public.overlapping_appointments(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone)
  RETURNS SETOF appointment
  LANGUAGE sql
@@ -1488,7 +1512,7 @@ BEGIN
              id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, default_capacity, address) ORDER BY starts_at, id)
       FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids));
   appointments := (
-    SELECT json_agg(json_build_array(id, content) ORDER BY starts_at, id)
+    SELECT json_agg(json_build_array(id, content, when_empty IS NOT NULL) ORDER BY starts_at, id)
       FROM appointment
      CROSS JOIN occupancy(appointment, present) AS seats
      CROSS JOIN slot_record(appointment, seats.taken)

@@ -3,7 +3,15 @@
 -- It locks all bookable timeslots of the resource that overlap the slot, by id, then the appointments that overlap it, by id. Two slots that overlap have
 -- at least one timeslot in common, that of either, so only one booking at a time can find the place free; nobody has to lock the resource. A change of a
 -- timeslot excludes bookings in the same way. Whatever appears between the locks and the next statement, which sees it, makes the attempt stale.
+-- A booking of an appointment that a booking made locks one timeslot that offers it, so that nobody can hide that timeslot meanwhile.
 -- create_appointment locks none of this: it is never refused, so it always counts as later.
+
+-- The timeslots that offer an appointment which a booking made: bookable ones with a capacity, in which it lies.
+CREATE OR REPLACE FUNCTION offering_timeslots(appointment appointment) RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
+  SELECT id
+    FROM overlapping_timeslots(appointment.crm_id, appointment.provider_id, appointment.resource_reference, appointment.starts_at, appointment.ends_at)
+   WHERE default_capacity >= 1 AND starts_at <= appointment.starts_at AND ends_at >= appointment.ends_at
+$$;
 
 -- Its answer has had fewer columns.
 DROP FUNCTION IF EXISTS claim_place(jsonb, timeslot, uuid);
@@ -22,6 +30,7 @@ DECLARE
   the_resource text := named.resource_reference;
   minutes integer := coalesce((request ->> 'minutes')::integer, named.raster::integer);
   in_timeslot boolean := named.id IS NOT NULL;
+  offering uuid;
   present timestamptz;
   bounds record;
   other appointment%ROWTYPE;
@@ -30,6 +39,7 @@ DECLARE
   leaves_empty boolean := false;
   is_taken boolean := false;
   is_full boolean := false;
+  is_hidden boolean;
 BEGIN
   reclaimed := 0;
   IF in_timeslot THEN
@@ -48,7 +58,12 @@ BEGIN
     IF opening.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
     overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
   ELSE
-    overlapping := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference');
+    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference';
+    overlapping := ARRAY[place.id];
+    IF place.when_empty IS NOT NULL THEN
+      offering := (SELECT id FROM offering_timeslots(place) AS id LIMIT 1);
+      PERFORM FROM timeslot WHERE crm_id = the_crm AND id = offering FOR KEY SHARE;
+    END IF;
   END IF;
   locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
   reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, coalesce(request -> 'origin', request -> 'event'))), 0) FROM unnest(locked) AS id);
@@ -78,7 +93,14 @@ BEGIN
     END LOOP;
     reason := CASE WHEN place.id IS NULL AND is_taken THEN CASE WHEN is_full THEN 'full' ELSE 'taken' END END;
   ELSE
-    reason := CASE WHEN place.state <> 'ACTIVE' THEN 'closed' WHEN NOT place.accept_bookings THEN 'private' WHEN place.taken >= place.capacity THEN 'full' END;
+    is_hidden := place.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(place));
+    reason := CASE
+      WHEN place.state <> 'ACTIVE' OR is_hidden THEN 'closed'
+      WHEN NOT place.accept_bookings THEN 'private'
+      WHEN place.taken >= place.capacity THEN 'full' END;
+    IF reason IS NULL AND place.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(place) AS id WHERE id = offering) THEN
+      outcome := 'stale'; RETURN NEXT; RETURN;
+    END IF;
   END IF;
   IF reason IS NULL THEN outcome := 'claimed'; END IF;
   RETURN NEXT;

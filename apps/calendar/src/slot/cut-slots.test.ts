@@ -29,7 +29,7 @@ function timeslot(number: number, raster = 10): OpenTimeslot {
 function appointment(number: number, startsAt: number, minutes = 10): OpenAppointment {
   const texts = { appointmentReference: `a-${number}`, productReference: 'product', description: null };
   return counted({
-    ...texts, id: id(number), resourceReference: 'room', startsAt, endsAt: startsAt + minutes * minuteMs, capacity: 1, seats: 1, address: null, priceValue: null, priceCurrency: null,
+    ...texts, id: id(number), isMadeByBooking: true, resourceReference: 'room', startsAt, endsAt: startsAt + minutes * minuteMs, capacity: 1, seats: 1, address: null, priceValue: null, priceCurrency: null,
   });
 }
 

@@ -7,7 +7,9 @@ export interface Calendar {
   /** Slots begin in this period; the end does not belong to it. */
   from: number;
   to: number;
+  /** By start. */
   timeslots: OpenTimeslot[];
+  /** By start. */
   appointments: OpenAppointment[];
   /** By resource: the periods in which it is occupied, in order, without overlaps. */
   occupied: Map<string, Period[]>;
@@ -31,6 +33,8 @@ export interface OpenAppointment extends Omit<SlotRecord, 'startsAt' | 'endsAt'>
   id: string;
   startsAt: number;
   endsAt: number;
+  /** Then it is offered by the timeslots in which it lies. */
+  isMadeByBooking: boolean;
 }
 
 export type Period = [startsAt: number, endsAt: number];
@@ -56,7 +60,7 @@ export const noAppointment = '';
 
 /**
  * The slots of a calendar after a position, in order: free places, which are steps of the raster of a timeslot that nothing overlaps, and open
- * appointments, which nothing closes. An open appointment that is exactly a step is named with each timeslot that it is a step of. Each slot is made when
+ * appointments, which no other appointment closes. An open appointment that is exactly a step is named with each timeslot that it is a step of. Each slot is made when
  * it is asked for; the work before the first one does not depend on how many there are, only on how many timeslots, appointments and occupied periods.
  *
  * @param minutes how long a free place is; undefined: one raster of its timeslot. Timeslots whose raster does not divide it have none
@@ -185,10 +189,24 @@ function firstEndingAfter(periods: Period[], time: number): number {
   return low;
 }
 
-function* openAppointments({ timeslots, appointments }: Calendar, minutes: number | undefined, after: SlotPosition): Generator<CutSlot, undefined> {
-  const byResource = Map.groupBy(timeslots, ({ resourceReference }) => resourceReference);
-  for (const beginning of Map.groupBy(appointments, ({ startsAt }) => startsAt).values()) yield* beginningTogether(beginning, byResource, minutes, after);
+function* openAppointments(calendar: Calendar, minutes: number | undefined, after: SlotPosition): Generator<CutSlot, undefined> {
+  const byResource = Map.groupBy(calendar.timeslots, ({ resourceReference }) => resourceReference);
+  for (const beginning of Map.groupBy(offered(calendar), ({ startsAt }) => startsAt).values()) yield* beginningTogether(beginning, byResource, minutes, after);
   return undefined;
+}
+
+/** The appointments without those that a booking made and that lie in no timeslot any more, for example because it was hidden. */
+function offered({ timeslots, appointments }: Calendar): OpenAppointment[] {
+  /** By resource: the latest end of the timeslots that have begun. */
+  const latestEnds = new Map<string, number>();
+  let begun = 0;
+  return appointments.filter(({ resourceReference, startsAt, endsAt, isMadeByBooking }) => {
+    for (; begun < timeslots.length && timeslots[begun]!.startsAt <= startsAt; begun += 1) {
+      const timeslot = timeslots[begun]!;
+      latestEnds.set(timeslot.resourceReference, Math.max(timeslot.endsAt, latestEnds.get(timeslot.resourceReference) ?? 0));
+    }
+    return !isMadeByBooking || endsAt <= (latestEnds.get(resourceReference) ?? 0);
+  });
 }
 
 /** Of appointments that begin at the same moment, in the order of their ids: first with the timeslots that they are steps of, then those that are none. */

@@ -177,7 +177,7 @@ interface CalendarRow {
   to: number;
   isLimited: boolean;
   timeslots: [string, string, string, number, number, number, number, Location | null][] | null;
-  appointments: [string, SlotRecord][] | null;
+  appointments: [string, SlotRecord, boolean][] | null;
   occupied: Record<string, Period[]> | null;
 }
 
@@ -188,7 +188,9 @@ function toCalendar({ from, to, timeslots, appointments, occupied }: CalendarRow
     timeslots: (timeslots ?? []).map(([id, reference, resourceReference, startsAt, endsAt, raster, defaultCapacity, address]): OpenTimeslot => ({
       id, reference, resourceReference, startsAt, endsAt, raster, defaultCapacity, address,
     })),
-    appointments: (appointments ?? []).map(([id, { startsAt, endsAt, ...record }]) => ({ ...record, id, startsAt: Date.parse(startsAt), endsAt: Date.parse(endsAt) })),
+    appointments: (appointments ?? []).map(([id, { startsAt, endsAt, ...record }, isMadeByBooking]) => ({
+      ...record, id, isMadeByBooking, startsAt: Date.parse(startsAt), endsAt: Date.parse(endsAt),
+    })),
     occupied: new Map(Object.entries(occupied ?? {})),
   };
 }

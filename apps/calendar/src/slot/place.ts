@@ -48,7 +48,9 @@ const texts: Record<SlotReason, string> = {
   taken: 'The place is taken by another appointment.',
   full: 'All seats of the appointment are taken.',
   private: 'The appointment is not publicly bookable.',
-  closed: 'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled.',
+  closed:
+    'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, ' +
+    'or it was made by a booking and lies in no bookable timeslot.',
   too_soon: 'The slot begins in the past, or sooner than the minimum notice of the provider allows.',
   too_late: 'The slot begins after the horizon of the provider.',
 };

@@ -7,7 +7,7 @@
 --                 the rows. Empty, with `isLimited`, if not even one moment fits
 --   isLimited     whether the rows, and not the period or the horizon, determine where it ends
 --   timeslots     by start and id: [id, reference, resource, start, end, raster, capacity, address]
---   appointments  by start and id: [id, what slot_record writes]
+--   appointments  by start and id: [id, what slot_record writes, whether a booking made it]
 --   occupied      by resource: [[start, end], …], in order, without overlaps
 CREATE OR REPLACE FUNCTION read_slots(request jsonb)
 RETURNS TABLE ("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)
@@ -72,7 +72,7 @@ BEGIN
              id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, default_capacity, address) ORDER BY starts_at, id)
       FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids));
   appointments := (
-    SELECT json_agg(json_build_array(id, content) ORDER BY starts_at, id)
+    SELECT json_agg(json_build_array(id, content, when_empty IS NOT NULL) ORDER BY starts_at, id)
       FROM appointment
      CROSS JOIN occupancy(appointment, present) AS seats
      CROSS JOIN slot_record(appointment, seats.taken)
