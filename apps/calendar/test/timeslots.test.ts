@@ -199,6 +199,27 @@ describe('updating a timeslot', () => {
     expect((await refusal(remove())).code).toBe('timeslot.not_found');
   });
 
+  it.each<[string, [string, string], { start?: string; end?: string; raster?: number }, boolean]>([
+    ['keeps what still lies in the window', ['09:00', '09:30'], { start: '09:00', end: '10:00' }, false],
+    ['orphans what begins before the new window', ['08:30', '09:00'], { start: '09:00' }, true],
+    ['orphans what ends after the new window', ['11:30', '12:00'], { end: '11:45', raster: 15 }, true],
+    ['keeps what is one slot of the new raster', ['09:00', '10:00'], { raster: 60 }, false],
+    ['keeps what is several slots of the new raster', ['09:00', '10:00'], { raster: 15 }, false],
+    ['orphans what does not begin on the new raster', ['08:30', '09:30'], { raster: 60 }, true],
+    ['orphans what is shorter than the new raster', ['09:00', '09:30'], { raster: 60 }, true],
+    ['orphans what a shifted start takes from the raster', ['09:00', '09:30'], { start: '07:50' }, true],
+    ['leaves alone what never was on the raster', ['09:10', '09:25'], { raster: 60 }, false],
+    ['leaves alone what never lay in the window', ['07:30', '08:30'], { start: '09:00' }, false],
+  ])('%s', async (_, [start, end], { start: newStart, end: newEnd, raster }, isRefused) => {
+    const at = (time: string): string => `2099-06-01T${time}`;
+    const timeslot = newTimeslot();
+    await create(timeslot);
+    await createAppointment(calendar, { resourceReference: timeslot.resourceReference, start: at(start), end: at(end) });
+    const changed = update(timeslot.reference!, { start: newStart && at(newStart), end: newEnd && at(newEnd), raster });
+    const outcome = await changed.then(() => 'changed', async () => (await refusal(changed)).code);
+    expect(outcome).toBe(isRefused ? 'timeslot.has_appointments' : 'changed');
+  });
+
   it('and deleting it never affect another provider or CRM', async () => {
     const [{ reference } = { reference: '' }] = await create(newTimeslot());
     for (const owner of [{ crmId: 'one', providerReference: 'p2' }, { crmId: 'two', providerReference: 'p1' }]) {

@@ -1,9 +1,9 @@
 import { DomainError } from '@scheduling/errors';
-import { sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
-import { lowestId, type PagePosition } from '../page-cursor.ts';
 import { maxNamed, type TimeslotRow } from './timeslot.ts';
+import { isOrphaned, type Window } from './window.ts';
 
 export interface TimeslotKey {
   crmId: string;
@@ -23,47 +23,42 @@ export function lockTimeslot(tx: Transaction<CalendarSchema>, providerId: string
     .executeTakeFirstOrThrow(() => new DomainError('timeslot.not_found'));
 }
 
-/** One that holds a change of its timeslot back. */
-export interface LiveAppointment {
-  startsAt: Date;
-  endsAt: Date;
+/**
+ * The references of appointments in the window that are neither cancelled nor abandoned and hold a change back, by start: all, or more than an error names. A window may
+ * contain any number of them, so Postgres compares them in one pass over their index. One that is created concurrently counts as created afterwards.
+ *
+ * @param after what the timeslot becomes; absent: it is deleted
+ */
+export async function findObstacles(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after?: Window): Promise<string[]> {
+  const obstacles = await selectObstacles(tx, timeslot, after).execute();
+  return obstacles.map(({ reference }) => reference);
 }
 
 /**
- * The references of appointments in the window that are neither cancelled nor abandoned and hold a change back, by start: all, or more than an error names. They are read
- * in batches, because a window may contain any number of them. One that is created concurrently counts as created afterwards.
+ * Only what a booking made can be abandoned, and is looked at by itself: Postgres does not merge the inner query, whose rows are cheap, into the outer one (OFFSET 0), which
+ * ends with the last obstacle that an error names. So no plan, not even one that is made without statistics, can read the participations of the whole window.
  */
-export async function findObstacles(
-  tx: Transaction<CalendarSchema>,
-  timeslot: TimeslotRow,
-  isObstacle: (appointment: LiveAppointment) => boolean = () => true,
-): Promise<string[]> {
-  const references: string[] = [];
-  let after: PagePosition = { startsAt: timeslot.startsAt, id: lowestId };
-  for (;;) {
-    const batch = await selectLiveAppointments(tx, timeslot, after).execute();
-    references.push(...batch.filter(isObstacle).map(({ reference }) => reference));
-    if (batch.length < batchSize || references.length > maxNamed) return references;
-    const { startsAt, id } = batch.at(-1)!;
-    after = { startsAt, id };
-  }
-}
-
-const batchSize = 1_000;
-
-function selectLiveAppointments(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after: PagePosition) {
+export function selectObstacles(tx: Kysely<CalendarSchema>, timeslot: TimeslotRow, after?: Window) {
+  const { crmId } = timeslot;
   return tx
-    .selectFrom('appointment')
-    .select(['id', 'reference', 'startsAt', 'endsAt'])
-    .where('crmId', '=', timeslot.crmId)
-    .where('providerId', '=', timeslot.providerId)
-    .where('resourceReference', '=', timeslot.resourceReference)
-    .where(sql<boolean>`(starts_at, id) > (${after.startsAt}::timestamptz, ${after.id}::uuid)`)
-    .where('startsAt', '<', timeslot.endsAt)
-    .where('endsAt', '<=', timeslot.endsAt)
-    .where('state', '=', 'ACTIVE')
-    .where(sql<boolean>`NOT (SELECT abandoned FROM occupancy(appointment, ${timeOf(timeslot.crmId)}))`)
+    .selectFrom((from) => {
+      const active = from
+        .selectFrom('appointment')
+        .select(['startsAt', 'id', 'reference', 'whenEmpty', timeOf(crmId).as('present')])
+        .where('crmId', '=', crmId)
+        .where('providerId', '=', timeslot.providerId)
+        .where('resourceReference', '=', timeslot.resourceReference)
+        .where('startsAt', '>=', timeslot.startsAt)
+        .where('startsAt', '<', timeslot.endsAt)
+        .where('endsAt', '<=', timeslot.endsAt)
+        .where('state', '=', 'ACTIVE');
+      const obstacles = after === undefined ? active : active.where(isOrphaned(timeslot, after));
+      return obstacles.orderBy('startsAt').orderBy('id').offset(0).as('obstacle');
+    })
+    .select('reference')
+    .where(sql<boolean>`(when_empty IS NULL OR NOT (
+      SELECT abandoned FROM appointment, occupancy(appointment, obstacle.present) WHERE appointment.crm_id = ${crmId} AND appointment.id = obstacle.id))`)
     .orderBy('startsAt')
     .orderBy('id')
-    .limit(batchSize);
+    .limit(maxNamed + 1);
 }

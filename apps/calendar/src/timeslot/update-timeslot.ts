@@ -7,7 +7,7 @@ import { requireProvider } from '../provider/provider-copy.ts';
 import { findObstacles, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
 import { readAnswer } from './read-part.ts';
 import { timeslotHasAppointments, type TimeslotRecord, type TimeslotRow, type TimeslotState } from './timeslot.ts';
-import { checkWindow, isOrphaned, type Window } from './window.ts';
+import { checkWindow, isSameWindow, type Window } from './window.ts';
 
 export interface TimeslotUpdate extends TimeslotKey {
   /** Date-times as in the interface, in the provider's time zone. */
@@ -68,6 +68,7 @@ function readWindow(request: TimeslotUpdate, timeslot: TimeslotRow, timeZone: st
 }
 
 async function refuseToOrphan(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after: Window): Promise<void> {
-  const orphaned = await findObstacles(tx, timeslot, (appointment) => isOrphaned(appointment, timeslot, after));
+  if (isSameWindow(timeslot, after)) return;
+  const orphaned = await findObstacles(tx, timeslot, after);
   if (orphaned.length > 0) throw timeslotHasAppointments(orphaned);
 }

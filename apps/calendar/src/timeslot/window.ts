@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { FieldErrors } from '../field-errors.ts';
 
 /** When a timeslot is open, and the length of its slots in minutes. */
@@ -5,11 +6,6 @@ export interface Window {
   startsAt: Date;
   endsAt: Date;
   raster: number;
-}
-
-interface Period {
-  startsAt: Date;
-  endsAt: Date;
 }
 
 const minuteMs = 60_000;
@@ -20,23 +16,21 @@ export function checkWindow(errors: FieldErrors, pointer: string, { startsAt, en
   else if (raster * minuteMs > endsAt.getTime() - startsAt.getTime()) errors.add(`${pointer}/raster`, 'must fit between start and end');
 }
 
+/** Whether a timeslot keeps its window and its raster. */
+export function isSameWindow(before: Window, after: Window): boolean {
+  return before.startsAt.getTime() === after.startsAt.getTime() && before.endsAt.getTime() === after.endsAt.getTime() && before.raster === after.raster;
+}
+
 /**
- * Whether a change of the timeslot orphans an appointment: it was in the window and no longer is, or it matched one of the raster's slots (or
- * several in a row) and no longer does. An appointment that never matched the raster, because the CRM chose other times, does not block a change
+ * Whether a change of the timeslot orphans the row of an appointment that lies in the window before: it no longer does, or it matched one of the raster's
+ * slots (or several in a row) and no longer does. An appointment that never matched the raster, because the CRM chose other times, does not block a change
  * of the raster.
  */
-export function isOrphaned(appointment: Period, before: Window, after: Window): boolean {
-  if (!liesIn(appointment, before)) return false;
-  return !liesIn(appointment, after) || (isOnRaster(appointment, before) && !isOnRaster(appointment, after));
+export function isOrphaned(before: Window, after: Window): RawBuilder<boolean> {
+  return sql`(starts_at < ${after.startsAt} OR ends_at > ${after.endsAt} OR (${isOnRaster(before)} AND NOT ${isOnRaster(after)}))`;
 }
 
-function liesIn(appointment: Period, window: Window): boolean {
-  return appointment.startsAt >= window.startsAt && appointment.endsAt <= window.endsAt;
-}
-
-function isOnRaster(appointment: Period, { startsAt, raster }: Window): boolean {
-  const rasterMs = raster * minuteMs;
-  const offsetMs = appointment.startsAt.getTime() - startsAt.getTime();
-  const lengthMs = appointment.endsAt.getTime() - appointment.startsAt.getTime();
-  return offsetMs % rasterMs === 0 && lengthMs % rasterMs === 0;
+function isOnRaster({ startsAt, raster }: Window): RawBuilder<boolean> {
+  const step = sql`make_interval(mins => ${raster})`;
+  return sql`(date_bin(${step}, starts_at, ${startsAt}) = starts_at AND date_bin(${step}, ends_at, starts_at) = ends_at)`;
 }
