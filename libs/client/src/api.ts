@@ -479,7 +479,7 @@ export interface paths {
         put?: never;
         /**
          * Move a booking to another slot, or confirm a hold
-         * @description With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a `RESERVED` one is confirmed, for the customer in the request if it has none yet. A rejected change changes nothing.
+         * @description With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a `RESERVED` one is confirmed, for the customer in the request if it has none yet. Fields of the one are rejected together with those of the other. A rejected change changes nothing.
          */
         post: operations["changeBooking"];
         delete?: never;

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type BookSlotRequest, type ChangeBookingRequest, type ChangeBookingResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import type { FastifyRequest } from 'fastify';
 import { type Static, type TObject, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { alternative, dateTime, given, givenFields, line, oneOf, optionalDateTime, optionalInteger, optionalLine, optionalText, pathReference, rasterRange, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { invalidRequest } from '../problem.ts';
+import { type Fault, invalidRequest } from '../problem.ts';
 import { apiInfoValue, problems, wrapped } from '../schemas.ts';
 import { priceInput } from './appointment-schemas.ts';
 import { customerExample, newCustomerFields } from './customers.ts';
@@ -15,7 +16,7 @@ import { ignoreNotice, slot, slotExample } from './slots.ts';
 /** interface 10.2 and 10.3. */
 export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/provider/:providerRef/bookings', { schema: createBookingSchema }, async (request, reply) => {
+    app.post('/provider/:providerRef/bookings', { schema: createBookingSchema, preValidation: refuseTwoPlaces }, async (request, reply) => {
       const { params, body, query } = request;
       const answer = await bookings.bookSlot(params, {
         ...givenFields(createBookingSchema.querystring, query),
@@ -54,24 +55,48 @@ function isInAppointment(body: InTimeslot | InAppointment): body is InAppointmen
   return 'appointmentReference' in body && body.appointmentReference !== null;
 }
 
-/** Another slot, or none if a hold is confirmed. */
+/** Before the fields of the other kind of body are removed, in which they would have a meaning. */
+async function refuseTwoPlaces({ body }: FastifyRequest): Promise<void> {
+  const fields = Object(body) as Record<string, unknown>;
+  if (given(fields['appointmentReference']) !== undefined) refuse(withFields(fields, Object.keys(timeslotFields), notWith('appointmentReference')));
+}
+
+/** Another slot, or none if a hold is confirmed. A field that has no meaning for what the others say is an error, because the caller expects something of it. */
 function toNewPlace(body: Static<typeof changeBody>): ChangeBookingRequest['place'] {
-  const { appointmentReference, timeslotReference, start, state: _state, productName: description, ...details } = givenFields(changeBody, body);
-  if (appointmentReference !== undefined && timeslotReference === undefined) return { $case: 'appointmentReference', value: appointmentReference };
-  if (appointmentReference === undefined && timeslotReference !== undefined && start !== undefined) return { $case: 'timeslot', value: { ...details, timeslotReference, start, description } };
-  if (appointmentReference === undefined && timeslotReference === undefined && body.state === 'BOOKED') return undefined;
-  throw invalidRequest(
-    timeslotReference === undefined
-      ? [{ pointer: '/timeslotReference', detail: 'exactly one of timeslotReference with start, appointmentReference, and the state BOOKED for a hold is required' }]
-      : [{ pointer: '/start', detail: 'is required with timeslotReference' }],
-  );
+  const { appointmentReference, timeslotReference, start, productName: description, duration, productReference, price, contactReference } = givenFields(changeBody, body);
+  const confirmation = ['state', ...Object.keys(customerFields)];
+  if (appointmentReference !== undefined) {
+    refuse(withFields(body, [...Object.keys(timeslotFields), ...confirmation], notWith('appointmentReference')));
+    return { $case: 'appointmentReference', value: appointmentReference };
+  }
+  if (timeslotReference !== undefined) {
+    const missing = start === undefined ? [{ pointer: '/start', detail: 'is required with timeslotReference' }] : [];
+    refuse([...missing, ...withFields(body, confirmation, notWith('timeslotReference'))]);
+    return { $case: 'timeslot', value: { timeslotReference, start: start!, description, duration, productReference, price, contactReference } };
+  }
+  if (body.state !== 'BOOKED') {
+    refuse([{ pointer: '/timeslotReference', detail: 'exactly one of timeslotReference with start, appointmentReference, and the state BOOKED for a hold is required' }]);
+  }
+  refuse(withFields(body, Object.keys(timeslotFields), 'can be given only together with timeslotReference'));
+  return undefined;
+}
+
+const notWith = (field: string): string => `cannot be given together with ${field}`;
+
+/** A fault for each of the fields that is given. */
+function withFields(body: object, names: string[], detail: string): Fault[] {
+  return names.filter((name) => given((body as Record<string, unknown>)[name]) !== undefined).map((name) => ({ pointer: `/${name}`, detail }));
+}
+
+function refuse(faults: Fault[]): void {
+  if (faults.length > 0) throw invalidRequest(faults);
 }
 
 function toCustomer({ customerReference, customer }: CustomerFields): BookSlotRequest['customer'] {
   const reference = given(customerReference);
   if (reference !== undefined && given(customer) !== undefined) {
     const detail = 'only one of customerReference and customer can be given';
-    throw invalidRequest([{ pointer: '/customerReference', detail }, { pointer: '/customer', detail }]);
+    refuse([{ pointer: '/customerReference', detail }, { pointer: '/customer', detail }]);
   }
   if (reference !== undefined) return { $case: 'customerReference', value: reference };
   return customer ? { $case: 'newCustomer', value: givenFields(newCustomer, customer) } : undefined;
@@ -185,7 +210,7 @@ const changeBookingSchema = {
   summary: 'Move a booking to another slot, or confirm a hold',
   description:
     'With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a ' +
-    '`RESERVED` one is confirmed, for the customer in the request if it has none yet. A rejected change changes nothing.',
+    '`RESERVED` one is confirmed, for the customer in the request if it has none yet. Fields of the one are rejected together with those of the other. A rejected change changes nothing.',
   tags: ['Slots and bookings'],
   params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') }),
   headers: idempotencyHeaders,

@@ -2,7 +2,7 @@ import ical from 'ical.js';
 import { beforeEach, describe, expect, inject, it } from 'vitest';
 import { type Booking, listSlots } from './answers.ts';
 import { path } from './client.ts';
-import { createCrm, createPractice, createTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
+import { createAppointment, createCrm, createPractice, createTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
 import { type Mail, waitForMails } from './inbox.ts';
 
 let crm: TestCrm;
@@ -63,6 +63,53 @@ describe('an appointment that changes (interface 4.2)', () => {
     expect(new Set(events.map(({ event }) => event.uid)).size).toBe(1);
     expect(events.map(({ event }) => event.sequence)).toEqual([1, 2, 4]);
     expect(events[1]!.event.startDate.toJSDate()).toEqual(new Date('2031-03-04T07:00:00Z'));
+  });
+});
+
+describe('a field that has no meaning in a request (interface 10.2, 10.3)', () => {
+  const inTimeslot = { start: '2031-03-03T08:30', duration: 30, productReference: 'other@test', productName: 'Other', price: { value: 1, currency: 'EUR' }, contactReference: 'x@test' };
+  const confirmation = () => ({ state: 'BOOKED', customerReference: 'x@test', customer });
+  const refused = (...pointers: string[]) => ({ status: 400, body: { code: 'request.invalid', errors: pointers.map((pointer) => ({ pointer })) } });
+  /** For each of the fields: its name, and an object with it alone. */
+  const oneByOne = (fields: object): [string, object][] => Object.entries(fields).map(([name, value]) => [name, { [name]: value }]);
+
+  it('is named when a booking changes, which stays as it is', async () => {
+    const timeslotReference = await createTimeslot(practice);
+    const booked = await book(timeslotReference);
+    const appointmentReference = await createAppointment(practice, { acceptBookings: true });
+    const change = (body: object) => crm.post(bookingAt(booked.reference), body);
+    const slot = { timeslotReference, start: '2031-03-03T08:30' };
+    for (const [name, field] of oneByOne(inTimeslot)) {
+      expect(await change({ state: 'BOOKED', ...field }), name).toMatchObject(refused(`/${name}`));
+      expect(await change(field), name).toMatchObject(refused('/timeslotReference'));
+    }
+    for (const [name, field] of oneByOne({ timeslotReference, ...inTimeslot, ...confirmation() })) {
+      expect(await change({ appointmentReference, ...field }), name).toMatchObject(refused(`/${name}`));
+    }
+    for (const [name, field] of oneByOne(confirmation())) expect(await change({ ...slot, ...field }), name).toMatchObject(refused(`/${name}`));
+    expect(await change({ timeslotReference, state: 'BOOKED' })).toMatchObject(refused('/start', '/state'));
+    expect(await change({ ...slot, appointmentReference })).toMatchObject({
+      body: { errors: [{ pointer: '/timeslotReference', detail: 'cannot be given together with appointmentReference' }, { pointer: '/start' }] },
+    });
+    expect(await crm.get(practice.at + path`/participations/${booked.reference}`)).toMatchObject({ body: { participation: booked } });
+    // Null and empty are absent.
+    expect(await change({ appointmentReference, timeslotReference: '', start: null, state: null })).toMatchObject({ status: 200, body: { booking: { participation: { appointmentReference } } } });
+  });
+
+  it('is named when an open appointment is booked, in which nobody is then', async () => {
+    const appointmentReference = await createAppointment(practice, { acceptBookings: true });
+    const request = { reference: unique('b'), appointmentReference, state: 'BOOKED', customer };
+    const create = (fields: object, strictly = {}) => crm.post(`${practice.at}/bookings`, { ...request, ...fields }, { headers: strictly });
+    const timeslotReference = await createTimeslot(practice);
+    for (const [name, field] of oneByOne({ timeslotReference, ...inTimeslot })) {
+      expect(await create(field), name).toMatchObject(refused(`/${name}`));
+      expect(await create(field, { prefer: 'handling=strict' }), name).toMatchObject({ status: 400, body: { code: 'request.unknown_field', errors: [{ pointer: `/${name}` }] } });
+    }
+    expect(await create({ timeslotReference, start: inTimeslot.start })).toMatchObject({
+      body: { errors: [{ pointer: '/timeslotReference', detail: 'cannot be given together with appointmentReference' }, { pointer: '/start' }] },
+    });
+    expect(await crm.get(practice.at + path`/appointments/${appointmentReference}`)).toMatchObject({ body: { appointment: { participations: [] } } });
+    expect(await create({ timeslotReference: null, start: '', price: null })).toMatchObject({ status: 201 });
   });
 });
 

@@ -394,8 +394,8 @@ describe('the list of slots', () => {
       expect(answer).toMatchObject({ status: 404, body: { code: 'provider.not_found' } });
     }
     expect(await crm.post(bookings(), request)).toMatchObject({ status: 404, body: { code: 'timeslot.not_found' } });
-    const { timeslotReference: _timeslot, ...inAppointment } = request;
-    expect(await crm.post(bookings(), { ...inAppointment, appointmentReference: 'nothing@test' })).toMatchObject({ status: 404, body: { code: 'appointment.not_found' } });
+    const { reference, customerReference, state } = request;
+    expect(await crm.post(bookings(), { reference, customerReference, state, appointmentReference: 'nothing@test' })).toMatchObject({ status: 404, body: { code: 'appointment.not_found' } });
   });
 });
 

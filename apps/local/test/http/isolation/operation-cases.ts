@@ -171,6 +171,7 @@ export const cases: Record<string, Case> = {
     request: (world) => ({ path: ofProvider(world), query: {}, body: { ...newBooking(world), customer: { customerReference: newReference(), userName: 'C' } } }),
     alternatives: {
       'body.customerReference': (world) => ({ path: ofProvider(world), query: {}, body: { ...newBooking(world), customerReference: world.customer } }),
+      'body.appointmentReference': (world) => ({ path: ofProvider(world), query: {}, body: { reference: newReference(), customerReference: world.customer, state: 'BOOKED' } }),
     },
     existing: {
       'path.providerRef': 'provider',
