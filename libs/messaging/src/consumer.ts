@@ -5,8 +5,9 @@ import { type Broker, consumerName, isConsumerMissing, isRepeated, streamName } 
 import { type Database, translatePostgresError } from '@scheduling/postgres';
 import { inSpan, isUuid, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
-import { applyOnce, asMessaging, describeFailure, type ReceivedEvent } from './apply-event.ts';
+import { applyOnce, describeFailure, type ReceivedEvent } from './apply-event.ts';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
+import { countFailure, type FailedEvent, putAside } from './event-failures.ts';
 import { createInbox, type Inbox } from './inbox.ts';
 import type { MessagingSchema } from './schema.ts';
 import type { Subscription } from './subscription.ts';
@@ -195,51 +196,45 @@ async function processMessage<Schema extends MessagingSchema>(
 
 /** An unavailable dependency, even the own database, is waited for indefinitely; after any other error the event is retried a few times, then put aside. */
 async function fail<Schema extends MessagingSchema>(
-  { database, logger, maxAttempts = defaultMaxAttempts }: ConsumersOptions<Schema>,
+  options: ConsumersOptions<Schema>,
   consumer: string,
   message: JsMsg,
   requestId: string,
   error: unknown,
 ): Promise<Consumption> {
-  const attempts = message.info.deliveryCount;
-  const translated = translatePostgresError(error);
-  const waiting = translated instanceof DomainError && translated.category === 'unavailable';
-  if (waiting || attempts < maxAttempts) {
-    const delayMs = Math.min(maxDelayMs, 100 * 2 ** Math.min(attempts, waiting ? 5 : 10));
-    logger.warn({ err: error, consumer, attempts, delayMs }, 'the event could not be processed yet');
-    message.nak(delayMs);
-    return waiting ? 'waiting' : 'failed';
-  }
+  if (isUnavailable(error)) return wait(options, consumer, message, error);
+  const { database, logger, maxAttempts = defaultMaxAttempts } = options;
+  const event: FailedEvent = { consumer, eventId: eventIdOf(message) };
   try {
-    await database.transaction((tx) =>
-      asMessaging(tx)
-        .insertInto('deadLetter')
-        .values({
-          consumer,
-          eventId: eventIdOf(message),
-          subject: message.subject,
-          payload: message.data,
-          requestId,
-          error: describeFailure(error),
-          attempts,
-        })
-        .onConflict((conflict) =>
-          conflict.columns(['consumer', 'eventId']).doUpdateSet((row) => ({
-            error: row.ref('excluded.error'),
-            attempts: row.ref('excluded.attempts'),
-            failedAt: row.ref('excluded.failedAt'),
-          })),
-        )
-        .execute(),
-    );
+    // NATS counts the deliveries that only waited, too.
+    const attempts = await countFailure(database, event);
+    if (attempts < maxAttempts) {
+      const delayMs = Math.min(maxDelayMs, 100 * 2 ** attempts);
+      logger.warn({ err: error, consumer, attempts, delayMs }, 'the event could not be processed yet');
+      message.nak(delayMs);
+      return 'failed';
+    }
+    await putAside(database, { ...event, subject: message.subject, payload: message.data, requestId, error: describeFailure(error), attempts });
     message.term();
-    logger.error({ err: error, consumer, eventId: eventIdOf(message), attempts }, 'the event was dead-lettered');
+    logger.error({ err: error, consumer, eventId: event.eventId, attempts }, 'the event was dead-lettered');
     return 'dead_letter';
-  } catch (deadLetterError) {
-    logger.warn({ err: deadLetterError, consumer }, 'the dead letter could not be stored yet');
-    message.nak(maxDelayMs);
-    return 'waiting';
+  } catch (recordError) {
+    logger.warn({ err: recordError, consumer }, 'the failure of an event could not be recorded yet');
+    return wait(options, consumer, message, error);
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  const translated = translatePostgresError(error);
+  return translated instanceof DomainError && translated.category === 'unavailable';
+}
+
+function wait({ logger }: Pick<ConsumersOptions<MessagingSchema>, 'logger'>, consumer: string, message: JsMsg, error: unknown): Consumption {
+  const { deliveryCount: deliveries } = message.info;
+  const delayMs = 100 * 2 ** Math.min(deliveries, 5);
+  logger.warn({ err: error, consumer, deliveries, delayMs }, 'the event waits for what is unavailable');
+  message.nak(delayMs);
+  return 'waiting';
 }
 
 function eventOf(message: JsMsg): ReceivedEvent {

@@ -66,5 +66,18 @@ export const messagingMigrations: { name: string; migrations: Record<string, Mig
         await sql`CREATE INDEX audit_entry_recorded_at ON audit_entry (recorded_at)`.execute(db);
       },
     },
+    '2026-12-26-event-failures': {
+      up: async (db: Kysely<unknown>) => {
+        await sql`
+          CREATE TABLE event_failure (
+            consumer text NOT NULL,
+            event_id uuid NOT NULL,
+            failures integer NOT NULL,
+            failed_at timestamptz NOT NULL DEFAULT now(),
+            PRIMARY KEY (consumer, event_id)
+          )`.execute(db);
+        await sql`CREATE INDEX event_failure_failed_at ON event_failure (failed_at)`.execute(db);
+      },
+    },
   },
 };

@@ -5,6 +5,7 @@ export interface MessagingSchema {
   outbox: OutboxTable;
   outboxPosition: OutboxPositionTable;
   inbox: InboxTable;
+  eventFailure: EventFailureTable;
   deadLetter: DeadLetterTable;
   auditEntry: AuditEntryTable;
 }
@@ -39,6 +40,14 @@ export interface InboxTable {
   processedAt: Generated<Date>;
 }
 
+/** How often an event has failed that is tried again; not counted are deliveries that only waited for a dependency. A row of an event that was processed later is no longer used. */
+export interface EventFailureTable {
+  consumer: string;
+  eventId: string;
+  failures: number;
+  failedAt: Generated<Date>;
+}
+
 export interface DeadLetterTable {
   consumer: string;
   eventId: string;
@@ -46,6 +55,7 @@ export interface DeadLetterTable {
   payload: Uint8Array;
   requestId: string;
   error: string;
+  /** How often it failed, also when an operator retried it. */
   attempts: number;
   failedAt: Generated<Date>;
 }

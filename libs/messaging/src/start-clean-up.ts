@@ -10,17 +10,20 @@ const batchSize = 1_000;
 const auditRetentionMs = 400 * 24 * 60 * 60 * 1_000;
 
 /**
- * Deletes obsolete rows, at the start and then every hour: sent events are kept as long as the stream keeps them, and an inbox row must
- * outlive every redelivery and refill. Every replica may run this: they skip rows locked by each other.
+ * Deletes obsolete rows, at the start and then every hour: sent events are kept as long as the stream keeps them, like the failures
+ * of events, and an inbox row must outlive every redelivery and refill. Every replica may run this: they skip rows locked by each other.
  */
 export function startCleanUp<Schema extends MessagingSchema>(options: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
   const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
   return startLoop({
-    name: 'the clean-up of the outbox, the inbox and the audit trail',
+    name: 'the clean-up of the outbox, the inbox, the failures and the audit trail',
     logger: options.logger,
     everyMs,
     batch: batchSize,
-    run: async (limit) => Math.max(await deleteSentEvents(db, limit), await deleteProcessedEvents(db, limit), await deleteAuditEntries(db, limit)),
+    run: async (limit) => {
+      const deleted = [await deleteSentEvents(db, limit), await deleteProcessedEvents(db, limit), await deleteFailures(db, limit), await deleteAuditEntries(db, limit)];
+      return Math.max(...deleted);
+    },
   });
 }
 
@@ -38,6 +41,13 @@ async function deleteProcessedEvents(db: Kysely<MessagingSchema>, limit: number)
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM inbox WHERE (consumer, event_id) IN (
       SELECT consumer, event_id FROM inbox WHERE processed_at < ${ago(2 * retentionMs)} ORDER BY processed_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`.execute(db);
+  return Number(numAffectedRows);
+}
+
+async function deleteFailures(db: Kysely<MessagingSchema>, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    DELETE FROM event_failure WHERE (consumer, event_id) IN (
+      SELECT consumer, event_id FROM event_failure WHERE failed_at < ${ago(retentionMs)} ORDER BY failed_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`.execute(db);
   return Number(numAffectedRows);
 }
 

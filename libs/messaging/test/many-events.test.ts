@@ -97,10 +97,12 @@ describe('more events than one statement can process', () => {
     await insertProcessedEvents(database.kysely, many, '15 days');
     await insertSentEvents(database.kysely, 1, '6 days');
     await insertProcessedEvents(database.kysely, 1, '13 days');
+    await insertFailures(database.kysely, '8 days', '6 days');
     stack.use(startCleanUp({ database, logger }));
     await eventually(async () => {
       expect(await database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(1);
       expect(await database.kysely.selectFrom('inbox').select('eventId').execute()).toHaveLength(1);
+      expect(await database.kysely.selectFrom('eventFailure').select('eventId').execute()).toHaveLength(1);
     });
   });
 });
@@ -135,4 +137,10 @@ async function insertProcessedEvents(db: Kysely<MessagingSchema>, count: number,
   await sql`
     INSERT INTO inbox (consumer, event_id, processed_at)
     SELECT 'test', gen_random_uuid(), now() - ${ago}::interval FROM generate_series(1, ${count}::int)`.execute(db);
+}
+
+async function insertFailures(db: Kysely<MessagingSchema>, ...ages: string[]): Promise<void> {
+  await sql`
+    INSERT INTO event_failure (consumer, event_id, failures, failed_at)
+    SELECT 'test', gen_random_uuid(), 1, now() - age::interval FROM unnest(${ages}::text[]) AS age`.execute(db);
 }

@@ -43,10 +43,9 @@ describe('an event', () => {
     await eventually(async () => expect(await unsent()).toEqual([]));
   }
 
-  /** Consumes with the given handler and returns the versions whose effect was committed. */
-  function consume(handle: (version: number) => void = () => undefined, url = nats.url('calendar'), fetchMs = 1_000): number[] {
-    const committed: number[] = [];
-    stack.use(
+  /** Consumes with the given handler, and collects the versions whose effect was committed. */
+  function consumer(handle: (version: number) => void, committed: number[] = [], url = nats.url('calendar'), fetchMs = 1_000): AsyncDisposable {
+    return stack.use(
       startConsumers<MessagingSchema>({
         service: 'calendar',
         database,
@@ -64,6 +63,12 @@ describe('an event', () => {
         ],
       }),
     );
+  }
+
+  /** Consumes with the given handler and returns the versions whose effect was committed. */
+  function consume(handle: (version: number) => void = () => undefined, url?: string, fetchMs?: number): number[] {
+    const committed: number[] = [];
+    consumer(handle, committed, url, fetchMs);
     return committed;
   }
 
@@ -159,6 +164,38 @@ describe('an event', () => {
     await append(1);
     await eventually(() => expect(committed).toEqual([1]));
     expect(await deadLetters()).toEqual([]);
+  });
+
+  it('is tried as often as usual if it fails after it has waited for another service', async () => {
+    relay();
+    let deliveries = 0;
+    const committed = consume(() => {
+      deliveries += 1;
+      if (deliveries <= 4) throw new DomainError('service.unavailable');
+      if (deliveries <= 6) throw new Error('not yet');
+    });
+    await append(1);
+    await eventually(() => expect(deliveries).toBe(7));
+    await eventually(() => expect(committed).toEqual([1]));
+    expect(await deadLetters()).toEqual([]);
+  });
+
+  it('becomes a dead letter after its last failure, in whichever process the others were', async () => {
+    relay();
+    let failures = 0;
+    const poison = () => {
+      failures += 1;
+      // Waits in between do not put it off either.
+      throw failures % 2 === 0 ? new DomainError('service.unavailable') : new Error('no');
+    };
+    const [first, second] = [consumer(poison), consumer(poison)];
+    await append(1);
+    await eventually(() => expect(failures).toBeGreaterThanOrEqual(2));
+    await Promise.all([first[Symbol.asyncDispose](), second[Symbol.asyncDispose]()]);
+    consume(poison);
+    await eventually(async () => expect(await deadLetters()).toMatchObject([{ attempts: 3, error: 'Error: no' }]));
+    expect(failures).toBe(5);
+    expect(await database.kysely.selectFrom('eventFailure').selectAll().execute()).toEqual([]);
   });
 
   it('becomes a dead letter if it always fails', async () => {

@@ -120,6 +120,15 @@ CREATE TABLE email_verification (
   CONSTRAINT email_verification_user_key UNIQUE (crm_id, user_id)
 );
 
+CREATE TABLE event_failure (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  failures integer NOT NULL,
+  failed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT event_failure_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX event_failure_failed_at ON public.event_failure USING btree (failed_at);
+
 CREATE TABLE idempotency_key (
   crm_id text NOT NULL,
   key_hash bytea NOT NULL,

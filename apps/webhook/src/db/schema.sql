@@ -47,6 +47,15 @@ CREATE TABLE event_counter (
   CONSTRAINT event_counter_pkey PRIMARY KEY (crm_id)
 );
 
+CREATE TABLE event_failure (
+  consumer text NOT NULL,
+  event_id uuid NOT NULL,
+  failures integer NOT NULL,
+  failed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT event_failure_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX event_failure_failed_at ON public.event_failure USING btree (failed_at);
+
 CREATE TABLE idempotency_key (
   crm_id text NOT NULL,
   key_hash bytea NOT NULL,

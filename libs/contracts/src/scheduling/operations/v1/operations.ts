@@ -46,6 +46,7 @@ export interface DeadLetter {
   subject: string;
   /** The last failure. */
   error: string;
+  /** How often it failed; deliveries that only waited for a dependency are not counted. */
   attempts: number;
   failedAt?: Date | undefined;
   requestId: string;
