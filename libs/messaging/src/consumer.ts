@@ -1,4 +1,4 @@
-import { AckPolicy, type Consumer, type ConsumerConfig, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import { AckPolicy, type Consumer, type ConsumerConfig, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
 import { type Broker, consumerName, isConsumerMissing, isRepeated, streamName } from '@scheduling/events';
@@ -47,6 +47,8 @@ const suspiciousFetchMs = 5_000;
 const heartbeatMs = 2_500;
 /** Longer than a handler and its effect may take; messages of a killed process are redelivered after this time. */
 const ackWaitMs = 15_000;
+/** How long a process that stops waits for what NATS was just sending to it. */
+const drainMs = 1_000;
 const maxDelayMs = 30_000;
 const defaultMaxAttempts = 10;
 
@@ -87,7 +89,7 @@ function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema
       try {
         consumer ??= await ensureConsumer(options.broker, name, subscription.definition.subject, signal);
         const fetchMs = Math.min(options.fetchMs ?? defaultFetchMs, silentAt === undefined ? Number.POSITIVE_INFINITY : suspiciousFetchMs);
-        const handled = await consumeBatch(options, subscribed, consumer, fetchMs, ended);
+        const handled = await consumeBatch(options, subscribed, consumer, fetchMs, { stopping: signal, ended });
         silentAt = handled > 0 || ended.aborted ? undefined : await replaceWhenStuck(options, consumer, silentAt, signal);
         // NATS may have come back without it.
         if (connection.signal.aborted) consumer = undefined;
@@ -122,30 +124,56 @@ function consumerSettings(name: string, subject: string): Partial<ConsumerConfig
   };
 }
 
-/** Processes the waiting events, or waits for some; a new request per batch wakes a consumer that fell silent. Returns how many they were. */
+/**
+ * Processes the waiting events, or waits for some; a new request per batch wakes a consumer that fell silent. Returns how many they were. Events that arrive while the
+ * process stops are given back, for another one to process them at once.
+ */
 async function consumeBatch<Schema extends MessagingSchema>(
   options: Consuming<Schema>,
   subscribed: Subscribed<Schema>,
   consumer: Consumer,
   fetchMs: number,
-  signal: AbortSignal,
+  { stopping, ended }: { stopping: AbortSignal; ended: AbortSignal },
 ): Promise<number> {
   const idleMs = Math.min(heartbeatMs, fetchMs / 2);
   const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchMs, idle_heartbeat: idleMs });
-  const stop = (): void => messages.stop();
   // The client counts the missing heartbeats by the clock of the machine.
-  const overdue = setTimeout(() => messages.stop(new Error('NATS did not end the fetch')), fetchMs + 2 * idleMs);
-  if (signal.aborted) stop();
-  signal.addEventListener('abort', stop, { once: true });
+  const timers = [setTimeout(() => messages.stop(new Error('NATS did not end the fetch')), fetchMs + 2 * idleMs)];
+  const stop = (): void => {
+    if (!stopping.aborted) return messages.stop();
+    drain(messages);
+    timers.push(setTimeout(() => messages.stop(), drainMs));
+  };
+  if (ended.aborted) stop();
+  ended.addEventListener('abort', stop, { once: true });
   const running: Promise<void>[] = [];
+  const late: JsMsg[] = [];
   try {
-    for await (const message of messages) running.push(processMessage(options, subscribed, message));
+    for await (const message of messages) {
+      if (stopping.aborted) late.push(message);
+      else running.push(processMessage(options, subscribed, message));
+    }
   } finally {
-    clearTimeout(overdue);
-    signal.removeEventListener('abort', stop);
+    timers.forEach((timer) => clearTimeout(timer));
+    ended.removeEventListener('abort', stop);
+    if (late.length > 0) await giveBack(consumer, late);
     await Promise.all(running);
   }
   return running.length;
+}
+
+/**
+ * Asks NATS for no more, and ends the iteration when it has confirmed that. The client offers only `stop`, which drops what is on its way: NATS would
+ * deliver that again when its acknowledgement is overdue.
+ */
+function drain(messages: ConsumerMessages & { sub?: { drain: () => Promise<void> } }): void {
+  messages.sub?.drain().catch(() => messages.stop());
+}
+
+/** NATS 2.9 would count the first one as delivered to the fetch that has ended, unless it has noticed that before, and it looks when it is asked for the consumer's state. */
+async function giveBack(consumer: Consumer, messages: JsMsg[]): Promise<void> {
+  await consumer.info().catch(() => undefined);
+  for (const message of messages) message.nak();
 }
 
 /**

@@ -300,6 +300,58 @@ describe('an event', () => {
     await eventually(() => expect(committed).toEqual([1]));
   });
 
+  describe('when a process stops', () => {
+    const isFetching = async () => {
+      const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
+      await eventually(async () => expect((await manager.consumers.info('scheduling', 'calendar-customer-customer-changed')).num_waiting).toBe(1));
+      return manager;
+    };
+    const elapsedMs = async (work: () => Promise<unknown>): Promise<number> => {
+      const beganMs = performance.now();
+      await work();
+      return performance.now() - beganMs;
+    };
+
+    it('is given back if it was on its way, and another process has it at once', async () => {
+      let whenUnsubscribed: (() => Promise<unknown>) | undefined;
+      const proxyUrl = await startProxy(stack, nats.url('calendar'), async (request, { forward }) => {
+        if (request.startsWith('UNSUB')) {
+          const send = whenUnsubscribed;
+          whenUnsubscribed = undefined;
+          await send?.();
+        }
+        forward();
+      });
+      const committed: number[] = [];
+      const stopping = consumer((version) => committed.push(version), [], proxyUrl, anHour);
+      const manager = await isFetching();
+      const sent = Promise.withResolvers<void>();
+      const publisher = await broker().jetStream(AbortSignal.timeout(5_000));
+      whenUnsubscribed = async () => {
+        for (const version of [1, 2, 3]) await publisher.client.publish(events.customerChanged.subject, events.customerChanged.encode(changedCustomer(version)));
+        await eventually(async () => expect((await manager.consumers.info('scheduling', 'calendar-customer-customer-changed')).num_ack_pending).toBe(3));
+        sent.resolve();
+      };
+      await Promise.all([stopping[Symbol.asyncDispose](), sent.promise]);
+      expect(committed).toEqual([]);
+      const others = consume();
+      // NATS itself would deliver them again after 15 s.
+      expect(await elapsedMs(() => eventually(() => expect(others.toSorted((a, b) => a - b)).toEqual([1, 2, 3])))).toBeLessThan(8_000);
+    });
+
+    it.each(['does not answer', 'is away'])('does not delay it while NATS %s', async (state) => {
+      let isSilent = false;
+      const proxyUrl = await startProxy(stack, nats.url('calendar'), async (_request, { forward }) => {
+        if (!isSilent) forward();
+      });
+      const stopping = consumer(() => undefined, [], proxyUrl, anHour);
+      await isFetching();
+      isSilent = true;
+      if (state === 'is away') await nats.stop();
+      expect(await elapsedMs(async () => stopping[Symbol.asyncDispose]())).toBeLessThan(5_000);
+    });
+  });
+
   it('carries the id of the request that caused it', async () => {
     await runWithContext({ requestId: 'request-1' }, () => append(1));
     const row = await database.kysely.selectFrom('outbox').select('requestId').executeTakeFirstOrThrow();
