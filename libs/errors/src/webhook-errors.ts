@@ -3,7 +3,7 @@ import type { ErrorTable } from './error-table.ts';
 /** Errors of the event feed and of webhooks. */
 export const webhookErrors = {
   'events.invalid': { category: 'invalid', text: 'The request has fields that are not valid.' },
-  'events.expired': { category: 'gone', text: 'The event is older than those that are kept.' },
+  'events.expired': { category: 'gone', text: 'Events after the position are no longer kept.' },
   'webhook.invalid': { category: 'invalid', text: 'The request has fields that are not valid.' },
   'webhook.not_found': { category: 'not_found', text: 'There is no webhook with this reference.' },
   'webhook.reference_taken': { category: 'conflict', text: 'A webhook with this reference and other content exists.' },

@@ -5,12 +5,14 @@ import * as events from './migrations/2026-11-30-events.ts';
 import * as webhooks from './migrations/2026-12-01-webhooks.ts';
 import * as secretIds from './migrations/2026-12-13-secret-ids.ts';
 import * as webhookTests from './migrations/2026-12-20-webhook-tests.ts';
+import * as removedEvents from './migrations/2026-12-26-removed-events.ts';
 
 const migrations = {
   '2026-11-30-events': events,
   '2026-12-01-webhooks': webhooks,
   '2026-12-13-secret-ids': secretIds,
   '2026-12-20-webhook-tests': webhookTests,
+  '2026-12-26-removed-events': removedEvents,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */

@@ -130,6 +130,13 @@ CREATE TABLE outbox_position (
   CONSTRAINT outbox_position_id_check CHECK (id)
 );
 
+CREATE TABLE removed_event (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  sequence bigint NOT NULL,
+  CONSTRAINT removed_event_pkey PRIMARY KEY (crm_id)
+);
+
 CREATE TABLE webhook (
   crm_id text NOT NULL,
   id uuid NOT NULL,

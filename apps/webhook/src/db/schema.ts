@@ -5,6 +5,7 @@ import type { ColumnType, Generated } from 'kysely';
 export interface WebhookSchema extends MessagingSchema, IdempotencySchema {
   event: EventTable;
   eventCounter: EventCounterTable;
+  removedEvent: RemovedEventTable;
   incomingEvent: IncomingEventTable;
   latestVersion: LatestVersionTable;
   webhook: WebhookTable;
@@ -47,6 +48,13 @@ export interface EventTable extends EventColumns {
 export interface EventCounterTable {
   crmId: string;
   lastSequence: number;
+}
+
+/** The newest event of each CRM that has been removed from the feed: who has read it, but nothing after it, has missed nothing. */
+export interface RemovedEventTable {
+  crmId: string;
+  id: string;
+  sequence: number;
 }
 
 /** Events that have arrived and are not in order yet. */

@@ -9,8 +9,8 @@ const batchSize = 1_000;
 export const keptDays = 30;
 
 /**
- * Deletes events that were recorded a month ago, except for the newest of each CRM, after which a client may continue; and what is remembered of subjects that
- * have been gone for a month. At the start and then every hour. Safe with many replicas.
+ * Deletes events that were recorded a month ago, except for the newest of each CRM, and remembers the last of those, because clients may continue after both; and
+ * deletes what is remembered of subjects that have been gone for a month. At the start and then every hour. Safe with many replicas.
  */
 export function startEventCleanUp({ database, logger }: { database: Database<WebhookSchema>; logger: Logger }): AsyncDisposable {
   return startLoop({
@@ -23,15 +23,24 @@ export function startEventCleanUp({ database, logger }: { database: Database<Web
 }
 
 async function deleteOldEvents({ kysely }: Database<WebhookSchema>, limit: number): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`
-    DELETE FROM event WHERE (crm_id, sequence) IN (
-      SELECT crm_id, sequence
-        FROM event JOIN event_counter USING (crm_id)
-       WHERE recorded_at < now() - make_interval(days => ${keptDays}) AND sequence < last_sequence
-       ORDER BY recorded_at
-       LIMIT ${limit}
-         FOR UPDATE OF event SKIP LOCKED)`.execute(kysely);
-  return Number(numAffectedRows);
+  const { rows } = await sql<{ count: number }>`
+    WITH removed AS (
+      DELETE FROM event WHERE (crm_id, sequence) IN (
+        SELECT crm_id, sequence
+          FROM event JOIN event_counter USING (crm_id)
+         WHERE recorded_at < now() - make_interval(days => ${keptDays}) AND sequence < last_sequence
+         ORDER BY recorded_at, crm_id, sequence
+         LIMIT ${limit}
+           FOR UPDATE OF event SKIP LOCKED)
+      RETURNING crm_id, id, sequence
+    ), remembered AS (
+      -- In the order of the CRMs, because another replica may be doing the same.
+      INSERT INTO removed_event AS newest (crm_id, id, sequence)
+      SELECT DISTINCT ON (crm_id) crm_id, id, sequence FROM removed ORDER BY crm_id, sequence DESC
+      ON CONFLICT (crm_id) DO UPDATE SET id = excluded.id, sequence = excluded.sequence WHERE excluded.sequence > newest.sequence
+    )
+    SELECT count(*) AS count FROM removed`.execute(kysely);
+  return rows[0]!.count;
 }
 
 async function forgetGoneSubjects({ kysely }: Database<WebhookSchema>, limit: number): Promise<number> {
