@@ -9,6 +9,7 @@ import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
 import { eraseUser } from './erasure/erase-user.ts';
 import { composeRemovalMail } from './mail/compose-removal-mail.ts';
 import { composeVerificationMail } from './mail/compose-verification-mail.ts';
+import { findOrganizedByProvider } from './mail/find-organized-by-provider.ts';
 import { mailOfChange } from './mail/mail-of-change.ts';
 import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
 import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
@@ -75,7 +76,9 @@ async function composeLastMails(
   const answer = await undefinedIfNotFound(dependencies.erasures.getErasureNotice({ crmId, erasureId }));
   if (!answer?.email || answer.removed.length === 0) return [];
   const { removed: participations, ...notice } = answer;
-  const senders = await dependencies.findSenders(crmId, notice.providerId);
+  const { database, findSenders, senderAddress } = dependencies;
+  const senders = await findSenders(crmId, notice.providerId);
+  const organizedByProvider = await findOrganizedByProvider(database, participations.map(({ participationId }) => participationId));
   const writtenAt = new Date();
   return participations.map((removed) => ({
     crmId,
@@ -87,7 +90,7 @@ async function composeLastMails(
     providerId: notice.providerId,
     erasureId,
     expiresAt: notice.expiresAt!,
-    content: composeRemovalMail({ notice, removed, ...senders, senderAddress: dependencies.senderAddress, writtenAt }),
+    content: composeRemovalMail({ notice, removed, ...senders, senderAddress, isOrganizedByProvider: organizedByProvider.has(removed.participationId), writtenAt }),
     sandbox: senders.crm.sandbox,
   }));
 }

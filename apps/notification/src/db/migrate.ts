@@ -9,6 +9,7 @@ import * as resend from './migrations/2026-12-06-resend.ts';
 import * as sandboxMails from './migrations/2026-12-07-sandbox-mails.ts';
 import * as recipientKeys from './migrations/2026-12-10-recipient-keys.ts';
 import * as unwrittenMails from './migrations/2026-12-21-unwritten-mails.ts';
+import * as organizers from './migrations/2026-12-26-organizers.ts';
 import * as mailOrder from './migrations/2026-12-30-mail-order.ts';
 
 const migrations = {
@@ -23,6 +24,7 @@ const migrations = {
   '2026-12-07-sandbox-mails': sandboxMails,
   '2026-12-10-recipient-keys': recipientKeys,
   '2026-12-21-unwritten-mails': unwrittenMails,
+  '2026-12-26-organizers': organizers,
   '2026-12-30-mail-order': mailOrder,
 };
 

@@ -109,6 +109,13 @@ CREATE INDEX mail_lease ON public.mail USING btree (lease) WHERE ((state = 'pend
 CREATE INDEX mail_order ON public.mail USING btree (crm_id, about_id, version) WHERE (state = 'pending'::text);
 CREATE INDEX mail_user ON public.mail USING btree (crm_id, user_id) WHERE (user_id IS NOT NULL);
 
+CREATE TABLE organizer_rule (
+  id boolean NOT NULL DEFAULT true,
+  sender_since timestamp with time zone NOT NULL,
+  CONSTRAINT organizer_rule_pkey PRIMARY KEY (id),
+  CONSTRAINT organizer_rule_id_check CHECK (id)
+);
+
 CREATE TABLE outbox (
   id uuid NOT NULL DEFAULT uuidv7(),
   subject text NOT NULL,

@@ -8,8 +8,15 @@ export interface NotificationSchema extends MessagingSchema, IdempotencySchema {
   unwrittenMail: UnwrittenMailTable;
   recentMail: RecentMailTable;
   sandboxMail: SandboxMailTable;
+  organizerRule: OrganizerRuleTable;
   erasedCustomer: ErasedCustomerTable;
   erasedUser: ErasedUserTable;
+}
+
+/** When the sender of the mails became the organizer of events in calendars (ADR 34); one row. */
+export interface OrganizerRuleTable {
+  id: Generated<boolean>;
+  senderSince: Date;
 }
 
 export interface MailAddress {

@@ -9,7 +9,7 @@ import { multiLine, singleLine } from './clean-text.ts';
 import { type AppointmentFacts, describeAppointment, type Detail, linesOfLocation, titleOf } from './describe-appointment.ts';
 import { formatPrice } from './format-price.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
-import { contactOf, organizerOf, replyAddressOf, senderForProvider, senderNameOf, senderOf } from './mail-addresses.ts';
+import { contactOf, formerOrganizerOf, organizerOf, replyAddressOf, senderForProvider, senderNameOf, senderOf } from './mail-addresses.ts';
 import type { MailOfChange } from './mail-of-change.ts';
 import { withoutLinks } from './remove-links.ts';
 
@@ -34,6 +34,8 @@ export interface ParticipationMail {
   provider: Provider;
   crm: Crm;
   senderAddress: string;
+  /** The participation is from before the sender became the organizer. */
+  isOrganizedByProvider: boolean;
   writtenAt: Date;
 }
 
@@ -119,8 +121,9 @@ function toneOf({ template }: MailOfChange): Tone {
 }
 
 function calendarOf(request: ParticipationMail, method: CalendarMethod, appointment: Appointment, locale: string): MailCalendar {
-  const { participationId, version, mail, recipient, notice, provider, crm, senderAddress, writtenAt } = request;
+  const { participationId, version, mail, recipient, notice, provider, crm, senderAddress, isOrganizedByProvider, writtenAt } = request;
   const facts = factsOf(mail, appointment);
+  const sender = senderOf(crm, senderAddress);
   const text = writeCalendar({
     participationId,
     version,
@@ -131,7 +134,7 @@ function calendarOf(request: ParticipationMail, method: CalendarMethod, appointm
     timeZone: provider.timeZone,
     location: linesOfLocation(facts.address, locale).join(', '),
     description: [multiLine(notice.message ?? ''), [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n')].filter(Boolean).join('\n\n'),
-    organizer: organizerOf(provider, senderOf(crm, senderAddress), recipient.email),
+    organizer: isOrganizedByProvider ? formerOrganizerOf(provider, sender, recipient.email) : organizerOf(provider, sender),
     attendee: addressOf(recipient),
     writtenAt,
   });

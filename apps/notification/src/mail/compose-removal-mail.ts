@@ -8,7 +8,7 @@ import { brandOf, imprintsOf } from './brand.ts';
 import { singleLine } from './clean-text.ts';
 import { describeAppointment, linesOfLocation, titleOf } from './describe-appointment.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
-import { contactOf, organizerOf, replyAddressOf, senderForProvider, senderOf } from './mail-addresses.ts';
+import { contactOf, formerOrganizerOf, organizerOf, replyAddressOf, senderForProvider, senderOf } from './mail-addresses.ts';
 import { withoutLinks } from './remove-links.ts';
 
 export interface RemovalMail {
@@ -18,6 +18,8 @@ export interface RemovalMail {
   provider: Provider;
   crm: Crm;
   senderAddress: string;
+  /** Whether it is from before the sender became the organizer. */
+  isOrganizedByProvider: boolean;
   writtenAt: Date;
 }
 
@@ -57,7 +59,8 @@ function partsOf({ notice, removed, provider, crm }: RemovalMail, { texts, local
   };
 }
 
-function calendarOf({ notice, removed, provider, crm, senderAddress, writtenAt }: RemovalMail, locale: string): MailCalendar {
+function calendarOf({ notice, removed, provider, crm, senderAddress, isOrganizedByProvider, writtenAt }: RemovalMail, locale: string): MailCalendar {
+  const sender = senderOf(crm, senderAddress);
   const facts = factsOf(removed);
   const text = writeCalendar({
     participationId: removed.participationId,
@@ -69,7 +72,7 @@ function calendarOf({ notice, removed, provider, crm, senderAddress, writtenAt }
     timeZone: provider.timeZone,
     location: linesOfLocation(facts.address, locale).join(', '),
     description: '',
-    organizer: organizerOf(provider, senderOf(crm, senderAddress), notice.email),
+    organizer: isOrganizedByProvider ? formerOrganizerOf(provider, sender, notice.email) : organizerOf(provider, sender),
     attendee: { name: singleLine(notice.name), address: notice.email },
     writtenAt,
   });

@@ -35,14 +35,22 @@ export function replyAddressOf(provider: Provider): MailAddress | undefined {
 const providerNameOf = (provider: Provider): string => shorten(singleLine(provider.name), maxNameLength);
 
 /**
- * Who receives the answer when a person declines the event in a calendar: the provider, else the sender of the mail. A participant
- * with the provider's address is not made the organizer: their calendar would show the event as their own.
+ * The sender of the mail, in the name of the provider: an organizer never changes, as the provider's address may, and clients accept messages about an event only from
+ * its organizer (ADR 34).
  */
-export function organizerOf(provider: Provider, sender: MailAddress, attendeeAddress: string): CalendarOrganizer {
-  const name = singleLine(provider.name) || sender.name;
+export function organizerOf(provider: Provider, sender: MailAddress): CalendarOrganizer {
+  return { name: singleLine(provider.name) || sender.name, address: sender.address };
+}
+
+/**
+ * The organizer of a participation from before ADR 34: the provider, else the sender. A participant with the provider's address was not made the
+ * organizer: their calendar would show the event as their own.
+ */
+export function formerOrganizerOf(provider: Provider, sender: MailAddress, attendeeAddress: string): CalendarOrganizer {
+  const organizer = organizerOf(provider, sender);
   const others = [sender.address, attendeeAddress].map(addressKey);
-  if (provider.email === undefined || others.includes(addressKey(provider.email))) return { name, address: sender.address };
-  return { name, address: provider.email, sentBy: sender.address };
+  if (provider.email === undefined || others.includes(addressKey(provider.email))) return organizer;
+  return { ...organizer, address: provider.email, sentBy: sender.address };
 }
 
 /** A contact option. */

@@ -2,6 +2,7 @@ import type { GetParticipationNoticeResponse } from '@scheduling/contracts/calen
 import { undefinedIfNotFound } from '@scheduling/errors';
 import type { NotificationDependencies } from '../dependencies.ts';
 import { composeParticipationMail, type Recipient } from './compose-participation-mail.ts';
+import { findOrganizedByProvider } from './find-organized-by-provider.ts';
 import type { MailOfChange } from './mail-of-change.ts';
 import type { MailIntent } from './store-mail.ts';
 
@@ -25,11 +26,16 @@ export async function writeParticipationMail(
   dependencies: NotificationDependencies,
   { crmId, participationId, version, mail, actor, notice }: ChangeMail,
 ): Promise<Omit<MailIntent, 'eventId'> | undefined> {
-  const { findSenders, senderAddress } = dependencies;
+  const { database, findSenders, senderAddress } = dependencies;
   const { customerId = participationId, providerId } = notice;
-  const [recipient, senders] = await Promise.all([findRecipient(dependencies, crmId, notice), findSenders(crmId, providerId)]);
+  const [recipient, senders, organizedByProvider] = await Promise.all([
+    findRecipient(dependencies, crmId, notice),
+    findSenders(crmId, providerId),
+    findOrganizedByProvider(database, mail.calendar ? [participationId] : []),
+  ]);
   if (recipient === undefined) return undefined;
-  const content = composeParticipationMail({ participationId, version, mail, actor, recipient, notice, ...senders, senderAddress, writtenAt: new Date() });
+  const isOrganizedByProvider = organizedByProvider.has(participationId);
+  const content = composeParticipationMail({ participationId, version, mail, actor, recipient, notice, ...senders, senderAddress, isOrganizedByProvider, writtenAt: new Date() });
   const { template, calendar: calendarMethod } = mail;
   return { crmId, aboutId: participationId, version, template, customerId, providerId, actor, calendarMethod, content, sandbox: senders.crm.sandbox };
 }

@@ -84,10 +84,11 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
   const recipient = { name: 'Anna Beispiel', email: address, language };
   const aboutChanges = changes.map(({ message, at, ...mail }) => ({
     template: mail.template,
-    content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', recipient, notice: noticeOf(message, at) }),
+    content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', recipient, notice: noticeOf(message, at), isOrganizedByProvider: false }),
   }));
   const removal = composeRemovalMail({
     ...shared,
+    isOrganizedByProvider: false,
     notice: { providerId: provider.id, ...recipient },
     removed: { participationId, version: 2, ...videoCall, neverInvited: false },
   });
