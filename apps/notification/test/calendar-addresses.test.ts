@@ -16,9 +16,9 @@ afterAll(() => stack[Symbol.asyncDispose]());
 const owned = { crmId, providerReference };
 
 /** Books a new appointment for a new customer. Returns what names them. */
-async function book(): Promise<{ reference: string; email: string }> {
+async function book(email?: string): Promise<{ reference: string; email: string }> {
   const reference = `b${(bookings += 1)}`;
-  const booking = { reference, email: `${reference}@example.com` };
+  const booking = { reference, email: email ?? `${reference}@example.com` };
   await stack.customers.createCustomer({ ...owned, customerReference: reference, userName: 'Ann', email: booking.email, language: 'en' });
   const time = { start: '2030-07-01T10:00', end: '2030-07-01T11:00', capacity: 5, acceptBookings: true };
   await stack.appointments.createAppointment({ ...owned, ...time, reference, resourceReference: 'room', productReference: 'yoga', participations: [] });
@@ -91,5 +91,28 @@ describe('the organizer of an event in a calendar', () => {
       expect(readCalendar(last!)).toMatchObject({ method: 'CANCEL', organizer: 'mailto:desk@yoga.example', sentBy: 'mailto:hello@studio.example' });
     }
     await sql`UPDATE organizer_rule SET sender_since = '-infinity'`.execute(stack.database.kysely);
+  });
+});
+
+describe('a mail to and from addresses that are not ASCII', () => {
+  it('is ASCII as far as the domains go', async () => {
+    await setProvider('desk@müller.example');
+    await stack.admin.updateCrm({ crmId, senderAddress: 'hallo@größe.example' });
+    const booking = await book('ann@bücher.example');
+    const [mail] = await arrivals(booking.email, 1);
+    await stack.admin.updateCrm({ crmId, senderAddress: 'hello@studio.example' });
+    expect(mail!.raw).toMatch(/^\p{ASCII}+$/u);
+    expect(readCalendar(mail!)).toMatchObject({ organizer: 'mailto:hallo@xn--gre-6ka8i.example', attendee: 'MAILTO:ann@xn--bcher-kva.example' });
+    const { messageId, html } = mail!.parsed;
+    expect(messageId).toMatch(/^<[0-9a-f]{40}@xn--gre-6ka8i\.example>$/);
+    expect(html).toContain('href="mailto:desk@xn--mller-kva.example"');
+  });
+
+  it('has the local part in UTF-8 in its envelope and its headers only (RFC 6531), and percent-encoded in URIs (RFC 6068)', async () => {
+    await book('jörg+a@bücher.example');
+    const [mail] = await arrivals('jörg+a@bücher.example', 1);
+    const beyondAscii = mail!.raw.split('\r\n').filter((line) => !/^\p{ASCII}*$/u.test(line));
+    expect(beyondAscii).toEqual([expect.stringMatching(/^To: .*<jörg\+a@bücher\.example>$/)]);
+    expect(readCalendar(mail!).attendee).toBe('MAILTO:j%C3%B6rg+a@xn--bcher-kva.example');
   });
 });

@@ -2,6 +2,7 @@ import ical, { ICalAttendeeRole, ICalAttendeeStatus, ICalCalendarMethod, type IC
 import { LRUCache } from 'lru-cache';
 import { tzlib_get_ical_block as blockOf, tzlib_get_offset as offsetOf } from 'timezones-ical-library';
 import { occursTwice } from '../occurs-twice.ts';
+import { uriAddressOf } from '../mail/ascii-address.ts';
 
 /** The VTIMEZONE of a zone and its TZID line. To make them takes as long as the rest of a calendar. */
 const blocks = new LRUCache<string, string[]>({ max: 100, memoMethod: (name) => [blockOf(name)].flat() });
@@ -60,7 +61,7 @@ export function writeCalendar(booking: CalendarBooking): string {
     description: booking.description || null,
     status: cancelled ? ICalEventStatus.CANCELLED : ICalEventStatus.CONFIRMED,
     busystatus: cancelled ? ICalEventBusyStatus.FREE : ICalEventBusyStatus.BUSY,
-    organizer: { name: parameterText(booking.organizer.name), email: booking.organizer.address, sentBy: booking.organizer.sentBy },
+    organizer: organizerOf(booking.organizer),
   });
   addAttendee(event, booking.attendee);
   // RFC 5545, 3.1: the last line ends with a line break too. The library omits that one.
@@ -72,11 +73,15 @@ export function uidOf(participationId: string): string {
   return `${participationId}@participation.scheduling`;
 }
 
+function organizerOf({ name, address, sentBy }: CalendarOrganizer): { name: string; email: string; sentBy: string | undefined } {
+  return { name: parameterText(name), email: uriAddressOf(address), sentBy: sentBy === undefined ? undefined : uriAddressOf(sentBy) };
+}
+
 /** The person who booked has already accepted, so no client should ask again. */
 function addAttendee(event: ICalEvent, { name, address }: CalendarBooking['attendee']): void {
   event.createAttendee({
     name: parameterText(name),
-    email: address,
+    email: uriAddressOf(address),
     rsvp: false,
     role: ICalAttendeeRole.REQ,
     status: ICalAttendeeStatus.ACCEPTED,

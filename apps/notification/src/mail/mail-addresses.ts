@@ -2,6 +2,7 @@ import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { addressKey } from '@scheduling/runtime';
 import type { CalendarOrganizer } from '../calendar/write-calendar.ts';
 import type { MailAddress } from '../db/schema.ts';
+import { uriAddressOf } from './ascii-address.ts';
 import { shorten, singleLine } from './clean-text.ts';
 
 /** Clients show the first 30 characters or so of a name. A header line is much longer than two of these names. */
@@ -69,9 +70,8 @@ export function contactOf({ email, phone, mobile }: Provider): ContactLine[] {
   ];
 }
 
-/** RFC 6068: all but the @ is encoded. */
 function mailLink(address: string): string {
-  return `mailto:${encodeURIComponent(address).replace('%40', '@')}`;
+  return `mailto:${uriAddressOf(address)}`;
 }
 
 /** RFC 3966. Any text can be stored as a number. One with words in it, or with more digits than a number has (E.164), is not linked. */

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { createTransport, type SendMailOptions } from 'nodemailer';
 import type { MailContent } from '../db/schema.ts';
+import { asciiDomainOf } from './ascii-address.ts';
 import type { MailRow } from './mail-table.ts';
 
 /** How far an attempt got. */
@@ -78,5 +79,5 @@ export function toMessage(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template'
 /** The same mail has the same id at every attempt, so that a duplicate is recognised. */
 function messageIdOf(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template'>, senderAddress: string): string {
   const identity = createHash('sha256').update(`${mail.eventId} ${mail.aboutId} ${mail.template}`).digest('hex').slice(0, 40);
-  return `<${identity}@${senderAddress.split('@').at(-1)}>`;
+  return `<${identity}@${asciiDomainOf(senderAddress)}>`;
 }
