@@ -12,6 +12,7 @@ import { hostMailService, hostParticipationMailService, hostSandboxMailService }
 import { startMailDelivery } from './mail/deliver-mails.ts';
 import { registerMailMetrics } from './mail/mail-metrics.ts';
 import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
+import { startOrganizerCleanUp } from './mail/start-organizer-clean-up.ts';
 import { startRecentMailCleanUp } from './mail/start-recent-mail-clean-up.ts';
 import { defaultTimings, type MailTimings } from './mail/timings.ts';
 import { startMailWriting } from './mail/write-mails.ts';
@@ -49,6 +50,7 @@ export function createNotificationService(config: Config, logger: Logger, overri
       const onOutcome = registerMailMetrics(metrics, database);
       use(startKeySweeper({ database, logger }));
       use(startMailCleanUp({ database, logger }));
+      use(startOrganizerCleanUp({ database, logger }));
       use(startRecentMailCleanUp({ database, logger }));
       use(startSandboxMailCleanUp({ database, logger }));
       use(startMailWriting({ dependencies, timings, logger }));

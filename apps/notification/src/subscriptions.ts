@@ -9,7 +9,8 @@ import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
 import { eraseUser } from './erasure/erase-user.ts';
 import { composeRemovalMail } from './mail/compose-removal-mail.ts';
 import { composeVerificationMail } from './mail/compose-verification-mail.ts';
-import { findOrganizedByProvider } from './mail/find-organized-by-provider.ts';
+import { findOrganizers } from './mail/find-organizers.ts';
+import { organizerOf, senderOf } from './mail/mail-addresses.ts';
 import { mailOfChange } from './mail/mail-of-change.ts';
 import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
 import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
@@ -77,20 +78,24 @@ async function composeLastMails(
   if (!answer?.email || answer.removed.length === 0) return [];
   const { removed: participations, ...notice } = answer;
   const { database, findSenders, senderAddress } = dependencies;
-  const senders = await findSenders(crmId, notice.providerId);
-  const organizedByProvider = await findOrganizedByProvider(database, participations.map(({ participationId }) => participationId));
-  const writtenAt = new Date();
-  return participations.map((removed) => ({
-    crmId,
-    eventId: erasureId,
-    aboutId: removed.participationId,
-    version: removed.version,
-    template: 'removed-by-deletion',
-    customerId,
-    providerId: notice.providerId,
-    erasureId,
-    expiresAt: notice.expiresAt!,
-    content: composeRemovalMail({ notice, removed, ...senders, senderAddress, isOrganizedByProvider: organizedByProvider.has(removed.participationId), writtenAt }),
-    sandbox: senders.crm.sandbox,
-  }));
+  const { provider, crm } = await findSenders(crmId, notice.providerId);
+  const organizers = await findOrganizers(database, crmId, participations.map(({ participationId }) => participationId));
+  const shared = { notice, provider, crm, senderAddress, writtenAt: new Date() };
+  return participations.map((removed) => {
+    const { participationId, version } = removed;
+    const organizer = organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: notice.email, known: organizers.get(participationId) });
+    return {
+      crmId,
+      eventId: erasureId,
+      aboutId: participationId,
+      version,
+      template: 'removed-by-deletion',
+      customerId,
+      providerId: notice.providerId,
+      erasureId,
+      expiresAt: notice.expiresAt!,
+      content: composeRemovalMail({ ...shared, removed, organizer }),
+      sandbox: crm.sandbox,
+    };
+  });
 }

@@ -1,7 +1,6 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { eventually, type ReceivedMail } from '@scheduling/testing';
 import ICAL from 'ical.js';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
 
@@ -57,40 +56,52 @@ function readCalendar({ parsed }: ReceivedMail) {
 }
 
 describe('the organizer of an event in a calendar', () => {
+  const sender = 'hello@studio.example';
+
   it.each([
-    ['changes its address', 'desk@yoga.example', 'new@yoga.example'],
-    ['has no address at first', '', 'new@yoga.example'],
-  ])('is the same in every mail, and its sender, although the provider %s', async (_, first, second) => {
+    { what: 'the provider changes its address', first: 'desk@yoga.example', organizer: 'desk@yoga.example' },
+    { what: 'the provider has no address at first', first: '', organizer: sender },
+    { what: 'the provider has the address of the person at first', first: 'same@example.com', organizer: sender, email: 'same@example.com' },
+  ])('is the same in every mail, although $what', async ({ first, organizer, email }) => {
     await setProvider(first);
-    const booking = await book();
+    const booking = await book(email);
     await arrivals(booking.email, 1);
-    await setProvider(second);
+    await setProvider('new@yoga.example');
     await delay(booking);
     await arrivals(booking.email, 2);
     await setProvider('last@yoga.example');
+    await stack.admin.updateCrm({ crmId, senderAddress: 'other@studio.example' });
     await cancel(booking);
     const mails = await arrivals(booking.email, 3);
+    await stack.admin.updateCrm({ crmId, senderAddress: sender });
     const calendars = mails.map(readCalendar);
-    const { uid } = calendars[0]!;
-    const common = { uid, organizer: 'mailto:hello@studio.example', sentBy: undefined, name: 'Yoga & Co', attendee: `MAILTO:${booking.email}` };
-    expect(calendars).toEqual(['REQUEST', 'REQUEST', 'CANCEL'].map((method) => ({ ...common, method })));
-    for (const { parsed } of mails) expect(parsed.from!.value[0]!.address).toBe('hello@studio.example');
-    // The person's reply to a mail still goes to the provider.
-    expect(mails.map(({ parsed }) => parsed.replyTo?.value[0]?.address)).toEqual([first || undefined, second, 'last@yoga.example']);
+    const common = { uid: calendars[0]!.uid, organizer: `mailto:${organizer}`, name: 'Yoga & Co', attendee: `MAILTO:${booking.email}` };
+    expect(calendars).toMatchObject(['REQUEST', 'REQUEST', 'CANCEL'].map((method) => ({ ...common, method })));
+    const senders = mails.map(({ parsed }) => parsed.from!.value[0]!.address!);
+    expect(senders).toEqual([sender, sender, 'other@studio.example']);
+    expect(calendars.map(({ sentBy }) => sentBy)).toEqual(senders.map((address) => (address === organizer ? undefined : `mailto:${address}`)));
   });
 
-  it('is still the provider if it was when the event came into the calendar', async () => {
+  it('is the same in the last mail to a deleted person', async () => {
     await setProvider('desk@yoga.example');
-    const [cancelled, deleted] = [await book(), await book()];
-    await Promise.all([arrivals(cancelled.email, 1), arrivals(deleted.email, 1)]);
-    await sql`UPDATE organizer_rule SET sender_since = now() + interval '1 minute'`.execute(stack.database.kysely);
-    await cancel(cancelled);
-    await stack.customers.deleteCustomer({ ...owned, customerReference: deleted.reference, ignoreFutureAppointments: true });
-    for (const { email } of [cancelled, deleted]) {
-      const [, last] = await arrivals(email, 2);
-      expect(readCalendar(last!)).toMatchObject({ method: 'CANCEL', organizer: 'mailto:desk@yoga.example', sentBy: 'mailto:hello@studio.example' });
-    }
-    await sql`UPDATE organizer_rule SET sender_since = '-infinity'`.execute(stack.database.kysely);
+    const booking = await book();
+    await arrivals(booking.email, 1);
+    await setProvider('new@yoga.example');
+    await stack.customers.deleteCustomer({ ...owned, customerReference: booking.reference, ignoreFutureAppointments: true });
+    const [, last] = await arrivals(booking.email, 2);
+    expect(readCalendar(last!)).toMatchObject({ method: 'CANCEL', organizer: 'mailto:desk@yoga.example', sentBy: 'mailto:hello@studio.example' });
+  });
+
+  it('is remembered until 30 days after the end of the appointment, whenever that was moved', async () => {
+    await setProvider('desk@yoga.example');
+    const booking = await book();
+    await arrivals(booking.email, 1);
+    const { id } = await stack.participations.getParticipation({ ...owned, participationReference: booking.reference });
+    const keepUntil = async () => (await stack.database.kysely.selectFrom('eventOrganizer').select('keepUntil').where('participationId', '=', id).executeTakeFirstOrThrow()).keepUntil.toISOString();
+    expect(await keepUntil()).toBe('2030-07-31T09:00:00.000Z');
+    await delay(booking);
+    await arrivals(booking.email, 2);
+    expect(await keepUntil()).toBe('2030-07-31T11:00:00.000Z');
   });
 });
 
@@ -102,7 +113,11 @@ describe('a mail to and from addresses that are not ASCII', () => {
     const [mail] = await arrivals(booking.email, 1);
     await stack.admin.updateCrm({ crmId, senderAddress: 'hello@studio.example' });
     expect(mail!.raw).toMatch(/^\p{ASCII}+$/u);
-    expect(readCalendar(mail!)).toMatchObject({ organizer: 'mailto:hallo@xn--gre-6ka8i.example', attendee: 'MAILTO:ann@xn--bcher-kva.example' });
+    expect(readCalendar(mail!)).toMatchObject({
+      organizer: 'mailto:desk@xn--mller-kva.example',
+      sentBy: 'mailto:hallo@xn--gre-6ka8i.example',
+      attendee: 'MAILTO:ann@xn--bcher-kva.example',
+    });
     const { messageId, html } = mail!.parsed;
     expect(messageId).toMatch(/^<[0-9a-f]{40}@xn--gre-6ka8i\.example>$/);
     expect(html).toContain('href="mailto:desk@xn--mller-kva.example"');

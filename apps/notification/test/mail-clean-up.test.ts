@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { NotificationSchema } from '../src/db/schema.ts';
 import { startMailCleanUp } from '../src/mail/start-mail-clean-up.ts';
+import { startOrganizerCleanUp } from '../src/mail/start-organizer-clean-up.ts';
 import { startSandboxMailCleanUp } from '../src/sandbox/start-sandbox-mail-clean-up.ts';
 
 const logger = testLogger('notification-test');
@@ -37,4 +38,14 @@ it('deletes what sandboxes have kept for a week, and not the mails', async () =>
   await using _cleanUp = startSandboxMailCleanUp({ database, logger });
   await eventually(async () => expect(await database.kysely.selectFrom('sandboxMail').select('recipient').execute()).toEqual([{ recipient: '6 days' }]));
   expect(await database.kysely.selectFrom('mail').select('id').execute()).toHaveLength(2);
+});
+
+it('deletes the organizers of events that ended a month ago', async () => {
+  const url = await createMigratedDatabase('notification', migrateNotificationDatabase);
+  await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger, ...longTimeout });
+  await sql`
+    INSERT INTO event_organizer (crm_id, participation_id, address, keep_until)
+    SELECT 'crm', gen_random_uuid(), wait, now() + wait::interval FROM unnest(ARRAY['-1 minute', '1 minute']) AS wait`.execute(database.kysely);
+  await using _cleanUp = startOrganizerCleanUp({ database, logger });
+  await eventually(async () => expect(await database.kysely.selectFrom('eventOrganizer').select('address').execute()).toEqual([{ address: '1 minute' }]));
 });

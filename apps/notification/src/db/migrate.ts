@@ -45,6 +45,7 @@ const functions = {
   '2026-12-21-2-supersede-unwritten-mails': sqlFile(new URL('../mail/supersede-unwritten-mails.sql', import.meta.url)),
   '2026-12-21-3-store-unwritten-mail': sqlFile(new URL('../mail/store-unwritten-mail.sql', import.meta.url)),
   '2026-12-21-4-store-written-mail': sqlFile(new URL('../mail/store-written-mail.sql', import.meta.url)),
+  '2026-12-26-1-store-mail': sqlFile(new URL('../mail/store-mail.sql', import.meta.url)),
   '2026-12-30-0-read-quota-use': sqlFile(new URL('../mail/read-quota-use.sql', import.meta.url)),
   '2026-12-30-1-store-unwritten-mail': sqlFile(new URL('../mail/store-unwritten-mail.sql', import.meta.url)),
   '2026-12-30-2-store-written-mail': sqlFile(new URL('../mail/store-written-mail.sql', import.meta.url)),

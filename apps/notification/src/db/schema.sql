@@ -44,6 +44,15 @@ CREATE TABLE event_failure (
 );
 CREATE INDEX event_failure_failed_at ON public.event_failure USING btree (failed_at);
 
+CREATE TABLE event_organizer (
+  crm_id text NOT NULL,
+  participation_id uuid NOT NULL,
+  address text NOT NULL,
+  keep_until timestamp with time zone NOT NULL,
+  CONSTRAINT event_organizer_pkey PRIMARY KEY (crm_id, participation_id)
+);
+CREATE INDEX event_organizer_keep_until ON public.event_organizer USING btree (keep_until);
+
 CREATE TABLE idempotency_key (
   crm_id text NOT NULL,
   key_hash bytea NOT NULL,
@@ -108,13 +117,6 @@ CREATE INDEX mail_held ON public.mail USING btree (crm_id, recipient, due_at) WH
 CREATE INDEX mail_lease ON public.mail USING btree (lease) WHERE ((state = 'pending'::text) AND (lease IS NOT NULL));
 CREATE INDEX mail_order ON public.mail USING btree (crm_id, about_id, version) WHERE (state = 'pending'::text);
 CREATE INDEX mail_user ON public.mail USING btree (crm_id, user_id) WHERE (user_id IS NOT NULL);
-
-CREATE TABLE organizer_rule (
-  id boolean NOT NULL DEFAULT true,
-  sender_since timestamp with time zone NOT NULL,
-  CONSTRAINT organizer_rule_pkey PRIMARY KEY (id),
-  CONSTRAINT organizer_rule_id_check CHECK (id)
-);
 
 CREATE TABLE outbox (
   id uuid NOT NULL DEFAULT uuidv7(),
@@ -418,6 +420,13 @@ BEGIN
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
 
+  IF new_id IS NOT NULL AND request ? 'organizer' THEN
+    INSERT INTO event_organizer AS known (crm_id, participation_id, address, keep_until)
+    VALUES (
+      request ->> 'crmId', (request ->> 'aboutId')::uuid, request #>> '{organizer,address}',
+      greatest(now(), (request #>> '{organizer,eventEnd}')::timestamptz) + interval '30 days')
+    ON CONFLICT (crm_id, participation_id) DO UPDATE SET keep_until = excluded.keep_until WHERE known.keep_until < excluded.keep_until;
+  END IF;
   IF new_id IS NOT NULL AND request ? 'maxWaiting' THEN
     WITH waiting AS (
       SELECT id, row_number() OVER (ORDER BY version) AS place, row_number() OVER (ORDER BY version DESC) AS newest

@@ -8,15 +8,9 @@ export interface NotificationSchema extends MessagingSchema, IdempotencySchema {
   unwrittenMail: UnwrittenMailTable;
   recentMail: RecentMailTable;
   sandboxMail: SandboxMailTable;
-  organizerRule: OrganizerRuleTable;
+  eventOrganizer: EventOrganizerTable;
   erasedCustomer: ErasedCustomerTable;
   erasedUser: ErasedUserTable;
-}
-
-/** When the sender of the mails became the organizer of events in calendars (ADR 34); one row. */
-export interface OrganizerRuleTable {
-  id: Generated<boolean>;
-  senderSince: Date;
 }
 
 export interface MailAddress {
@@ -143,6 +137,18 @@ export interface SandboxMailTable {
   recipient: string;
   content: MailContent;
   sentAt: Generated<Date>;
+}
+
+/**
+ * The organizer of the event of a participation in calendars, since its first mail: a calendar may ignore what comes from another one. The address of the provider then,
+ * or of the sender.
+ */
+export interface EventOrganizerTable {
+  crmId: string;
+  participationId: string;
+  address: string;
+  /** 30 days after the end of the appointment, as the last mail says it. */
+  keepUntil: Date;
 }
 
 /** Customers whose data must no longer be stored. The ids alone reveal nothing about them. */

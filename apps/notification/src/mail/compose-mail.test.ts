@@ -8,6 +8,7 @@ import type { MailContent } from '../db/schema.ts';
 import { sampleMails } from '../samples/sample-mails.ts';
 import { composeParticipationMail } from './compose-participation-mail.ts';
 import { composeVerificationMail } from './compose-verification-mail.ts';
+import { organizerOf, senderOf } from './mail-addresses.ts';
 import type { MailOfChange } from './mail-of-change.ts';
 import { toMessage } from './send-mail.ts';
 
@@ -49,7 +50,6 @@ interface Change {
   provider?: Partial<Provider>;
   crm?: Partial<Crm>;
   actor?: string;
-  isOrganizedByProvider?: boolean;
 }
 
 const confirmed: MailOfChange = { template: 'booking-confirmed', calendar: 'REQUEST' };
@@ -77,17 +77,19 @@ function compose(facts: Facts, change: Change = {}): MailContent {
     currentVersion: 1,
     message: facts.message,
   };
+  const [by, through, recipient] = [{ ...provider, ...change.provider }, { ...crm, ...change.crm }, { name: facts.name ?? 'Anna', email: 'anna@example.com', language: facts.language }];
+  const senderAddress = 'no-reply@scheduling.example';
   return composeParticipationMail({
     participationId,
     version: change.version ?? 1,
     mail: change.mail ?? confirmed,
     actor: change.actor ?? 'crm:key',
-    recipient: { name: facts.name ?? 'Anna', email: 'anna@example.com', language: facts.language },
+    recipient,
     notice,
-    provider: { ...provider, ...change.provider },
-    crm: { ...crm, ...change.crm },
-    senderAddress: 'no-reply@scheduling.example',
-    isOrganizedByProvider: change.isOrganizedByProvider ?? false,
+    provider: by,
+    crm: through,
+    senderAddress,
+    organizer: organizerOf(by, senderOf(through, senderAddress), { attendeeAddress: recipient.email, known: undefined }),
     writtenAt: new Date('2030-06-01T00:00:00Z'),
   });
 }
@@ -341,22 +343,17 @@ describe('the brand of a CRM', () => {
 });
 
 describe('the organizer of the calendar', () => {
-  const organizerOf = (email: string | undefined, change: Change = {}) => {
-    const organizer = eventOf(compose({}, { ...change, provider: { email } }).calendars[0]!.text).component.getFirstProperty('organizer')!;
+  const organizerOf = (email: string | undefined, mail = confirmed) => {
+    const organizer = eventOf(compose({}, { mail, provider: { email } }).calendars[0]!.text).component.getFirstProperty('organizer')!;
     return [organizer.getFirstValue(), organizer.getParameter('sent-by'), organizer.getParameter('cn')];
   };
 
-  it.each([confirmed, cancelled])('is the sender, in the name of the provider: $template', (mail) => {
-    for (const email of [undefined, 'desk@yoga.example']) expect(organizerOf(email, { mail })).toEqual(['mailto:hello@studio.example', undefined, 'Yoga & Co']);
+  it.each([confirmed, cancelled])('is the provider, who receives the answers, in whose name the sender acts: $template', (mail) => {
+    expect(organizerOf('desk@yoga.example', mail)).toEqual(['mailto:desk@yoga.example', 'mailto:hello@studio.example', 'Yoga & Co']);
   });
 
-  it.each([confirmed, cancelled])('is the provider, in whose name the sender acts, in an earlier participation: $template', (mail) => {
-    const organizer = organizerOf('desk@yoga.example', { mail, isOrganizedByProvider: true });
-    expect(organizer).toEqual(['mailto:desk@yoga.example', 'mailto:hello@studio.example', 'Yoga & Co']);
-  });
-
-  it.each([undefined, 'HELLO@studio.example', 'anna@EXAMPLE.com'])('is the sender there, too, if the address of the provider is %s', (email) => {
-    expect(organizerOf(email, { isOrganizedByProvider: true })).toEqual(['mailto:hello@studio.example', undefined, 'Yoga & Co']);
+  it.each([undefined, 'HELLO@studio.example', 'anna@EXAMPLE.com'])('is the sender if the address of the provider is %s', (email) => {
+    expect(organizerOf(email)).toEqual(['mailto:hello@studio.example', undefined, 'Yoga & Co']);
   });
 
   it('is named after the CRM if the name of the provider has nothing to show', () => {
@@ -495,7 +492,7 @@ describe('texts of callers', () => {
       const event = new ICAL.Event(events[0]);
       expect(event.uid).toBe(`${participationId}@participation.scheduling`);
       expect(event.attendees.map((attendee) => attendee.getFirstValue())).toEqual(['MAILTO:anna@example.com']);
-      expect(event.organizer).toBe('mailto:hello@studio.example');
+      expect(event.organizer).toBe('mailto:desk@example.com');
       expect(new Set(events[0]!.getAllProperties().map(({ name }) => name)).size).toBe(events[0]!.getAllProperties().length);
     }
   });

@@ -1,6 +1,6 @@
 import type { Appointment, GetParticipationNoticeResponse } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { type CalendarMethod, writeCalendar } from '../calendar/write-calendar.ts';
+import { type CalendarMethod, type CalendarOrganizer, writeCalendar } from '../calendar/write-calendar.ts';
 import type { MailAddress, MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
 import type { Texts } from '../language/texts.ts';
@@ -9,7 +9,7 @@ import { multiLine, singleLine } from './clean-text.ts';
 import { type AppointmentFacts, describeAppointment, type Detail, linesOfLocation, titleOf } from './describe-appointment.ts';
 import { formatPrice } from './format-price.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
-import { contactOf, formerOrganizerOf, organizerOf, replyAddressOf, senderForProvider, senderNameOf, senderOf } from './mail-addresses.ts';
+import { contactOf, replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
 import type { MailOfChange } from './mail-of-change.ts';
 import { withoutLinks } from './remove-links.ts';
 
@@ -34,8 +34,8 @@ export interface ParticipationMail {
   provider: Provider;
   crm: Crm;
   senderAddress: string;
-  /** The participation is from before the sender became the organizer. */
-  isOrganizedByProvider: boolean;
+  /** Of the event in the person's calendar. */
+  organizer: CalendarOrganizer;
   writtenAt: Date;
 }
 
@@ -121,9 +121,8 @@ function toneOf({ template }: MailOfChange): Tone {
 }
 
 function calendarOf(request: ParticipationMail, method: CalendarMethod, appointment: Appointment, locale: string): MailCalendar {
-  const { participationId, version, mail, recipient, notice, provider, crm, senderAddress, isOrganizedByProvider, writtenAt } = request;
+  const { participationId, version, mail, recipient, notice, provider, organizer, writtenAt } = request;
   const facts = factsOf(mail, appointment);
-  const sender = senderOf(crm, senderAddress);
   const text = writeCalendar({
     participationId,
     version,
@@ -134,7 +133,7 @@ function calendarOf(request: ParticipationMail, method: CalendarMethod, appointm
     timeZone: provider.timeZone,
     location: linesOfLocation(facts.address, locale).join(', '),
     description: [multiLine(notice.message ?? ''), [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n')].filter(Boolean).join('\n\n'),
-    organizer: isOrganizedByProvider ? formerOrganizerOf(provider, sender, recipient.email) : organizerOf(provider, sender),
+    organizer,
     attendee: addressOf(recipient),
     writtenAt,
   });

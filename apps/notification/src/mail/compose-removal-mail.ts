@@ -1,14 +1,14 @@
 import type { RemovedParticipation } from '@scheduling/contracts/calendar/v1';
 import type { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { writeCalendar } from '../calendar/write-calendar.ts';
+import { type CalendarOrganizer, writeCalendar } from '../calendar/write-calendar.ts';
 import type { MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
 import { brandOf, imprintsOf } from './brand.ts';
 import { singleLine } from './clean-text.ts';
 import { describeAppointment, linesOfLocation, titleOf } from './describe-appointment.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
-import { contactOf, formerOrganizerOf, organizerOf, replyAddressOf, senderForProvider, senderOf } from './mail-addresses.ts';
+import { contactOf, replyAddressOf, senderForProvider } from './mail-addresses.ts';
 import { withoutLinks } from './remove-links.ts';
 
 export interface RemovalMail {
@@ -18,8 +18,8 @@ export interface RemovalMail {
   provider: Provider;
   crm: Crm;
   senderAddress: string;
-  /** Whether it is from before the sender became the organizer. */
-  isOrganizedByProvider: boolean;
+  /** Of the event in the person's calendar. */
+  organizer: CalendarOrganizer;
   writtenAt: Date;
 }
 
@@ -59,8 +59,7 @@ function partsOf({ notice, removed, provider, crm }: RemovalMail, { texts, local
   };
 }
 
-function calendarOf({ notice, removed, provider, crm, senderAddress, isOrganizedByProvider, writtenAt }: RemovalMail, locale: string): MailCalendar {
-  const sender = senderOf(crm, senderAddress);
+function calendarOf({ notice, removed, provider, organizer, writtenAt }: RemovalMail, locale: string): MailCalendar {
   const facts = factsOf(removed);
   const text = writeCalendar({
     participationId: removed.participationId,
@@ -72,7 +71,7 @@ function calendarOf({ notice, removed, provider, crm, senderAddress, isOrganized
     timeZone: provider.timeZone,
     location: linesOfLocation(facts.address, locale).join(', '),
     description: '',
-    organizer: isOrganizedByProvider ? formerOrganizerOf(provider, sender, notice.email) : organizerOf(provider, sender),
+    organizer,
     attendee: { name: singleLine(notice.name), address: notice.email },
     writtenAt,
   });

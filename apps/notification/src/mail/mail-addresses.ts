@@ -36,22 +36,16 @@ export function replyAddressOf(provider: Provider): MailAddress | undefined {
 const providerNameOf = (provider: Provider): string => shorten(singleLine(provider.name), maxNameLength);
 
 /**
- * The sender of the mail, in the name of the provider: an organizer never changes, as the provider's address may, and clients accept messages about an event only from
- * its organizer (ADR 34).
+ * Who receives the answer when a person declines the event in a calendar: whoever was the organizer when the event came into it, even if the provider has another address
+ * now (`known`), because calendars may ignore what comes from another one. At first the provider, else the sender of the mail. A participant with the provider's
+ * address is not made the organizer: their calendar would show the event as their own.
  */
-export function organizerOf(provider: Provider, sender: MailAddress): CalendarOrganizer {
-  return { name: singleLine(provider.name) || sender.name, address: sender.address };
-}
-
-/**
- * The organizer of a participation from before ADR 34: the provider, else the sender. A participant with the provider's address was not made the
- * organizer: their calendar would show the event as their own.
- */
-export function formerOrganizerOf(provider: Provider, sender: MailAddress, attendeeAddress: string): CalendarOrganizer {
-  const organizer = organizerOf(provider, sender);
+export function organizerOf(provider: Provider, sender: MailAddress, { attendeeAddress, known }: { attendeeAddress: string; known: string | undefined }): CalendarOrganizer {
+  const name = singleLine(provider.name) || sender.name;
   const others = [sender.address, attendeeAddress].map(addressKey);
-  if (provider.email === undefined || others.includes(addressKey(provider.email))) return organizer;
-  return { ...organizer, address: provider.email, sentBy: sender.address };
+  const isProvider = provider.email !== undefined && !others.includes(addressKey(provider.email));
+  const address = known ?? (isProvider ? provider.email! : sender.address);
+  return { name, address, sentBy: addressKey(address) === addressKey(sender.address) ? undefined : sender.address };
 }
 
 /** A contact option. */

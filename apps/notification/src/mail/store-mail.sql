@@ -3,7 +3,8 @@
 --
 -- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId or userId if the recipient is one, providerId if it is sent for a
 --   provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
---   erasure does not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; resendOf if it is a copy of
+--   erasure does not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; organizer,
+--   with its address and the eventEnd, if it puts an event into the calendar; resendOf if it is a copy of
 --   another one; id and createdAt if it was stored before it was written (absent: new ones); sandbox, true if it is to reach nobody; maxWaiting, how many mails about one thing may wait, not counting those with urgentTemplates (absent:
 --   any number).
 -- Answer: the id of the mail; null if it was not stored. A unique violation of mail_copy: another copy waits.
@@ -33,6 +34,13 @@ BEGIN
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
 
+  IF new_id IS NOT NULL AND request ? 'organizer' THEN
+    INSERT INTO event_organizer AS known (crm_id, participation_id, address, keep_until)
+    VALUES (
+      request ->> 'crmId', (request ->> 'aboutId')::uuid, request #>> '{organizer,address}',
+      greatest(now(), (request #>> '{organizer,eventEnd}')::timestamptz) + interval '30 days')
+    ON CONFLICT (crm_id, participation_id) DO UPDATE SET keep_until = excluded.keep_until WHERE known.keep_until < excluded.keep_until;
+  END IF;
   IF new_id IS NOT NULL AND request ? 'maxWaiting' THEN
     WITH waiting AS (
       SELECT id, row_number() OVER (ORDER BY version) AS place, row_number() OVER (ORDER BY version DESC) AS newest

@@ -22,6 +22,8 @@ export interface MailIntent {
   actor?: string | undefined;
   /** What it does to the person's calendar, if anything. */
   calendarMethod?: CalendarMethod | undefined;
+  /** Who is the organizer of the event that it puts into the calendar, and when that ends. */
+  organizer?: { address: string; eventEnd: Date } | undefined;
   /** The first mail of which this is a copy. */
   resendOf?: string | undefined;
   /** When it is no longer worth sending. */

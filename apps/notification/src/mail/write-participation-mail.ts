@@ -2,7 +2,8 @@ import type { GetParticipationNoticeResponse } from '@scheduling/contracts/calen
 import { undefinedIfNotFound } from '@scheduling/errors';
 import type { NotificationDependencies } from '../dependencies.ts';
 import { composeParticipationMail, type Recipient } from './compose-participation-mail.ts';
-import { findOrganizedByProvider } from './find-organized-by-provider.ts';
+import { findOrganizers } from './find-organizers.ts';
+import { organizerOf, senderOf } from './mail-addresses.ts';
 import type { MailOfChange } from './mail-of-change.ts';
 import type { MailIntent } from './store-mail.ts';
 
@@ -28,16 +29,18 @@ export async function writeParticipationMail(
 ): Promise<Omit<MailIntent, 'eventId'> | undefined> {
   const { database, findSenders, senderAddress } = dependencies;
   const { customerId = participationId, providerId } = notice;
-  const [recipient, senders, organizedByProvider] = await Promise.all([
+  const { template, calendar: calendarMethod } = mail;
+  const [recipient, senders, organizers] = await Promise.all([
     findRecipient(dependencies, crmId, notice),
     findSenders(crmId, providerId),
-    findOrganizedByProvider(database, mail.calendar ? [participationId] : []),
+    findOrganizers(database, crmId, calendarMethod === undefined ? [] : [participationId]),
   ]);
   if (recipient === undefined) return undefined;
-  const isOrganizedByProvider = organizedByProvider.has(participationId);
-  const content = composeParticipationMail({ participationId, version, mail, actor, recipient, notice, ...senders, senderAddress, isOrganizedByProvider, writtenAt: new Date() });
-  const { template, calendar: calendarMethod } = mail;
-  return { crmId, aboutId: participationId, version, template, customerId, providerId, actor, calendarMethod, content, sandbox: senders.crm.sandbox };
+  const { provider, crm } = senders;
+  const organizer = organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: recipient.email, known: organizers.get(participationId) });
+  const content = composeParticipationMail({ participationId, version, mail, actor, recipient, notice, provider, crm, senderAddress, organizer, writtenAt: new Date() });
+  const event = calendarMethod === 'REQUEST' ? { organizer: { address: organizer.address, eventEnd: notice.appointment!.end! } } : {};
+  return { crmId, aboutId: participationId, version, template, customerId, providerId, actor, calendarMethod, ...event, content, sandbox: crm.sandbox };
 }
 
 /** A customer's name and address are those that the customer service has: what calendar knows of them may have been replaced. Undefined without an address. */

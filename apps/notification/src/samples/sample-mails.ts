@@ -6,6 +6,7 @@ import type { MailTemplate } from '../language/texts.ts';
 import { composeParticipationMail } from '../mail/compose-participation-mail.ts';
 import { composeRemovalMail } from '../mail/compose-removal-mail.ts';
 import { composeVerificationMail } from '../mail/compose-verification-mail.ts';
+import { organizerOf, senderOf } from '../mail/mail-addresses.ts';
 import type { MailOfChange } from '../mail/mail-of-change.ts';
 
 export interface SampleMail {
@@ -80,15 +81,14 @@ export function sampleMails(recipient: string): SampleMail[] {
 
 function samplesOf(crm: Crm, address: string): SampleMail[] {
   const { language } = crm;
-  const shared = { provider, crm, senderAddress, writtenAt };
+  const shared = { provider, crm, senderAddress, writtenAt, organizer: organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: address, known: undefined }) };
   const recipient = { name: 'Anna Beispiel', email: address, language };
   const aboutChanges = changes.map(({ message, at, ...mail }) => ({
     template: mail.template,
-    content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', recipient, notice: noticeOf(message, at), isOrganizedByProvider: false }),
+    content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', recipient, notice: noticeOf(message, at) }),
   }));
   const removal = composeRemovalMail({
     ...shared,
-    isOrganizedByProvider: false,
     notice: { providerId: provider.id, ...recipient },
     removed: { participationId, version: 2, ...videoCall, neverInvited: false },
   });
