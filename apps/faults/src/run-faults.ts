@@ -1,3 +1,4 @@
+import { createRandom } from '@scheduling/testing/random';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkBookable } from './checks/bookable.ts';
 import { waitUntilDrained } from './checks/drained.ts';
@@ -20,7 +21,6 @@ import type { Tenant } from './load/model.ts';
 import { receiveWebhook } from './load/receive-webhook.ts';
 import { runLoad } from './load/run-load.ts';
 import { setUpTenants } from './load/set-up.ts';
-import { createRandom } from './random.ts';
 import type { BadExit } from './system/service-group.ts';
 import { startSystem, type System } from './system/start-system.ts';
 import { unlessAborted } from './unless-aborted.ts';

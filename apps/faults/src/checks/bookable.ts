@@ -1,6 +1,6 @@
+import type { Random } from '@scheduling/testing/random';
 import { timeOf } from '../load/appointments.ts';
 import type { Provider, Timeslot } from '../load/model.ts';
-import type { Random } from '../random.ts';
 import { isDone } from './effects.ts';
 import type { Violation } from './evidence.ts';
 

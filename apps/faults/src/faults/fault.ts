@@ -1,5 +1,5 @@
 import type { Service } from '@scheduling/stack';
-import type { Random } from '../random.ts';
+import type { Random } from '@scheduling/testing/random';
 import type { System } from '../system/start-system.ts';
 
 /** A part of the system that can break. */

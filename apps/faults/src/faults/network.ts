@@ -3,9 +3,9 @@ import { AppointmentServiceService, BookingServiceService, ParticipationServiceS
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { BatchServiceService } from '@scheduling/contracts/rpc/v1';
+import type { Random } from '@scheduling/testing/random';
 import { connect } from 'node:http2';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Random } from '../random.ts';
 import type { System } from '../system/start-system.ts';
 import type { Fault } from './fault.ts';
 

@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts';
+import type { Random } from '@scheduling/testing/random';
 import { brokerDown, deleteStream, fullBrokerDisk, killBroker, loseStore, repeatedEvents } from './broker.ts';
 import { exhaustedPool, fullDatabaseDisk, hangingDatabase, restartDatabase, terminateBackends } from './databases.ts';
 import type { Fault, Injection } from './fault.ts';

@@ -1,8 +1,8 @@
 import { signalProcess } from '@scheduling/embedded';
 import { type Service, services } from '@scheduling/stack';
+import type { Random } from '@scheduling/testing/random';
 import { whilePaused } from '@scheduling/testing/while-paused';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Random } from '../random.ts';
 import type { Orders, Point, Step } from '../system/orders.ts';
 import type { Replica } from '../system/service-group.ts';
 import type { System } from '../system/start-system.ts';

@@ -1,5 +1,5 @@
+import { createRandom, type Random } from '@scheduling/testing/random';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRandom, type Random } from '../random.ts';
 import { createAppointment, describeAppointment, endAppointment } from './appointments.ts';
 import { changeAddress, changeReference } from './changed-customers.ts';
 import { createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';

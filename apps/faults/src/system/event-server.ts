@@ -2,11 +2,11 @@ import { jetstreamManager, type JetStreamManager, type StoredMsg } from '@nats-i
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { type NatsServer, signalProcess } from '@scheduling/embedded';
 import { streamName } from '@scheduling/events';
+import type { Random } from '@scheduling/testing/random';
 import { whilePaused } from '@scheduling/testing/while-paused';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import type { Random } from '../random.ts';
 import type { Disk } from './disk.ts';
 
 /** NATS with its stream. */

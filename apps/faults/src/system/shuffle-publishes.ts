@@ -1,6 +1,6 @@
 import { takeNatsOperations } from '@scheduling/testing/nats-operations';
+import type { Random } from '@scheduling/testing/random';
 import { Transform } from 'node:stream';
-import type { Random } from '../random.ts';
 
 /** What a client sends to NATS, operation by operation. While it shuffles, events are held for a moment and passed on in another order. */
 export interface PublishShuffler {
