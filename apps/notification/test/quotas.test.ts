@@ -374,7 +374,7 @@ describe('an attempt of another process', () => {
     expect(urgent).toMatchObject({ version: 3 });
     await setLease(first!.lease);
     const check = createQuotaCheck(database, unlimited, defaultTimings);
-    expect(await check(urgent!)).toEqual({ outcome: 'postpone', reason: 'earlier mail being sent', serverAway: false });
+    expect(await check(urgent!)).toEqual({ outcome: 'postpone', reason: 'not its turn', serverAway: false });
     expect(await check(first!)).toEqual({ outcome: 'drop', reason: 'superseded', serverAway: false });
   });
 
@@ -385,7 +385,7 @@ describe('an attempt of another process', () => {
     expect(await createQuotaCheck(database, unlimited, defaultTimings)(first!)).toBeUndefined();
     await database.kysely.updateTable('mail').set({ dueAt: new Date() }).execute();
     const [second] = await leaseMails(database);
-    const lost = { outcome: 'postpone', reason: 'lease lost', serverAway: false };
+    const lost = { outcome: 'postpone', reason: 'not its turn', serverAway: false };
     expect(await createQuotaCheck(database, unlimited, defaultTimings)(first!)).toEqual(lost);
     await eraseMails(database, { crmId: 'crm', customerId });
     expect(await createQuotaCheck(database, unlimited, defaultTimings)(second!)).toEqual(lost);

@@ -125,8 +125,8 @@ describe('a deleted customer', () => {
     expect(await findWord(stack, word)).toEqual([]);
     expect(await everyRead(practice, customerReference)).not.toContain(word);
 
-    // The first mail and the notice; the pending one was never sent.
-    expect(mailsTo(email)).toHaveLength(2);
+    // The first mail, and one about each future appointment; the pending one was never sent.
+    expect(mailsTo(email)).toHaveLength(3);
     const { body: appointments } = await crm.get<{ reference: string; participations: unknown[] }[]>(`${practice.at}/appointments`, { query: { includeArchived: true } });
     const participationsOf = (appointment: string) => appointments.find((each) => each.reference === appointment)!.participations;
     expect(participationsOf(bygone)).toEqual([

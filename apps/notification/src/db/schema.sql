@@ -322,7 +322,7 @@ END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.read_quota_use(request jsonb)
- RETURNS TABLE("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamp with time zone, "isSuperseded" boolean, "isEarlierBeingSent" boolean)
+ RETURNS TABLE("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamp with time zone, "isSuperseded" boolean)
  LANGUAGE plpgsql
  STABLE
 AS $function$
@@ -353,17 +353,17 @@ BEGIN
            EXISTS (
              SELECT FROM mail AS later
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
-                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL)),
-           EXISTS (
-             SELECT FROM mail AS earlier
-              WHERE earlier.crm_id = mail.crm_id AND earlier.about_id = mail.about_id AND earlier.version < mail.version
-                AND earlier.state = 'pending' AND earlier.lease IS NOT NULL)
+                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL))
       FROM asked
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.
      CROSS JOIN LATERAL (
        SELECT * FROM mail WHERE mail.crm_id = asked.crm_id AND mail.id = asked.id AND mail.lease = asked.lease LIMIT 1
-     ) AS mail;
+     ) AS mail
+     WHERE NOT EXISTS (
+       SELECT FROM mail AS earlier
+        WHERE earlier.crm_id = mail.crm_id AND earlier.about_id = mail.about_id AND earlier.version < mail.version
+          AND earlier.state = 'pending' AND earlier.lease IS NOT NULL);
 END
 $function$;
 

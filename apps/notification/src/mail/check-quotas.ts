@@ -22,7 +22,7 @@ export type QuotaDecision =
   /** `storedBefore`: the same goes for mails that were. */
   | { outcome: 'drop'; storedBefore: Date; reason: QuotaReason; serverAway: false }
   | { outcome: 'drop'; reason: 'superseded'; serverAway: false }
-  | { outcome: 'postpone'; reason: 'lease lost' | 'earlier mail being sent'; serverAway: false };
+  | { outcome: 'postpone'; reason: 'not its turn'; serverAway: false };
 
 interface QuotaUse {
   toRecipient: number;
@@ -31,8 +31,6 @@ interface QuotaUse {
   windowEnd: Date;
   /** The mail was held, and a later urgent one about the same booking is pending, or a later urgent one is being sent. */
   isSuperseded: boolean;
-  /** One about the same booking, which it would overtake. */
-  isEarlierBeingSent: boolean;
 }
 
 /** Until a window, in which so many more mails can be sent. */
@@ -69,9 +67,8 @@ export function createQuotaCheck(
   const readUse = createBatcher<MailRow, QuotaUse | undefined>((mails) => readQuotaUse(kysely, mails, { quotas, windowMs: timings.quotaWindowMs, roomOfCrms }));
   return async (mail) => {
     const use = await inSpan('check quotas', { kind: 'INTERNAL' }, () => readUse(mail));
-    // Another process holds the mail by now, or the person was erased.
-    if (use === undefined) return { outcome: 'postpone', reason: 'lease lost', serverAway: false };
-    if (use.isEarlierBeingSent) return { outcome: 'postpone', reason: 'earlier mail being sent', serverAway: false };
+    // Another process holds the mail by now, or sends an earlier one about the same booking, or the person was erased.
+    if (use === undefined) return { outcome: 'postpone', reason: 'not its turn', serverAway: false };
     if (neverWaits(mail)) return undefined;
     if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
     const reason = exhaustedQuota(use, quotas);

@@ -12,6 +12,7 @@ it.each([
   ['too late: EENVELOPE RCPT TO 451', 'deferred'],
   ['stopped', 'deferred'],
   ['lease lost', 'deferred'],
+  ['not its turn', 'deferred'],
   ['ESOCKET CONN', 'server-unavailable'],
   ['EAUTH AUTH PLAIN 535', 'server-unavailable'],
   ['EENVELOPE MAIL FROM 530', 'server-unavailable'],

@@ -19,6 +19,7 @@ const reasons: Record<string, MailError> = {
   // Another process continues with it.
   stopped: 'deferred',
   'lease lost': 'deferred',
+  'not its turn': 'deferred',
 };
 
 /** The commands of SMTP that are about one mail, and not about the session. */

@@ -1,13 +1,12 @@
 -- Reads how many mails were sent in the current window to the recipients of some leased mails, and by some of their CRMs in total. It counts no further
--- than the quotas. And it reads how they stand to the other mails about the same things: whether an earlier one is being sent, and whether they are superseded,
--- because a later urgent one overtakes them. Two that were leased at the same moment see each other, whichever comes first.
+-- than the quotas. And it reads how they stand to the other mails about the same things: whether they are superseded, because a later urgent one overtakes
+-- them, and whether an earlier one is being sent. Two that were leased at the same moment see each other, whichever comes first.
 --
 -- Request: windowSeconds, toOneRecipient, inTotal, urgentTemplates; mails: an array of crmId, id, lease, recipientDigest (hexadecimal); countedCrms: ids.
--- Answer: a row for each mail, with inTotal null if its CRM is not counted. One whose lease is lost, or that was removed, has none.
-DROP FUNCTION IF EXISTS read_quota_use(jsonb);
+-- Answer: a row for each mail, with inTotal null if its CRM is not counted. One whose lease is lost, that was removed, or before which an earlier one is being sent has
+--   none. (The columns cannot change: sessions of a version that is running have planned this statement.)
 CREATE OR REPLACE FUNCTION read_quota_use(request jsonb)
-RETURNS TABLE (
-  "crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamptz, "isSuperseded" boolean, "isEarlierBeingSent" boolean)
+RETURNS TABLE ("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamptz, "isSuperseded" boolean)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 DECLARE
@@ -36,16 +35,16 @@ BEGIN
            EXISTS (
              SELECT FROM mail AS later
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
-                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL)),
-           EXISTS (
-             SELECT FROM mail AS earlier
-              WHERE earlier.crm_id = mail.crm_id AND earlier.about_id = mail.about_id AND earlier.version < mail.version
-                AND earlier.state = 'pending' AND earlier.lease IS NOT NULL)
+                AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL))
       FROM asked
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.
      CROSS JOIN LATERAL (
        SELECT * FROM mail WHERE mail.crm_id = asked.crm_id AND mail.id = asked.id AND mail.lease = asked.lease LIMIT 1
-     ) AS mail;
+     ) AS mail
+     WHERE NOT EXISTS (
+       SELECT FROM mail AS earlier
+        WHERE earlier.crm_id = mail.crm_id AND earlier.about_id = mail.about_id AND earlier.version < mail.version
+          AND earlier.state = 'pending' AND earlier.lease IS NOT NULL);
 END
 $$;
