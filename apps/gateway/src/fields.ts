@@ -186,11 +186,11 @@ export const formats = {
   },
   'date-time-local': {
     passes: (value) => value === '' || isLocalDateTime(value),
-    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds and with Z or a UTC offset',
+    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds, a fraction of up to 9 digits, and Z or a UTC offset',
   },
   instant: {
     passes: (value) => value === '' || (isLocalDateTime(value) && /[Z+-]/.test(value.slice(16))),
-    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm with Z or a UTC offset, optionally with seconds',
+    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm with Z or a UTC offset, optionally with seconds and a fraction of up to 9 digits',
   },
   'language-tag': { passes: (value) => value === '' || parseLanguageTag(value) !== undefined, detail: 'must be a language tag such as de or en' },
 } satisfies Record<string, { passes: (value: string) => boolean; detail: string }>;

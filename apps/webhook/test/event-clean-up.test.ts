@@ -6,8 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
-import { findPosition } from '../src/feed/find-position.ts';
-import { readEvents } from '../src/feed/read-events.ts';
+import { readPage } from '../src/feed/read-page.ts';
 import { startEventCleanUp } from '../src/feed/start-event-clean-up.ts';
 
 const logger = testLogger('webhook');
@@ -52,8 +51,7 @@ async function addToFeed(crmId: string, ages: number[]): Promise<string[]> {
 /** The sequences of what a reader gets that has read everything up to the event, or why it gets nothing. */
 async function readAfter(crmId: string, after: string): Promise<number[] | string> {
   try {
-    const { sequence } = await findPosition(database, { crmId, after });
-    const { listed } = await readEvents(database, { crmId, after: sequence, limit: 100, types: [], providerId: null, ignoreActors: [] });
+    const { listed } = await readPage(database, { crmId, after, limit: 100, types: [], providerId: null });
     return listed.map((event) => event.sequence);
   } catch (error) {
     if (error instanceof DomainError) return error.code;
@@ -98,6 +96,15 @@ describe('a reader that paused for longer than events are kept', () => {
     await using _cleanUp = startEventCleanUp({ database, logger });
     await eventually(async () => expect(await sequencesOf('gap')).toEqual([1, 3]));
     expect(await readAfter('gap', first!)).toBe('events.expired');
+  });
+
+  it('learns that, too, if a process of the previous version has deleted the events', async () => {
+    const [, second] = await createFeed('former', [90, 80, 70, 60, 0]);
+    const cleanUp = startEventCleanUp({ database, logger });
+    await eventually(async () => expect(await sequencesOf('former')).toEqual([5]));
+    await cleanUp[Symbol.asyncDispose]();
+    await sql`UPDATE removed_event SET id = ${second!}, sequence = 2 WHERE crm_id = 'former'`.execute(database.kysely);
+    expect(await readAfter('former', second!)).toBe('events.expired');
   });
 
   it('is told so only of events of its own CRM', async () => {

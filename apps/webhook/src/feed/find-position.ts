@@ -19,8 +19,8 @@ export async function findPosition({ kysely }: Database<WebhookSchema>, { crmId,
   if (after === 'start') return beginning;
   if (after === 'end') return (await findNewest(kysely, crmId)) ?? beginning;
   const found = isUuid(after) ? await findEvent(kysely, crmId, after) : undefined;
-  if (found?.isComplete) return { id: found.id, sequence: found.sequence };
-  if (found !== undefined || (isUuid(after) && (await isOlderThanKept(kysely, after)))) throw new DomainError('events.expired');
+  if (found !== undefined) return found;
+  if (isUuid(after) && (await isOlderThanKept(kysely, after))) throw new DomainError('events.expired');
   throw new DomainError('events.invalid', { errors: [{ pointer: '/after', detail: 'is no event of this CRM' }] });
 }
 
@@ -28,17 +28,15 @@ function findNewest(db: Database<WebhookSchema>['kysely'], crmId: string): Promi
   return db.selectFrom('event').select(['id', 'sequence']).where('crmId', '=', crmId).orderBy('sequence', 'desc').limit(1).executeTakeFirst();
 }
 
-/** An event that is kept, or the newest that is not, and whether all that follow it are kept. */
-async function findEvent(db: Database<WebhookSchema>['kysely'], crmId: string, id: string): Promise<(Position & { isComplete: boolean }) | undefined> {
-  const { rows } = await sql<Position & { isComplete: boolean }>`
-    SELECT found.id, found.sequence, removed.sequence IS NULL OR found.sequence >= removed.sequence AS is_complete
-      FROM (
-        SELECT id, sequence FROM event WHERE crm_id = ${crmId} AND id = ${id}
-        UNION
-        SELECT id, sequence FROM removed_event WHERE crm_id = ${crmId} AND id = ${id}
-      ) AS found
-      LEFT JOIN removed_event AS removed ON removed.crm_id = ${crmId}`.execute(db);
-  return rows[0];
+/** One that is kept, or the newest that is not. */
+function findEvent(db: Database<WebhookSchema>['kysely'], crmId: string, id: string): Promise<Position | undefined> {
+  return db
+    .selectFrom('event')
+    .select(['id', 'sequence'])
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .union(db.selectFrom('removedEvent').select(['id', 'sequence']).where('crmId', '=', crmId).where('id', '=', id))
+    .executeTakeFirst();
 }
 
 /** By the time that the id contains. */

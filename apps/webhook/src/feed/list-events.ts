@@ -3,8 +3,7 @@ import type { WebhookDependencies } from '../dependencies.ts';
 import { describeEvents, type EventJson } from '../references/describe-events.ts';
 import { requireProviderId } from '../references/provider-names.ts';
 import { isEventType } from './event-types.ts';
-import { findPosition } from './find-position.ts';
-import { readEvents } from './read-events.ts';
+import { readPage } from './read-page.ts';
 
 export interface EventsQuery {
   crmId: string;
@@ -28,11 +27,10 @@ export interface EventsPage {
  * than the limit, or none, although more follow. Rejects with `events.invalid`, `events.expired` or `provider.not_found`.
  */
 export async function listEvents(dependencies: WebhookDependencies, query: EventsQuery): Promise<EventsPage> {
-  const { crmId, limit, types, providerReference } = query;
+  const { crmId, after, limit, types, providerReference } = query;
   const errors = types.filter((type) => !isEventType(type)).map((type): FieldError => ({ pointer: '/types', detail: `${type} is no type of event` }));
   if (errors.length > 0) throw new DomainError('events.invalid', { errors });
   const providerId = providerReference === undefined ? null : await requireProviderId(dependencies, crmId, providerReference);
-  const position = await findPosition(dependencies.database, query);
-  const { listed, lastExamined = position } = await readEvents(dependencies.database, { crmId, after: position.sequence, limit, types, providerId, ignoreActors: [] });
-  return { events: await describeEvents(dependencies, crmId, listed), nextAfter: lastExamined.id };
+  const { listed, next } = await readPage(dependencies.database, { crmId, after, limit, types, providerId });
+  return { events: await describeEvents(dependencies, crmId, listed), nextAfter: next.id };
 }
