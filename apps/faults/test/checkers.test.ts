@@ -62,15 +62,13 @@ const mutations: Record<string, Mutation> = {
     kinds: ['F19'],
     violates: ['I10'],
   },
-  'copies of customers that bookings and mails rely on, and mails in any order': {
+  'copies of customers that bookings and mails rely on': {
     file: 'apps/customer/src/customer/update-customer.ts',
     replace: 'return changeReference(dependencies, request);',
     by: 'request = { ...request };',
-    kinds: ['F11', 'F14'],
+    kinds: ['F11'],
     violates: ['I13'],
     and: [
-      { file: 'apps/notification/src/mail/mail-table.ts', replace: 'return sql`(item.previous_event_id IS NOT NULL', by: 'return sql`(false', violates: ['I15'] },
-      { file: 'apps/notification/src/mail/store-written-mail.sql', replace: "IF request ? 'content' AND EXISTS (", by: 'IF false AND EXISTS (', violates: [] },
       {
         file: 'apps/notification/src/mail/write-participation-mail.ts',
         replace: 'if (customerId === undefined) return',
