@@ -1,8 +1,8 @@
 import ical, { ICalAttendeeRole, ICalAttendeeStatus, ICalCalendarMethod, type ICalEvent, ICalEventBusyStatus, ICalEventStatus } from 'ical-generator';
 import { LRUCache } from 'lru-cache';
 import { tzlib_get_ical_block as blockOf, tzlib_get_offset as offsetOf } from 'timezones-ical-library';
+import { uriAddressOf } from '../ascii-address.ts';
 import { occursTwice } from '../occurs-twice.ts';
-import { uriAddressOf } from '../mail/ascii-address.ts';
 
 /** The VTIMEZONE of a zone and its TZID line. To make them takes as long as the rest of a calendar. */
 const blocks = new LRUCache<string, string[]>({ max: 100, memoMethod: (name) => [blockOf(name)].flat() });

@@ -2,7 +2,7 @@ import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { addressKey } from '@scheduling/runtime';
 import type { CalendarOrganizer } from '../calendar/write-calendar.ts';
 import type { MailAddress } from '../db/schema.ts';
-import { uriAddressOf } from './ascii-address.ts';
+import { uriAddressOf } from '../ascii-address.ts';
 import { shorten, singleLine } from './clean-text.ts';
 
 /** Clients show the first 30 characters or so of a name. A header line is much longer than two of these names. */
