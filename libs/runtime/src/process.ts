@@ -24,7 +24,7 @@ const stopTimeoutMs = 10_000;
 
 /**
  * Runs a process to its end: `main.ts` serves, `main.ts <command>` runs that command. SIGTERM and SIGINT stop it within 10 s with exit
- * code 0. An unhandled error is logged and ends the process with code 1: its supervisor starts a new one.
+ * code 0; further ones change nothing, because supervisors repeat them, and what is in progress must be recorded. An unhandled error is logged and ends the process with code 1: its supervisor starts a new one.
  */
 export async function runProcess(read: () => ProcessOptions): Promise<void> {
   let options: ProcessOptions;
@@ -75,6 +75,6 @@ async function serveUntilSignal({ logger, serve }: ProcessOptions): Promise<void
 
 function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, resolve);
   });
 }

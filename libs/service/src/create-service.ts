@@ -21,8 +21,8 @@ export interface Foundation<Schema> {
   database: Database<Schema>;
   broker: Broker;
   metrics: Metrics;
-  /** Adds a resource to be disposed of at the stop: after the last call has been answered, before the connections are closed. */
-  use<T extends AsyncDisposable | Disposable>(resource: T): T;
+  /** Adds background work, which ends at the stop together with the other work, while calls in progress are answered, and before the connections are closed. */
+  use<T extends AsyncDisposable>(work: T): T;
   /** A client of another service; see `createClient`. */
   connect<D extends Definition>(definition: D, service: string, address: string): RpcClient<D>;
 }
@@ -52,8 +52,9 @@ const callLimits = { capacity: maxConnections * callWeight, maxWaiting: 1_000, m
 
 /**
  * Starts a service: its database, the relay of its outbox, its consumers, its RPCs, and `/readyz` once it can answer. Tests use it like the
- * process does. Disposal drains first and closes the connections last. Readiness does not depend on NATS: without it events wait in the outbox, and
- * the service keeps working.
+ * process does. Disposal ends all work at once, because each part may take almost as long as the whole stop: calls, consumers, deliveries. The relay ends
+ * after them, so that their events do not wait meanwhile, and the connections are closed last. Readiness does not depend on NATS: without it events wait in the
+ * outbox, and the service keeps working.
  */
 export async function createService<Schema extends MessagingSchema>(options: ServiceOptions<Schema>): Promise<RunningService> {
   const { name, settings, migrations, logger } = options;
@@ -71,26 +72,39 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
     }),
   );
   const broker = starting.use(connectBroker({ ...settings.nats, name, logger, streamReplicas: settings.natsStreamReplicas, metrics }));
+  const work: AsyncDisposable[] = [];
+  const clients = starting.use(new AsyncDisposableStack());
+  starting.use(startRelay({ service: name, database, broker, logger, metrics }));
+  starting.defer(() => disposeTogether(work));
+  const use = <T extends AsyncDisposable>(part: T): T => {
+    work.push(part);
+    return part;
+  };
   const { hosted, operators = [], subscriptions, maxAttempts } = options.compose({
     database,
     broker,
     metrics,
-    use: (resource) => starting.use(resource),
-    connect: (definition, service, address) => starting.use(createClient(definition, service, address, { credentials, metrics })),
+    use,
+    connect: (definition, service, address) => clients.use(createClient(definition, service, address, { credentials, metrics })),
   });
-  starting.use(startRelay({ service: name, database, broker, logger, metrics }));
-  starting.use(startCleanUp({ database, logger }));
-  starting.use(startGrowthAnalysis({ database, logger }));
+  use(startCleanUp({ database, logger }));
+  use(startGrowthAnalysis({ database, logger }));
   const operatorServices = [...operators, hostDatabaseService({ url: settings.databaseUrl, migrations, database }), hostAuditService({ database })];
   if (subscriptions) {
-    starting.use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
+    use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
     operatorServices.push(hostDeadLetterService({ service: name, subscriptions, database }), hostConsumerService({ service: name, subscriptions }));
   }
   const common = { credentials, logger, translateError: translatePostgresError, metrics };
-  const { grpcPort, adminPort } = starting.use(await startRpcServers({ settings, services: hosted, operatorServices, turns: new FairQueue(callLimits), ...common }));
+  const { grpcPort, adminPort } = use(await startRpcServers({ settings, services: hosted, operatorServices, turns: new FairQueue(callLimits), ...common }));
   operations.serve();
   starting.defer(() => operations.drain());
 
   const started = starting.move();
   return { grpcPort, adminPort, metricsPort: operations.port, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+async function disposeTogether(parts: AsyncDisposable[]): Promise<void> {
+  const results = await Promise.allSettled(parts.map((part) => part[Symbol.asyncDispose]()));
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  if (failures.length > 0) throw new AggregateError(failures, 'some of the work of the service could not be ended');
 }

@@ -1,4 +1,4 @@
-import { freePort, spawnChild, waitUntilReady } from '@scheduling/embedded';
+import { type ChildExit, freePort, spawnChild, waitUntilReady } from '@scheduling/embedded';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -76,6 +76,8 @@ async function startServiceProcess(name: string, given: Record<string, string>, 
 interface AppProcess extends AsyncDisposable {
   pid: number;
   metricsPort: number;
+  /** Sends the signal once, and waits for the process to end. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<ChildExit>;
 }
 
 /**
@@ -97,6 +99,10 @@ export async function startAppProcess(name: string, environment: Record<string, 
   return {
     pid: child.pid,
     metricsPort,
+    end: async (signal) => {
+      await child.stop(signal, stopTimeoutMs);
+      return child.exited;
+    },
     [Symbol.asyncDispose]: async () => {
       await child.stop('SIGTERM', stopTimeoutMs);
       await rm(logDir, { recursive: true, force: true });
