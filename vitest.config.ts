@@ -22,7 +22,7 @@ const waiting = ['libs/postgres/test/migrate.test.ts', 'libs/events/test/connect
 const lastFiles = checksRelease ? [...timed, ...waiting] : [];
 
 /** The longest files, which wait most of the time. Starting with them keeps the end of a run from having one worker busy and the others idle. */
-const longest = ['http/faults.test.ts', 'http/erasure.test.ts', 'calendar/test/contention.test.ts', 'local/test/end-to-end.test.ts', 'local/test/stack.test.ts'];
+const longest = ['http/faults.test.ts', 'http/erasure.test.ts', 'calendar/test/contention.test.ts', 'notification/test/random-mails.test.ts', 'local/test/end-to-end.test.ts', 'local/test/stack.test.ts'];
 
 /** The files of a project follow each other: a worker ends when the next file belongs to another one. */
 class LongestFirst extends BaseSequencer {

@@ -6,6 +6,7 @@ import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readMail } from './read-mail.ts';
 import { crmId, processed, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
 
 const { UNSPECIFIED, BOOKED, CANCELED } = ParticipationState;
@@ -54,11 +55,8 @@ async function publish({ eventId, data }: Change): Promise<void> {
   await processed(stack, events.participationChanged, await publishEvent(stack, eventId, events.participationChanged, ParticipationChanged.encode(data).finish()));
 }
 
-const templates: Record<string, string> = { 'Your booking': 'booking-confirmed', 'New time': 'booking-moved', 'Cancelled': 'booking-cancelled' };
-
 /** Which mails the person has received, in the order of their arrival. */
-const received = (email: string) =>
-  stack.smtp.mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => templates[parsed.subject!.split(':')[0]!]);
+const received = (email: string) => stack.smtp.mails.filter(({ recipients }) => recipients.includes(email)).map((mail) => readMail(mail).template);
 
 const outcomes = (participationId: string) =>
   stack.database.kysely.selectFrom('mail').select(['template', 'state', 'lastError']).where('aboutId', '=', participationId).orderBy('version').execute();
