@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { given } from './fields.ts';
 
 /** The parts of a schema that define which fields a request can have, how long they may be, and in which format. */
 export interface BodySchema {
@@ -21,14 +22,16 @@ export function schemasFor({ routeOptions }: FastifyRequest): { query: BodySchem
 const nothing: BodySchema = { properties: {} };
 
 /**
- * The fields that this object can have; undefined if it may have any. For a body of one of two kinds: the fields of its kind, and the field that
- * distinguishes them, because null in it means that it is absent.
+ * The fields that this object can have; undefined if it may have any. For a body of one of two kinds: the fields of its kind, and those of the other kind
+ * that are null or empty, which means that they are absent.
  */
 export function fieldsOf(value: object, schema: BodySchema): Record<string, BodySchema> | undefined {
   if (schema.if === undefined) return schema.properties;
   const [field = ''] = schema.if.required;
-  const kind = ((value as Record<string, unknown>)[field] ?? null) === null ? schema.else : schema.then;
-  return { [field]: {}, ...kind?.properties };
+  const isAbsent = (name: string): boolean => given((value as Record<string, unknown>)[name]) === undefined;
+  const [kind, other] = isAbsent(field) ? [schema.else, schema.then] : [schema.then, schema.else];
+  const absent = Object.entries(other?.properties ?? {}).filter(([name]) => isAbsent(name));
+  return { ...Object.fromEntries(absent), ...kind?.properties };
 }
 
 /** RFC 6901 section 3. */

@@ -103,7 +103,7 @@ export function oneOf<const Values extends readonly string[]>(values: Values, op
   return Type.Unsafe<Values[number]>({ type: 'string', enum: values, ...options });
 }
 
-/** A body of one of two kinds, distinguished by whether a field is given. The API document shows the two as `anyOf`. */
+/** A body of one of two kinds, distinguished by whether a field is {@link given}. The API document shows the two as `anyOf`. */
 export function alternative<With extends TSchema, Without extends TSchema>(
   field: string,
   withField: With,
@@ -112,7 +112,7 @@ export function alternative<With extends TSchema, Without extends TSchema>(
 ): TUnsafe<Static<With> | Static<Without>> {
   return Type.Unsafe<Static<With> | Static<Without>>({
     type: 'object',
-    if: { type: 'object', required: [field], properties: { [field]: { not: { type: 'null' } } } },
+    if: { type: 'object', required: [field], properties: { [field]: { not: { enum: [null, ''] } } } },
     // eslint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
     then: withField,
     else: withoutField,

@@ -18,10 +18,13 @@ describe('knownFields', () => {
     expect(known(more, schema)).toEqual(all);
   });
 
-  it('keeps the fields of the kind that a body of one of two kinds has, and null in the field that distinguishes them', () => {
+  it('keeps the fields of the kind that a body of one of two kinds has, and what is null or empty in the other', () => {
     const schema = alternative('reference', Type.Object({ reference: Type.String() }), Type.Object({ email: Type.String() }));
     expect(known({ reference: 'a', email: 'b', crmId: 'x' }, schema)).toEqual({ reference: 'a' });
-    expect(known({ reference: null, email: 'b', crmId: 'x' }, schema)).toEqual({ reference: null, email: 'b' });
+    for (const none of [null, '']) {
+      expect(known({ reference: 'a', email: none, crmId: none }, schema)).toEqual({ reference: 'a', email: none });
+      expect(known({ reference: none, email: 'b', crmId: none }, schema)).toEqual({ reference: none, email: 'b' });
+    }
   });
 
   it('keeps no field of the prototype', () => {

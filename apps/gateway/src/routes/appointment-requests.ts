@@ -19,7 +19,7 @@ type ProviderKey = 'crmId' | 'providerReference';
 
 /** interface 4.2: a body with `series_data` creates a series. */
 export function isSeries(body: NewAppointment | NewSeries): body is NewSeries {
-  return 'series_data' in body && body.series_data !== null;
+  return 'series_data' in body && given(body.series_data) !== undefined;
 }
 
 /** How many appointments a series can have at most, without regard to the weekdays and to changes of the clock. */

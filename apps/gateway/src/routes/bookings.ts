@@ -52,7 +52,7 @@ function toPlace(body: InTimeslot | InAppointment): BookSlotRequest['place'] {
 }
 
 function isInAppointment(body: InTimeslot | InAppointment): body is InAppointment {
-  return 'appointmentReference' in body && body.appointmentReference !== null;
+  return 'appointmentReference' in body && given(body.appointmentReference) !== undefined;
 }
 
 /** Before the fields of the other kind of body are removed, in which they would have a meaning. */

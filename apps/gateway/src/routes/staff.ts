@@ -3,7 +3,7 @@ import type { AddStaffRequest } from '@scheduling/contracts/identity/v1';
 import { spokenLanguage } from '@scheduling/runtime';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { alternative, givenFields, line, optionalLine, pathReference } from '../fields.ts';
+import { alternative, given, givenFields, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
@@ -36,7 +36,7 @@ function memberOf(body: Static<typeof existingUser> | Static<typeof invitation>)
 }
 
 function isExistingUser(body: Static<typeof existingUser> | Static<typeof invitation>): body is Static<typeof existingUser> {
-  return 'reference' in body && typeof body.reference === 'string';
+  return 'reference' in body && given(body.reference) !== undefined;
 }
 
 const existingUser = Type.Object(

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { examplesOf, type Place } from './api-document.ts';
 import { readAppointment } from './answers.ts';
 import { apiDocument, type Problem } from './client.ts';
-import { createAppointment, createCrm, createPractice, type Practice, type TestCrm, unique } from './crm.ts';
+import { createAppointment, createCrm, createPractice, createTimeslot, newAppointment, newUser, type Practice, type TestCrm, unique } from './crm.ts';
 
 const { places, document } = await apiDocument();
 const strict = { headers: { prefer: 'handling=strict' } };
@@ -81,11 +81,44 @@ describe('strict handling', () => {
     }
   });
 
-  it('accepts a field that the interface says is ignored or absent', async () => {
+  it('accepts a field that the interface says is ignored', async () => {
     const series = { series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 }, resourceReference: 'r', productReference: 'p' };
     expect(await crm.post(`${practice.at}/appointments`, { ...series, reference: 'ignored' }, strict)).toMatchObject({ status: 201 });
-    const single = { reference: unique('a'), start: '2031-03-03T09:00', end: '2031-03-03T10:00', resourceReference: 'r', productReference: 'p' };
-    expect(await crm.post(`${practice.at}/appointments`, { ...single, series_data: null }, strict)).toMatchObject({ status: 201 });
+  });
+
+  it.each<[string, (none: null | '') => [path: string, body: object] | Promise<[path: string, body: object]>]>([
+    ['a booking of a timeslot', async (none) => ['/bookings', { ...(await freeSlot()), ...someone(), appointmentReference: none }]],
+    [
+      'a booking of an appointment',
+      async (none) => {
+        const fields = ['timeslotReference', 'start', 'duration', 'productReference', 'productName', 'price', 'contactReference'];
+        return ['/bookings', { ...someone(), appointmentReference: await createAppointment(practice, { acceptBookings: true }), ...Object.fromEntries(fields.map((name) => [name, none])) }];
+      },
+    ],
+    ['a single appointment', (none) => ['/appointments', { ...newAppointment(practice), series_data: none, from: none, to: none }]],
+    [
+      'a series',
+      (none) => {
+        const series_data = { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 };
+        return ['/appointments', { ...newAppointment(practice), series_data, start: none, end: none, participations: none }];
+      },
+    ],
+    [
+      'a user who becomes staff',
+      async (none) => {
+        const { reference, ...person } = newUser({ firstName: 'Ada', phone: '1', mobile: '2', language: 'de' });
+        await crm.post('/user', { reference, ...person });
+        return ['/staff', { reference, ...Object.fromEntries(Object.keys(person).map((name) => [name, none])) }];
+      },
+    ],
+    ['a person who is invited as staff', (none) => ['/staff', newUser({ reference: none })]],
+  ])('takes a field that only the other kind of body has as absent if it is null or empty: %s', async (_, bodyWith) => {
+    for (const none of [null, ''] as const) {
+      const [at, body] = await bodyWith(none);
+      expect(await crm.post(practice.at + at, body, strict), JSON.stringify(none)).toMatchObject({ status: 201 });
+      const [again, more] = await bodyWith(none);
+      expect(await crm.post(practice.at + again, { ...more, unknown: none }, strict)).toMatchObject({ status: 400, body: { errors: [{ pointer: '/unknown' }] } });
+    }
   });
 
   it('rejects every field if the operation takes no body', async () => {
@@ -99,6 +132,15 @@ describe('strict handling', () => {
     expect({ status, code: problem.code, named: problem.errors!.length }).toEqual({ status: 400, code: 'request.unknown_field', named: 1_000 });
   });
 });
+
+async function freeSlot(): Promise<object> {
+  const timeslotReference = await createTimeslot(practice, { resourceReference: unique('room') });
+  return { timeslotReference, start: '2031-03-03T08:00', productReference: 'p' };
+}
+
+function someone(): object {
+  return { reference: unique('booking'), customerReference: practice.customer, state: 'BOOKED' };
+}
 
 /** The examples of the document, with new e-mail addresses and usernames, because these are unique across all CRMs. */
 function bodiesFor({ operation }: Place): unknown[] {
