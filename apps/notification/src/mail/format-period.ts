@@ -21,13 +21,13 @@ const formats = new LRUCache<string, ReturnType<typeof createFormats>, Place>({ 
 /** When an appointment takes place, in a time zone and formatted for a language. */
 export function formatPeriod(start: Date, end: Date, timeZone: string, locale: string): Period {
   const place = { timeZone, locale: regionalLocale(locale, timeZone) };
-  const { date, moment, time, zone, weekday, day, month } = formats.memo(`${place.locale} ${timeZone}`, { context: place });
+  const { date, moment, time, unit, zone, weekday, day, month } = formats.memo(`${place.locale} ${timeZone}`, { context: place });
   const sameDay = date.format(start) === date.format(end);
   const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes, at = start): string => format.formatToParts(at).find((each) => each.type === type)?.value ?? '';
   const [first, last] = [start, end].map((instant) => Temporal.Instant.fromEpochMilliseconds(instant.getTime()).toZonedDateTimeISO(timeZone)) as [Temporal.ZonedDateTime, Temporal.ZonedDateTime];
   // Otherwise a period may seem to end before it starts, or to be in the other of two hours.
   const hasOffsets = first.offset !== last.offset || occursTwice(first) || occursTwice(last);
-  const [ofStart, ofEnd] = hasOffsets ? [` (${nameOffset(first)})`, ` (${nameOffset(last)})`] : ['', ''];
+  const [ofStart, ofEnd] = hasOffsets ? [`${unit} (${nameOffset(first)})`, `${unit} (${nameOffset(last)})`] : [unit, unit];
   const times = hasOffsets ? `${time.format(start)}${ofStart} – ${time.format(end)}${ofEnd}` : time.formatRange(start, end);
   return {
     lines: sameDay ? [date.format(start), times] : [`${moment.format(start)}${ofStart} –`, `${moment.format(end)}${ofEnd}`],
@@ -53,13 +53,21 @@ function regionalLocale(locale: string, timeZone: string): string {
 
 function createFormats({ timeZone, locale }: Place) {
   const format = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat(locale, { timeZone, ...options });
+  const time = format({ timeStyle: 'short' });
   return {
     date: format({ dateStyle: 'full' }),
     moment: format({ dateStyle: 'full', timeStyle: 'short' }),
-    time: format({ timeStyle: 'short' }),
+    time,
+    unit: unitOf(time),
     zone: format({ timeZoneName: 'long', year: 'numeric' }),
     weekday: format({ weekday: 'short' }),
     day: format({ day: 'numeric' }),
     month: format({ day: 'numeric', month: 'short' }),
   };
+}
+
+/** What a language writes behind a time, such as " Uhr" in German: Intl puts it behind two times, but not behind one. */
+function unitOf(time: Intl.DateTimeFormat): string {
+  const last = time.formatRangeToParts(0, 60_000).at(-1)!;
+  return last.type === 'literal' ? last.value : '';
 }
