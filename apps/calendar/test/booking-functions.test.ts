@@ -11,7 +11,7 @@ import { type CalendarUnderTest, createAppointment, createCustomer, freshReferen
 /** Called by other functions and triggers only, and replaced together with them; and by indexes, and never changed (`address_key`). */
 const internal = new Set([
   'address_key',
-  'add_prepared_customer', 'append_appointment_changed', 'append_participation_changed', 'append_participation_removed', 'appointment_json', 'booking_bounds', 'claim_place', 'end_if_empty', 'ends_without', 'epoch_ms', 'first_timeslots', 'free_expired_seats', 'invites', 'is_place', 'is_step', 'new_mail_event', 'next_expirations', 'occupancy', 'offering_timeslots', 'overlapping_appointments', 'overlapping_timeslots',
+  'add_prepared_customer', 'append_appointment_changed', 'append_participation_changed', 'append_participation_removed', 'appointment_json', 'booking_bounds', 'claim_place', 'end_if_empty', 'ended', 'ends_without', 'epoch_ms', 'first_timeslots', 'free_expired_seats', 'invites', 'is_place', 'is_step', 'new_mail_event', 'next_expirations', 'occupancy', 'offering_timeslots', 'overlapping_appointments', 'overlapping_timeslots',
   'participation_changed', 'participation_json', 'participation_record', 'proto_varint', 'scheduling_now', 'set_changed_at', 'slot_record', 'take_place', 'unmark_appointment', 'unmark_with_seats',
 ]);
 

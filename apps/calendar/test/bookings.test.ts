@@ -183,6 +183,27 @@ describe('an appointment made by a booking', () => {
     expect((await appointmentAt(timeslot.resourceReference, late)).map(({ reference }) => reference)).toEqual([participation!.appointmentReference]);
   });
 
+  it('is not shown any more once the only reservation that was ever in it has expired', async () => {
+    const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
+    const { participation } = await book(newBooking(placeIn(timeslot, '10:30')));
+    const appointmentReference = participation!.appointmentReference!;
+    const canceled = newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference));
+    const others = [await book(canceled), await book(newBooking(placeIn(timeslot, '11:00'))), await book(newBooking(placeIn(timeslot, '11:30'), customerOf(customerReference)))];
+    await cancel(canceled.reference);
+    // Somebody has been in one of the others, and is in the other one.
+    const kept = [...new Set(others.map((other) => other.participation!.appointmentReference!))];
+    for (const [at, shown] of [[calendar, [appointmentReference, ...kept]], [late, kept]] as const) {
+      expect((await appointmentAt(timeslot.resourceReference, at)).map(({ reference }) => reference)).toEqual(shown);
+      const { timeslots } = await at.timeslots.listTimeslots({ ...owned, resourceReference: timeslot.resourceReference, from: '2099-06-01T00:00', to: '2099-06-02T00:00' });
+      expect(timeslots[0]!.appointments.map(({ reference }) => reference)).toEqual(shown);
+    }
+    const key = { ...owned, appointmentReference };
+    expect(await calendar.appointments.getAppointment(key)).toHaveProperty('json');
+    expect(await reasonOf(late.appointments.getAppointment(key))).toBe('appointment.not_found');
+    expect(await reasonOf(late.appointments.updateAppointment({ ...key, noAddress: false, sendMails: false, notes: 'late' }))).toBe('appointment.not_found');
+    for (const reference of kept) expect(await late.appointments.getAppointment({ ...owned, appointmentReference: reference })).toHaveProperty('json');
+  });
+
   it('does not hold up the deletion of its timeslot, once it is abandoned', async () => {
     const timeslot = await createTimeslot(calendar);
     await book(newBooking(placeIn(timeslot, '10:30')));

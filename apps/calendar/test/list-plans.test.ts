@@ -28,7 +28,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => database?.[Symbol.asyncDispose]());
 
-/** 10 of the providers of 2 CRMs with 20 resources and 50 products each; a fifth of the appointments, those of providers 1 and 2, have a participation. */
+/** 10 of the providers of 2 CRMs with 20 resources and 50 products each; a fifth of the appointments, those of providers 1 and 2, have a participation, and were made by bookings. */
 async function fill(): Promise<void> {
   await database.kysely.transaction().execute(async (tx) => {
     await sql`SET LOCAL statement_timeout = 0`.execute(tx);
@@ -43,11 +43,11 @@ async function fill(): Promise<void> {
       SELECT crm_id, id, 0, 0, 'BOOKED', false, '{}', false, 3, '[]' FROM provider`.execute(tx);
     await sql`
       INSERT INTO appointment (crm_id, provider_id, reference, series_id, resource_reference, product_reference,
-                               starts_at, ends_at, capacity, taken, accept_bookings, state, content_digest)
+                               starts_at, ends_at, capacity, taken, accept_bookings, state, content_digest, when_empty)
       SELECT 'crm-' || n % 2, ('00000000-0000-0000-0000-' || lpad((n % 10)::text, 12, '0'))::uuid, 'appointment-' || n,
              CASE WHEN n % 5 = 0 THEN 'series-' || n / 500 END, 'resource-' || n / 10 % 20, 'product-' || n / 10 % 50,
              timestamptz '2024-01-01Z' + n * interval '316 seconds', timestamptz '2024-01-01Z' + n * interval '316 seconds' + interval '1 hour',
-             5, 0, true, CASE WHEN n % 1000 IN (1, 2) THEN 'CANCELLED' ELSE 'ACTIVE' END, ''
+             5, 0, true, CASE WHEN n % 1000 IN (1, 2) THEN 'CANCELLED' ELSE 'ACTIVE' END, '', CASE WHEN n % 10 IN (1, 2) THEN 'REMOVED' END
         FROM generate_series(1, ${appointmentCount}::integer) AS n`.execute(tx);
     await sql`
       INSERT INTO customer (crm_id, id, provider_id, reference, user_name, version)
@@ -232,7 +232,8 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
       const { rows, scanned, entries } = await read('read_timeslots', { ...scope, ids, appointment, rows: 500 });
       expect(scanned).toEqual([]);
       expect(rows).toHaveLength(501);
-      expect(entries).toBeLessThan(6 * 501);
+      // One of them to see that somebody is in it.
+      expect(entries).toBeLessThan(7 * 501);
     }
   });
 

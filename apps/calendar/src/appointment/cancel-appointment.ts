@@ -1,6 +1,5 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { AppointmentChange, ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { DomainError } from '@scheduling/errors';
 import { withRows } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
@@ -8,9 +7,9 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { appendAppointmentChanges, appendChanges, type MailEvents, newMailEvent } from '../events/append-events.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { isActive, participationStates, type ParticipationState } from '../participation/moves.ts';
-import { reclaimOf } from '../participation/reclaim-reservations.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+import { lockAppointment } from './lock-appointment.ts';
 
 export interface AppointmentCancellation {
   crmId: string;
@@ -27,14 +26,11 @@ export interface AppointmentCancellation {
 export async function cancelAppointment(dependencies: CalendarDependencies, request: AppointmentCancellation): Promise<AppointmentRecord> {
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
-    const ofRequest = tx.selectFrom('appointment').where('crmId', '=', request.crmId).where('providerId', '=', provider.id).where('reference', '=', request.appointmentReference);
-    const unknown = (): DomainError => new DomainError('appointment.not_found');
-    const { id } = await ofRequest.select('id').forNoKeyUpdate().executeTakeFirstOrThrow(unknown);
-    // An expired reservation counts as deleted, so nobody is notified, and the appointment may have ended with it.
-    dependencies.bookings.expired(tx, await reclaimOf(tx, request.crmId, id));
-    const appointment = await ofRequest.select(['crmId', 'id', 'providerId', 'state', 'revision']).executeTakeFirstOrThrow(unknown);
+    const wanted = { crmId: request.crmId, providerId: provider.id, reference: request.appointmentReference };
+    // Nobody is notified of an expired reservation.
+    const appointment = await lockAppointment(tx, dependencies.bookings, wanted);
     if (appointment.state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, appointment, request.message);
-    const rows = await selectAppointments(tx, request.crmId, dependencies.archiveAfterDays).where('id', '=', id).execute();
+    const rows = await selectAppointments(tx, request.crmId, dependencies.archiveAfterDays).where('id', '=', appointment.id).execute();
     const [record] = await withParticipations(tx, rows);
     return record!;
   });

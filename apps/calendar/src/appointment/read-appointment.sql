@@ -13,7 +13,8 @@ BEGIN
   RETURN QUERY
   SELECT (
       SELECT content FROM appointment AS wanted, appointment_json(wanted, present, archived_until)
-       WHERE wanted.crm_id = the_crm AND wanted.provider_id = the_provider AND wanted.reference = request ->> 'reference')
+       WHERE wanted.crm_id = the_crm AND wanted.provider_id = the_provider AND wanted.reference = request ->> 'reference'
+         AND (wanted.when_empty IS NULL OR NOT (SELECT ended FROM ended(wanted, present))))
     FROM provider
    WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
 END

@@ -27,7 +27,8 @@ BEGIN
     'SELECT ARRAY(
        SELECT id
          FROM appointment
-        WHERE crm_id = $1 AND provider_id = $2 AND starts_at < $3 AND ends_at > $4 AND (starts_at, id) > ($5, $6)',
+        WHERE crm_id = $1 AND provider_id = $2 AND starts_at < $3 AND ends_at > $4 AND (starts_at, id) > ($5, $6)
+          AND (when_empty IS NULL OR NOT (SELECT ended FROM ended(appointment, $11)))',
     CASE WHEN request ? 'productReference' THEN ' AND product_reference = $7' END,
     CASE WHEN request ? 'resourceReference' THEN ' AND resource_reference = $8' END,
     CASE WHEN request ? 'state' THEN ' AND state = $9' END,
@@ -39,7 +40,7 @@ BEGIN
       greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until END),
       coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
       coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
-      request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1;
+      request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1, present;
 
   RETURN QUERY
   SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END

@@ -12,6 +12,7 @@ import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
 import type { AppointmentKey } from './get-appointment.ts';
+import { lockAppointment } from './lock-appointment.ts';
 
 export interface AppointmentUpdate extends AppointmentKey {
   /** Date-times as in the interface, in the provider's time zone. */
@@ -39,14 +40,7 @@ export async function updateAppointment(dependencies: CalendarDependencies, requ
   const { crmId } = request;
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
-    const present = await tx
-      .selectFrom('appointment')
-      .selectAll()
-      .where('crmId', '=', crmId)
-      .where('providerId', '=', provider.id)
-      .where('reference', '=', request.appointmentReference)
-      .forNoKeyUpdate()
-      .executeTakeFirstOrThrow(() => new DomainError('appointment.not_found'));
+    const present = await lockAppointment(tx, dependencies.bookings, { crmId, providerId: provider.id, reference: request.appointmentReference });
     if (present.state === 'CANCELLED') throw new DomainError('appointment.cancelled', { text: 'The appointment is cancelled and cannot be changed.' });
     const changes = readChanges(present, request, provider.timeZone);
     const changed = await tx

@@ -115,6 +115,10 @@ const functions = {
   '2026-12-30-4-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
   '2026-12-30-5-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
   '2026-12-30-6-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
+  '2027-01-20-1-occupancy': sqlFile(new URL('../slot/occupancy.sql', import.meta.url)),
+  '2027-01-20-2-read-appointment': sqlFile(new URL('../appointment/read-appointment.sql', import.meta.url)),
+  '2027-01-20-3-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
+  '2027-01-20-4-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
 };
 
 /** What relies on the functions. */

@@ -811,6 +811,17 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.ended(appointment appointment, present timestamp with time zone)
+ RETURNS TABLE(ended boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT appointment.when_empty = 'REMOVED' AND appointment.state = 'ACTIVE' AND NOT EXISTS (
+           SELECT FROM participation
+            WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
+              AND (participation.reserved_until IS NULL OR participation.reserved_until > present))
+$function$;
+
 CREATE OR REPLACE FUNCTION public.ends_without(the_crm text, the_appointment uuid, the_participation uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -1250,7 +1261,8 @@ BEGIN
   RETURN QUERY
   SELECT (
       SELECT content FROM appointment AS wanted, appointment_json(wanted, present, archived_until)
-       WHERE wanted.crm_id = the_crm AND wanted.provider_id = the_provider AND wanted.reference = request ->> 'reference')
+       WHERE wanted.crm_id = the_crm AND wanted.provider_id = the_provider AND wanted.reference = request ->> 'reference'
+         AND (wanted.when_empty IS NULL OR NOT (SELECT ended FROM ended(wanted, present))))
     FROM provider
    WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
 END
@@ -1280,7 +1292,8 @@ BEGIN
     'SELECT ARRAY(
        SELECT id
          FROM appointment
-        WHERE crm_id = $1 AND provider_id = $2 AND starts_at < $3 AND ends_at > $4 AND (starts_at, id) > ($5, $6)',
+        WHERE crm_id = $1 AND provider_id = $2 AND starts_at < $3 AND ends_at > $4 AND (starts_at, id) > ($5, $6)
+          AND (when_empty IS NULL OR NOT (SELECT ended FROM ended(appointment, $11)))',
     CASE WHEN request ? 'productReference' THEN ' AND product_reference = $7' END,
     CASE WHEN request ? 'resourceReference' THEN ' AND resource_reference = $8' END,
     CASE WHEN request ? 'state' THEN ' AND state = $9' END,
@@ -1292,7 +1305,7 @@ BEGIN
       greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until END),
       coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
       coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
-      request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1;
+      request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1, present;
 
   RETURN QUERY
   SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END
@@ -1620,6 +1633,7 @@ BEGIN
                (CASE WHEN is_continued THEN last_appointment_start ELSE timeslot.starts_at END, CASE WHEN is_continued THEN last_appointment_id ELSE lowest_id END)
            -- The first is implied by the second, but limits the part of the index that is read.
            AND appointment.starts_at < timeslot.ends_at AND appointment.ends_at <= timeslot.ends_at
+           AND (appointment.when_empty IS NULL OR NOT (SELECT ended FROM ended(appointment, present)))
          ORDER BY appointment.starts_at, appointment.id
          LIMIT filled.room) OFFSET 0) AS found (ids)
      WHERE filled.room > 0),

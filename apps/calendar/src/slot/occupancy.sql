@@ -10,3 +10,12 @@ CREATE OR REPLACE FUNCTION occupancy(appointment appointment, present timestampt
       SELECT count(*) AS seats FROM participation
        WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id AND participation.reserved_until <= present) AS expired
 $$;
+
+-- Whether an appointment is no more at a moment, although its row still exists: it was made by a booking, and nobody but reservations that have expired has ever been in it.
+-- One that somebody else has been in is still shown until it is cancelled (end_if_empty). Inlined as well.
+CREATE OR REPLACE FUNCTION ended(appointment appointment, present timestamptz) RETURNS TABLE (ended boolean) LANGUAGE sql STABLE AS $$
+  SELECT appointment.when_empty = 'REMOVED' AND appointment.state = 'ACTIVE' AND NOT EXISTS (
+           SELECT FROM participation
+            WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
+              AND (participation.reserved_until IS NULL OR participation.reserved_until > present))
+$$;

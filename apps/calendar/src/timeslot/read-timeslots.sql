@@ -80,6 +80,7 @@ BEGIN
                (CASE WHEN is_continued THEN last_appointment_start ELSE timeslot.starts_at END, CASE WHEN is_continued THEN last_appointment_id ELSE lowest_id END)
            -- The first is implied by the second, but limits the part of the index that is read.
            AND appointment.starts_at < timeslot.ends_at AND appointment.ends_at <= timeslot.ends_at
+           AND (appointment.when_empty IS NULL OR NOT (SELECT ended FROM ended(appointment, present)))
          ORDER BY appointment.starts_at, appointment.id
          LIMIT filled.room) OFFSET 0) AS found (ids)
      WHERE filled.room > 0),
