@@ -14,7 +14,7 @@ export async function changeAddress(worker: Worker): Promise<void> {
   addresses.push({ email, operation });
   await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { email } });
   const appointment = openAppointments(provider).at(-1);
-  if (appointment !== undefined && worker.random.chance(0.7)) await take(worker, appointment, customer);
+  if (appointment !== undefined && worker.random.chance(0.7)) await take(worker, appointment, { customer });
 }
 
 /** Mostly to a reference that others have had, and then somebody else gets the one that is free now, and books. So references are reused, and go around. */
@@ -35,5 +35,5 @@ export async function changeReference(worker: Worker): Promise<void> {
   if (random.chance(0.3)) return void freeReferences.push(before);
   const other = await createCustomerAs(worker, before);
   const appointment = openAppointments(provider).at(-1);
-  if (other !== undefined && appointment !== undefined) await take(worker, appointment, other);
+  if (other !== undefined && appointment !== undefined) await take(worker, appointment, { customer: other });
 }

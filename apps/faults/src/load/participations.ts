@@ -26,21 +26,33 @@ export async function rushForSeats(worker: Worker): Promise<void> {
   await Promise.all(Array.from({ length: rushSize }, () => take(worker, appointment)));
 }
 
-/** For one of the worker's customers, unless one is given. */
-export async function take(worker: Worker, appointment: Appointment, given?: Customer): Promise<void> {
+/** A request that is confirmed, and then cancelled, as soon as the answer before is there: the mails about it must not overtake each other. */
+export async function changeAtOnce(worker: Worker): Promise<void> {
+  const open = openAppointments(worker.provider);
+  if (open.length === 0) return createAppointment(worker);
+  const participation = await take(worker, worker.random.pick(open), { state: 'REQUESTED' });
+  if (participation === undefined) return;
+  for (const to of ['BOOKED', 'CANCELED'] as const) await move(worker, participation, to);
+}
+
+/** For one of the worker's customers, and in any state, unless they are given. Returns the participation if it was accepted. */
+export async function take(worker: Worker, appointment: Appointment, given: { customer?: Customer; state?: State } = {}): Promise<Participation | undefined> {
   const { provider, random } = worker;
-  if (worker.customers.length === 0) return createCustomer(worker);
+  if (worker.customers.length === 0) {
+    await createCustomer(worker);
+    return undefined;
+  }
   const participation: Participation = {
     provider,
     reference: provider.tenant.newReference('participation'),
-    customer: given ?? random.pick(worker.customers),
+    customer: given.customer ?? random.pick(worker.customers),
     appointment,
     ignoresCapacity: random.chance(0.1),
     changes: [],
   };
   provider.participations.push(participation);
   const operation = worker.journal.begin('create participation');
-  const change = { operation, to: random.pick(beginnings), notify: random.chance(0.85) };
+  const change = { operation, to: given.state ?? random.pick(beginnings), notify: random.chance(0.85) };
   participation.changes.push(change);
   const { customer } = participation;
   const body = {
@@ -52,16 +64,19 @@ export async function take(worker: Worker, appointment: Appointment, given?: Cus
   };
   const query = { ignoreCapacity: participation.ignoresCapacity, sendMails: change.notify };
   await provider.tenant.client.change(operation, { method: 'POST', path: `${provider.at}/participations`, query, body }, { withKey: random.chance(0.5) });
-  if (operation.outcome === 'ok') worker.participations.push(participation);
+  if (operation.outcome !== 'ok') return undefined;
+  worker.participations.push(participation);
+  return participation;
 }
 
 export async function moveToState(worker: Worker): Promise<void> {
   if (worker.participations.length === 0) return book(worker);
-  const { random, journal } = worker;
-  const participation = random.pick(worker.participations.slice(-20));
-  const { provider, reference, changes, customer } = participation;
+  await move(worker, worker.random.pick(worker.participations.slice(-20)), worker.random.pick(targets));
+}
+
+async function move({ random, journal }: Worker, { provider, reference, changes, customer }: Participation, to: State): Promise<void> {
   const operation = journal.begin('change participation');
-  const change = { operation, to: random.pick(targets), notify: random.chance(0.85) };
+  const change = { operation, to, notify: random.chance(0.85) };
   changes.push(change);
   const body = { state: change.to, message: messageOf(operation, customer) };
   const request = { method: 'POST', path: provider.at + path`/participations/${reference}`, query: { sendMails: change.notify }, body } as const;

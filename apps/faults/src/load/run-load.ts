@@ -5,7 +5,7 @@ import { changeAddress, changeReference } from './changed-customers.ts';
 import { createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';
 import type { Journal } from './journal.ts';
 import type { Customer, Participation, Provider, Tenant, User } from './model.ts';
-import { book, moveToState, rushForSeats } from './participations.ts';
+import { book, changeAtOnce, moveToState, rushForSeats } from './participations.ts';
 import { createSeries } from './series.ts';
 import { bookSlot, createTimeslot, deleteTimeslot, moveBooking, rushForSlots } from './slots.ts';
 import { createUser, deleteUser, renameUser, verifyUser } from './users.ts';
@@ -35,6 +35,7 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [25, book],
   [2, rushForSeats],
   [18, moveToState],
+  [6, changeAtOnce],
   [5, createTimeslot],
   [1, deleteTimeslot],
   [14, bookSlot],

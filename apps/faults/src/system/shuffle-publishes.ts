@@ -2,7 +2,7 @@ import { takeNatsOperations } from '@scheduling/testing/nats-operations';
 import type { Random } from '@scheduling/testing/random';
 import { Transform } from 'node:stream';
 
-/** What a client sends to NATS, operation by operation. While it shuffles, events are held for a moment and passed on in another order. */
+/** What a client sends to NATS, operation by operation. While it shuffles, each event is held for a time of its own, so that later ones overtake it. */
 export interface PublishShuffler {
   start(random: Random): void;
   stop(): void;
@@ -10,7 +10,8 @@ export interface PublishShuffler {
   transform(): Transform;
 }
 
-const holdMs = 150;
+/** A relay waits for the acknowledgements of what it has published for 2 s. */
+const longestHoldMs = 1_000;
 
 export function createPublishShuffler(): PublishShuffler {
   let random: Random | undefined;
@@ -19,11 +20,7 @@ export function createPublishShuffler(): PublishShuffler {
     stop: () => (random = undefined),
     transform: () => {
       let received: Buffer = Buffer.alloc(0);
-      let held: Buffer[] = [];
-      const release = (stream: Transform): void => {
-        for (const event of random?.shuffled(held) ?? held) stream.push(event);
-        held = [];
-      };
+      const held = new Map<Buffer, NodeJS.Timeout>();
       return new Transform({
         transform(chunk: Buffer, _encoding, callback) {
           const { operations, rest } = takeNatsOperations(Buffer.concat([received, chunk]));
@@ -33,8 +30,19 @@ export function createPublishShuffler(): PublishShuffler {
               this.push(operation);
               continue;
             }
-            if (held.length === 0) setTimeout(() => release(this), holdMs);
-            held.push(operation);
+            const release = (): void => {
+              held.delete(operation);
+              this.push(operation);
+            };
+            held.set(operation, setTimeout(release, random.integer(0, longestHoldMs)));
+          }
+          callback();
+        },
+        // The client has ended, but what it has sent arrives.
+        flush(callback) {
+          for (const [operation, timer] of held) {
+            clearTimeout(timer);
+            this.push(operation);
           }
           callback();
         },
