@@ -5,6 +5,7 @@ import { runWithContext } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, freshReference, newAppointment, newParticipation, owned, refusal, startCalendar } from './calendar-under-test.ts';
 import { createTimeslot, customerOf, newBooking, placeIn } from './slots-under-test.ts';
@@ -93,6 +94,54 @@ async function contradictions(): Promise<string[]> {
   return wrong;
 }
 
+interface Seats {
+  capacity: number;
+  taken: number;
+  eventCount: number;
+}
+
+/** Where the events about an appointment, in the order of their ordinals, have a gap, give a seat that it does not have, or do not lead to what its table contains. */
+async function wrongSeats(): Promise<string[]> {
+  const { kysely } = calendar.database;
+  const rows = await kysely.selectFrom('outbox').select(['type', 'payload']).execute();
+  const present = new Map((await kysely.selectFrom('appointment').select(['id', 'capacity', 'taken', 'eventCount']).execute()).map(({ id, ...seats }) => [id, seats]));
+  const changes = rows.flatMap(({ type, payload }) => (type === events.appointmentChanged.type ? changesOfAppointment(AppointmentChanged.decode(payload)) : changesOfSeats(ParticipationChanged.decode(payload))));
+  return [...Map.groupBy(changes, ({ appointmentId }) => appointmentId)].flatMap(([id, ofAppointment]) => {
+    const seats: Seats = { capacity: 0, taken: 0, eventCount: 0 };
+    const wrong: string[] = [];
+    for (const { ordinal, capacity = seats.capacity, taken, exempt } of ofAppointment.toSorted((a, b) => a.ordinal - b.ordinal)) {
+      if (ordinal !== seats.eventCount + 1) wrong.push(`${id} has ${ordinal} after ${seats.eventCount}`);
+      Object.assign(seats, { capacity, taken: seats.taken + taken, eventCount: ordinal });
+      if (taken > 0 && !exempt && seats.taken > capacity) wrong.push(`${id} gives seat ${seats.taken} of ${capacity} at ${ordinal}`);
+    }
+    const row = present.get(id);
+    if (row !== undefined && !isDeepStrictEqual(row, seats)) wrong.push(`${id} is ${JSON.stringify(row)}, but was recorded as ${JSON.stringify(seats)}`);
+    return wrong;
+  });
+}
+
+/** What an event says about one appointment. `taken` is the change of its taken seats. */
+interface SeatChange {
+  appointmentId: string;
+  ordinal: number;
+  capacity?: number;
+  taken: number;
+  exempt: boolean;
+}
+
+function changesOfAppointment({ appointmentId, ordinal, capacity, change }: AppointmentChanged): SeatChange[] {
+  return [{ appointmentId, ordinal, ...(change !== AppointmentChange.DELETED && { capacity }), taken: 0, exempt: false }];
+}
+
+function changesOfSeats({ appointmentId, ordinal, previousAppointmentId, previousOrdinal, fromState, toState, exempt }: ParticipationChanged): SeatChange[] {
+  const [before, after] = [fromState, toState].map((state) => Number(state === RESERVED || state === BOOKED));
+  if (previousAppointmentId === undefined) return [{ appointmentId, ordinal, taken: after! - before!, exempt }];
+  return [
+    { appointmentId: previousAppointmentId, ordinal: previousOrdinal, taken: -before!, exempt },
+    { appointmentId, ordinal, taken: after!, exempt },
+  ];
+}
+
 const appointmentStates: Partial<Record<AppointmentChange, string>> = {
   [AppointmentChange.CREATED]: 'ACTIVE',
   [AppointmentChange.UPDATED]: 'ACTIVE',
@@ -126,7 +175,7 @@ describe('an appointment', () => {
     const appointmentId = await idOf('appointment', appointmentReference);
     const { providerId } = await calendar.database.kysely.selectFrom('appointment').select('providerId').where('id', '=', appointmentId).executeTakeFirstOrThrow();
     expect(made!.event).toEqual({
-      crmId: 'one', appointmentId, providerId, actor, version: 1, change: AppointmentChange.CREATED, fromState: AppointmentState.UNSPECIFIED,
+      crmId: 'one', appointmentId, providerId, actor, version: 1, change: AppointmentChange.CREATED, fromState: AppointmentState.UNSPECIFIED, ordinal: 1, capacity: 3,
     });
     expect(first!.event).toMatchObject({ crmId: 'one', appointmentId, providerId, actor, customerId: undefined, notify: false });
     await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: appointmentReference } }));
@@ -305,6 +354,7 @@ describe('a booking', () => {
 
 it('whatever the tests above did, its events lead, version by version, to what the tables contain', async () => {
   expect(await contradictions()).toEqual([]);
+  expect(await wrongSeats()).toEqual([]);
 });
 
 describe('what SQL functions write', () => {
@@ -321,11 +371,14 @@ describe('what SQL functions write', () => {
   ])('is a message of the contract: $crmId, version $version', async ({ crmId, version }) => {
     const ids = { participationId: randomUUID(), appointmentId: randomUUID(), providerId: randomUUID(), customerId: randomUUID() };
     const previousMailEventId = randomUUID();
-    const row = { crm_id: crmId, id: ids.participationId, appointment_id: ids.appointmentId, customer_id: ids.customerId, state: 'DELETED', version, invited: false };
+    const row = { crm_id: crmId, id: ids.participationId, appointment_id: ids.appointmentId, customer_id: ids.customerId, state: 'DELETED', version, invited: false, exempt: true };
+    const previous = { previousAppointmentId: randomUUID(), previousOrdinal: version };
     const { rows } = await sql<{ payload: Buffer }>`
-      SELECT participation_changed(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${events.participationChanged.subject}, ${actor}, ${previousMailEventId}) AS payload
+      SELECT participation_changed(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${events.participationChanged.subject}, ${actor}, ${previousMailEventId}, ${version},
+                                   ${previous.previousAppointmentId}, ${previous.previousOrdinal}) AS payload
         FROM jsonb_populate_record(NULL::participation, ${JSON.stringify(row)}) AS row`.execute(calendar.database.kysely);
-    const message = { crmId, ...ids, version, cause: ParticipationChangeCause.MOVED, fromState: RESERVED, toState: DELETED, notify: true, actor, previousMailEventId, neverInvited: true };
+    const states = { cause: ParticipationChangeCause.MOVED, fromState: RESERVED, toState: DELETED };
+    const message = { crmId, ...ids, version, ...states, notify: true, actor, previousMailEventId, neverInvited: true, exempt: true, ordinal: version, ...previous };
     expect(rows[0]!.payload).toEqual(Buffer.from(ParticipationChanged.encode(message).finish()));
   });
 });

@@ -51,6 +51,6 @@ const signatureHeaders = {
     description:
       '`v1,` and the HMAC-SHA256, in base64, of `<webhook-id>.<webhook-timestamp>.<body>`. The key is what follows `whsec_` in the secret, decoded from base64. ' +
       'For 24 hours after a replacement of the secret there are two signatures, separated by a space.',
-    example: 'v1,tOtfnoU5ca3zCeVoz/sg+fqIG1nAOC2+7ugtinPNulQ=',
+    example: 'v1,5qDgrzXVVca5XA7s7c4a9BJXpWyQMMNs9PjU8u+nkLQ=',
   },
 };

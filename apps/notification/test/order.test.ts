@@ -37,15 +37,16 @@ async function somebody(): Promise<{ participationId: string; email: string; cha
   await stack.participations.createParticipation({ ...owned, ...flags, reference: name, appointmentReference: name, customerReference: name, state: BOOKED });
   const { id: participationId } = await stack.participations.getParticipation({ ...owned, participationReference: name });
   const { customer } = await stack.customers.getCustomer({ crmId, key: { $case: 'reference', value: { providerReference, customerReference: name } } });
-  const ids = { crmId, participationId, customerId: customer!.id, appointmentId: randomUUIDv7(), providerId: customer!.providerId, notify: true, actor: 'service', neverInvited: false };
+  const ids = { crmId, participationId, customerId: customer!.id, appointmentId: randomUUIDv7(), providerId: customer!.providerId };
+  const common = { ...ids, notify: true, actor: 'service', neverInvited: false, exempt: false, ordinal: 0, previousOrdinal: 0 };
   const [created, moved, cancelled] = [randomUUIDv7(), randomUUIDv7(), randomUUIDv7()] as const;
   return {
     participationId,
     email,
     changes: [
-      { eventId: created, data: { ...ids, version: 1, cause: ParticipationChangeCause.CREATED, fromState: UNSPECIFIED, toState: BOOKED } },
-      { eventId: moved, data: { ...ids, version: 2, cause: ParticipationChangeCause.MOVED, fromState: BOOKED, toState: BOOKED, previousMailEventId: created } },
-      { eventId: cancelled, data: { ...ids, version: 3, cause: ParticipationChangeCause.UPDATED, fromState: BOOKED, toState: CANCELED, previousMailEventId: moved } },
+      { eventId: created, data: { ...common, version: 1, cause: ParticipationChangeCause.CREATED, fromState: UNSPECIFIED, toState: BOOKED } },
+      { eventId: moved, data: { ...common, version: 2, cause: ParticipationChangeCause.MOVED, fromState: BOOKED, toState: BOOKED, previousMailEventId: created } },
+      { eventId: cancelled, data: { ...common, version: 3, cause: ParticipationChangeCause.UPDATED, fromState: BOOKED, toState: CANCELED, previousMailEventId: moved } },
     ],
   };
 }

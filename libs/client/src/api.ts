@@ -1936,8 +1936,18 @@ export interface components {
             id: string;
             /** @description Its reference now; null if it no longer exists, or its person was erased. */
             reference: string | null;
-            /** @description Of the appointment that a participation has joined, as it is now. */
+            /**
+             * Format: uuid
+             * @description Of the appointment of a participation, after the event: the `data.id` of its events.
+             */
+            appointmentId: string | null;
+            /** @description Of that appointment, as it is now. */
             appointmentReference: string | null;
+            /**
+             * Format: uuid
+             * @description Of `participation.moved`: the appointment that it left.
+             */
+            previousAppointmentId: string | null;
             /** @description Of the customer of a participation, or the recipient of a mail, as it is now. */
             customerReference: string | null;
             /** @description After the event; null if there is none. */
@@ -1946,6 +1956,10 @@ export interface components {
             previousState: string | null;
             /** @description Ascends in the events with the same `data.id`; null in `mail.failed`. */
             version: number | null;
+            /** @description Of an appointment, after the event; null if it was deleted. */
+            capacity: number | null;
+            /** @description Of a participation: whether its seat is given even if all are taken. */
+            ignoreCapacity: boolean | null;
             /**
              * Format: date-time
              * @description When the appointment starts, as it is now.
@@ -1962,17 +1976,21 @@ export interface components {
          * @example {
          *       "id": "0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e",
          *       "type": "participation.created",
-         *       "timestamp": "2030-05-06T07:00:00Z",
+         *       "timestamp": "2030-05-06T07:00:00.123Z",
          *       "actor": "crm:c3Vu",
          *       "providerReference": "studio@acme",
          *       "data": {
          *         "id": "0197c4ce-5a3d-7b02-8f6e-4c1d2e3f4a5b",
          *         "reference": "b-1@acme",
+         *         "appointmentId": "0197c4ce-5a3d-71c8-b3a0-95d1e0a7c2f4",
          *         "appointmentReference": "a-1@acme",
+         *         "previousAppointmentId": null,
          *         "customerReference": "c-1@acme",
          *         "state": "BOOKED",
          *         "previousState": null,
          *         "version": 1,
+         *         "capacity": null,
+         *         "ignoreCapacity": false,
          *         "start": "2030-05-13T07:00:00Z",
          *         "expiresAt": null
          *       }
@@ -1988,7 +2006,7 @@ export interface components {
             type: string;
             /**
              * Format: date-time
-             * @description When it happened; UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             * @description When it happened; UTC, `YYYY-MM-DDThh:mm:ss.sssZ`.
              * @example 2030-05-06T07:00:00Z
              */
             timestamp: string;

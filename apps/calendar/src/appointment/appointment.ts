@@ -3,7 +3,7 @@ import { archivedUntil } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
 import { listParticipationsOfAppointments, type ParticipationRecord } from '../participation/participation.ts';
 
-export type AppointmentRow = Selectable<AppointmentTable> & { archived: boolean };
+export type AppointmentRow = Omit<Selectable<AppointmentTable>, 'eventCount'> & { archived: boolean };
 
 /** What an appointment says about itself. */
 export type DescribedAppointment = Omit<AppointmentRow, 'crmId' | 'id' | 'taken' | 'contentDigest' | 'whenEmpty' | 'anonymised' | 'revision'>;

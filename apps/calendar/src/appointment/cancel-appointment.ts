@@ -4,7 +4,7 @@ import { withRows } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendAppointmentChanges, appendChanges, type MailEvents, newMailEvent } from '../events/append-events.ts';
+import { appendAppointmentChange, appendChanges, type MailEvents, newMailEvent } from '../events/append-events.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { isActive, participationStates, type ParticipationState } from '../participation/moves.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
@@ -68,10 +68,11 @@ async function cancelWithParticipations(
     appointmentId: id,
     providerId,
     customerId: participation.customerId ?? undefined,
+    exempt: participation.exempt,
     mail: isActive(participation.fromState) ? participation : undefined,
   }));
   await appendChanges(tx, changes);
-  await appendAppointmentChanges(tx, AppointmentChange.CANCELLED, [appointment]);
+  await appendAppointmentChange(tx, AppointmentChange.CANCELLED, appointment);
   for (const participation of cancelled) bookings.moved(tx, crmId, participation.fromState, 'CANCELED');
 }
 
@@ -79,6 +80,7 @@ interface CancelledParticipation extends MailEvents {
   id: string;
   customerId: string | null;
   version: number;
+  exempt: boolean;
   fromState: ParticipationState;
 }
 
@@ -88,6 +90,6 @@ async function cancelParticipations(tx: Transaction<CalendarSchema>, crmId: stri
        SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL,
            mail_event_id = CASE WHEN participation.state = ANY (${participationStates.filter(isActive)}) THEN ${newMailEvent} ELSE participation.mail_event_id END
      WHERE crm_id = ${crmId} AND appointment_id = ${appointmentId} AND state <> 'CANCELED'
-    RETURNING id, customer_id, new.version, old.state AS from_state, new.mail_event_id, new.invited, old.mail_event_id AS previous_mail_event_id`.execute(tx);
+    RETURNING id, customer_id, new.version, exempt, old.state AS from_state, new.mail_event_id, new.invited, old.mail_event_id AS previous_mail_event_id`.execute(tx);
   return rows;
 }

@@ -14,6 +14,7 @@ DECLARE
   held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   origin jsonb := coalesce(request -> 'origin', request #> '{events,0}');
   place appointment%ROWTYPE;
+  embedded_count CONSTANT integer := jsonb_array_length(request -> 'participations');
   silently CONSTANT text := 'scheduling.calendar.v1.participation-changed-silently';
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
@@ -21,18 +22,18 @@ BEGIN
 
   INSERT INTO appointment (
     crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
-    starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
+    starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
   VALUES (
     the_crm, the_provider, request ->> 'reference', request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
     request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
     (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, (request ->> 'taken')::bigint,
-    (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'))
+    (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'), 1 + embedded_count)
   ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
   RETURNING * INTO place;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
   PERFORM append_appointment_changed(place, 'CREATED', origin);
 
-  IF jsonb_array_length(request -> 'participations') > 0 THEN
+  IF embedded_count > 0 THEN
     -- In the order of the references, so that two requests with the same ones cannot deadlock.
     WITH made AS (
       INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
@@ -44,7 +45,7 @@ BEGIN
     )
     INSERT INTO outbox (subject, type, payload, request_id, traceparent)
     SELECT silently, 'scheduling.events.v1.ParticipationChanged',
-        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL), origin ->> 'request_id', origin ->> 'traceparent'
+        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL, 1 + row_number() OVER ()::integer), origin ->> 'request_id', origin ->> 'traceparent'
       FROM made;
   END IF;
   RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,

@@ -1,4 +1,3 @@
-import { AppointmentChange } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import { transactOnce, withRows } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
@@ -8,7 +7,7 @@ import { parseDateTime, parseTimeOfDay, toDate, toInstant } from '../date-time.t
 import { archivedUntil } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendAppointmentChanges } from '../events/append-events.ts';
+import { appendCreations, countOfCreation } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentDetails, type AppointmentRecord, type DescribedAppointment, detailColumns, readBack, selectAppointments, withParticipations } from './appointment.ts';
@@ -52,7 +51,7 @@ export async function createSeries(dependencies: CalendarDependencies, request: 
   return transactOnce(database, request.crmId, {
     work: async (tx): Promise<CreatedSeries> => {
       await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
-      await appendAppointmentChanges(tx, AppointmentChange.CREATED, rows.map((row) => ({ ...row, state: 'ACTIVE', revision: 1 })));
+      await appendCreations(tx, rows);
       const archivedTime = await readArchivedTime(tx, provider.crmId, archiveAfterDays);
       return { seriesId, appointments: rows.map((row) => ({ row: readBack(row, request, row.endsAt <= archivedTime), participations: [] })) };
     },
@@ -116,6 +115,7 @@ function toRows(request: NewSeries, providerId: string, seriesId: string, slots:
     providerId,
     seriesId,
     taken: 0,
+    eventCount: countOfCreation,
     // A generated reference is never retried.
     contentDigest: contentDigest([seriesId]),
     ...detailColumns(request),

@@ -1,9 +1,8 @@
-import { AppointmentChange } from '@scheduling/contracts/events/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Kysely } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendAppointmentChanges, appendRemovals } from '../events/append-events.ts';
+import { appendDeletions, appendRemovals } from '../events/append-events.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 
 export interface AppointmentDeletion {
@@ -26,16 +25,16 @@ export async function deleteAppointments(dependencies: CalendarDependencies, { t
       .deleteFrom('participation')
       .where('crmId', '=', request.crmId)
       .where('appointmentId', 'in', ids)
-      .returning(['crmId', 'id', 'appointmentId', 'customerId', 'state', 'version'])
+      .returning(['crmId', 'id', 'appointmentId', 'customerId', 'state', 'version', 'exempt'])
       .execute();
     await appendRemovals(tx, provider.id, participations);
     const deleted = await tx
       .deleteFrom('appointment')
       .where('crmId', '=', request.crmId)
       .where('id', 'in', ids)
-      .returning(['crmId', 'id', 'providerId', 'state', 'revision', 'taken'])
+      .returning(['crmId', 'id', 'providerId', 'state', 'revision', 'taken', 'capacity', 'eventCount'])
       .execute();
-    await appendAppointmentChanges(tx, AppointmentChange.DELETED, deleted);
+    await appendDeletions(tx, deleted);
     dependencies.bookings.freed(tx, deleted.reduce((sum, { taken }) => sum + taken, 0));
   });
 }

@@ -23,7 +23,7 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  UPDATE appointment SET state = 'CANCELLED' WHERE crm_id = the_crm AND id = the_appointment;
+  UPDATE appointment SET state = 'CANCELLED', event_count = event_count + 1 WHERE crm_id = the_crm AND id = the_appointment;
   PERFORM append_appointment_changed(place, 'CANCELLED', origin);
 END
 $$;

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseDateTime } from '../date-time.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendAppointmentChanges, appendChanges, newMailEvent } from '../events/append-events.ts';
+import { appendAppointmentChange, appendChanges, newMailEvent } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
@@ -76,7 +76,7 @@ async function recordUpdate(tx: Transaction<CalendarSchema>, present: Row): Prom
     .where('crmId', '=', present.crmId)
     .where('id', '=', present.id)
     .execute();
-  await appendAppointmentChanges(tx, AppointmentChange.UPDATED, [present]);
+  await appendAppointmentChange(tx, AppointmentChange.UPDATED, present);
 }
 
 /** What participants see of an appointment. */
@@ -92,7 +92,7 @@ async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id, pr
     .where('crmId', '=', crmId)
     .where('appointmentId', '=', id)
     .where('state', 'in', ['BOOKED', 'REQUESTED'])
-    .returning(['id', 'customerId', 'version', 'state', 'mailEventId', 'invited', sql<string | null>`old.mail_event_id`.as('previousMailEventId')])
+    .returning(['id', 'customerId', 'version', 'state', 'exempt', 'mailEventId', 'invited', sql<string | null>`old.mail_event_id`.as('previousMailEventId')])
     .execute();
   const changes = participations.map((participation) => ({
     crmId,
@@ -104,6 +104,7 @@ async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id, pr
     appointmentId: id,
     providerId,
     customerId: participation.customerId ?? undefined,
+    exempt: participation.exempt,
     mail: notify ? participation : undefined,
   }));
   await appendChanges(tx, changes);

@@ -84,7 +84,7 @@ function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }
 function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('participation')
-    .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'invited', 'customerId', sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver')])
+    .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'exempt', 'invited', 'customerId', sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver')])
     .where('crmId', '=', crmId)
     .where(isOf(customerId))
     // As the locked appointments, and so that a message names them in the same order each time.

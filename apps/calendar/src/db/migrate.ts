@@ -15,6 +15,7 @@ import * as embeddedNames from './migrations/2026-12-08-1-embedded-names.ts';
 import * as oneName from './migrations/2026-12-08-2-one-name.ts';
 import * as oneNameEverywhere from './migrations/2026-12-08-3-one-name-everywhere.ts';
 import * as mailEvents from './migrations/2026-12-30-mail-events.ts';
+import * as eventCounts from './migrations/2027-01-01-event-counts.ts';
 
 const migrations = {
   '2026-11-21-tables': tables,
@@ -31,6 +32,7 @@ const migrations = {
   // participation_by_email serves the previous version.
   '2026-12-10-participation-by-address': concurrentIndex('participation_by_address', 'participation (crm_id, address_key(email)) WHERE email IS NOT NULL'),
   '2026-12-30-mail-events': mailEvents,
+  '2027-01-01-event-counts': eventCounts,
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */
@@ -115,6 +117,15 @@ const functions = {
   '2026-12-30-4-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
   '2026-12-30-5-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
   '2026-12-30-6-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
+  '2027-01-01-1-append-events': sqlFile(new URL('../events/append-events.sql', import.meta.url)),
+  '2027-01-01-2-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
+  '2027-01-01-3-end-if-empty': sqlFile(new URL('../appointment/end-if-empty.sql', import.meta.url)),
+  '2027-01-01-4-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
+  '2027-01-01-5-claim-place': sqlFile(new URL('../slot/claim-place.sql', import.meta.url)),
+  '2027-01-01-6-book-slot': sqlFile(new URL('../slot/book-slot.sql', import.meta.url)),
+  '2027-01-01-7-move-booking': sqlFile(new URL('../slot/move-booking.sql', import.meta.url)),
+  '2027-01-01-8-move-participation': sqlFile(new URL('../participation/move-participation.sql', import.meta.url)),
+  '2027-01-01-9-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
   '2027-01-20-1-occupancy': sqlFile(new URL('../slot/occupancy.sql', import.meta.url)),
   '2027-01-20-2-read-appointment': sqlFile(new URL('../appointment/read-appointment.sql', import.meta.url)),
   '2027-01-20-3-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),

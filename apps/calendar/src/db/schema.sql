@@ -22,6 +22,7 @@ CREATE TABLE appointment (
   when_empty text,
   anonymised boolean NOT NULL DEFAULT false,
   revision integer NOT NULL DEFAULT 1,
+  event_count integer NOT NULL DEFAULT 0,
   CONSTRAINT appointment_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT appointment_check CHECK ((starts_at < ends_at)),
   CONSTRAINT appointment_state_check CHECK ((state = ANY (ARRAY['ACTIVE'::text, 'CANCELLED'::text]))),
@@ -376,7 +377,9 @@ DECLARE
     chr(32), chr(CASE change WHEN 'CREATED' THEN 1 WHEN 'CANCELLED' THEN 2 WHEN 'DELETED' THEN 3 END),
     CASE WHEN change <> 'CREATED' THEN chr(40) || chr(array_position('{ACTIVE,CANCELLED}'::text[], place.state)) END,
     chr(48), proto_varint(place.revision + CASE WHEN change = 'CREATED' THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END),
-    chr(58), chr(length(who)), who), 'LATIN1');
+    chr(58), chr(length(who)), who,
+    chr(64), proto_varint(CASE WHEN change = 'CREATED' THEN 1 ELSE place.event_count + 1 END),
+    CASE WHEN place.capacity > 0 THEN chr(72) || proto_varint(place.capacity::integer) END), 'LATIN1');
 BEGIN
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (
@@ -385,7 +388,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.append_participation_changed(change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid)
+CREATE OR REPLACE FUNCTION public.append_participation_changed(change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
@@ -394,12 +397,12 @@ BEGIN
   VALUES (
     CASE WHEN origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' THEN change.mail_event_id ELSE uuidv7() END,
     origin ->> 'subject', 'scheduling.events.v1.ParticipationChanged',
-    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event),
+    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event, ordinal, source, source_ordinal),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.append_participation_removed(change participation, provider uuid, origin jsonb)
+CREATE OR REPLACE FUNCTION public.append_participation_removed(change participation, provider uuid, origin jsonb, ordinal integer)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
@@ -409,7 +412,7 @@ BEGIN
   change.state := NULL;
   change.version := change.version + 1;
   PERFORM append_participation_changed(
-    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}', NULL);
+    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}', NULL, ordinal);
 END
 $function$;
 
@@ -522,7 +525,7 @@ BEGIN
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, (request ->> 'id')::uuid, 1, request ->> 'message');
   END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL);
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL, place.event_count);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'slot', (SELECT content FROM slot_record(place, place.taken)),
@@ -669,6 +672,7 @@ DECLARE
   held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   origin jsonb := coalesce(request -> 'origin', request #> '{events,0}');
   place appointment%ROWTYPE;
+  embedded_count CONSTANT integer := jsonb_array_length(request -> 'participations');
   silently CONSTANT text := 'scheduling.calendar.v1.participation-changed-silently';
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
@@ -676,18 +680,18 @@ BEGIN
 
   INSERT INTO appointment (
     crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
-    starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
+    starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
   VALUES (
     the_crm, the_provider, request ->> 'reference', request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
     request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
     (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, (request ->> 'taken')::bigint,
-    (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'))
+    (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'), 1 + embedded_count)
   ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
   RETURNING * INTO place;
   IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
   PERFORM append_appointment_changed(place, 'CREATED', origin);
 
-  IF jsonb_array_length(request -> 'participations') > 0 THEN
+  IF embedded_count > 0 THEN
     -- In the order of the references, so that two requests with the same ones cannot deadlock.
     WITH made AS (
       INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
@@ -699,7 +703,7 @@ BEGIN
     )
     INSERT INTO outbox (subject, type, payload, request_id, traceparent)
     SELECT silently, 'scheduling.events.v1.ParticipationChanged',
-        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL), origin ->> 'request_id', origin ->> 'traceparent'
+        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL, 1 + row_number() OVER ()::integer), origin ->> 'request_id', origin ->> 'traceparent'
       FROM made;
   END IF;
   RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,
@@ -750,9 +754,7 @@ BEGIN
   IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
   IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
 
-  IF takes_seat THEN
-    UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
-  END IF;
+  UPDATE appointment SET taken = taken + takes_seat::integer, event_count = event_count + 1 WHERE crm_id = the_crm AND id = place.id RETURNING * INTO place;
   IF new_state = 'RESERVED' THEN
     held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
@@ -762,7 +764,7 @@ BEGIN
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
   END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL);
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL, place.event_count);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
@@ -792,7 +794,7 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  UPDATE appointment SET state = 'CANCELLED' WHERE crm_id = the_crm AND id = the_appointment;
+  UPDATE appointment SET state = 'CANCELLED', event_count = event_count + 1 WHERE crm_id = the_crm AND id = the_appointment;
   PERFORM append_appointment_changed(place, 'CANCELLED', origin);
 END
 $function$;
@@ -900,7 +902,7 @@ CREATE OR REPLACE FUNCTION public.free_expired_seats(the_crm text, the_appointme
 AS $function$
 DECLARE
   expired participation%ROWTYPE;
-  the_provider uuid;
+  place appointment%ROWTYPE;
   freed integer := 0;
 BEGIN
   -- They would have expired without the request that finds them.
@@ -911,11 +913,11 @@ BEGIN
     RETURNING *
   LOOP
     freed := freed + 1;
-    IF freed = 1 THEN SELECT provider_id INTO the_provider FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
-    PERFORM append_participation_removed(expired, the_provider, origin);
+    IF freed = 1 THEN SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
+    PERFORM append_participation_removed(expired, place.provider_id, origin, place.event_count + freed);
   END LOOP;
   IF freed > 0 THEN
-    UPDATE appointment SET taken = taken - freed WHERE crm_id = the_crm AND id = the_appointment;
+    UPDATE appointment SET taken = taken - freed, event_count = event_count + freed WHERE crm_id = the_crm AND id = the_appointment;
     PERFORM end_if_empty(the_crm, the_appointment, origin);
   END IF;
   RETURN freed;
@@ -1000,7 +1002,9 @@ BEGIN
     'description', coalesce(request ->> 'description', CASE WHEN keeps_product THEN source.description END),
     'contactReference', coalesce(request ->> 'contactReference', source.contact_reference));
   IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
-  UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
+  UPDATE appointment SET taken = taken - seats, event_count = event_count + 1, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END
+   WHERE crm_id = the_crm AND id = source.id
+  RETURNING * INTO source;
   place := take_place(request, claim.opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
   UPDATE participation
@@ -1008,7 +1012,7 @@ BEGIN
          invited = invited OR invites(origin, state)
    WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
-  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id);
+  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, place.event_count, source.id, source.event_count);
   PERFORM end_if_empty(the_crm, source.id, origin);
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
@@ -1064,9 +1068,7 @@ BEGIN
     IF person IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
-  IF seats <> 0 THEN
-    UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
-  END IF;
+  UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = the_crm AND id = place.id RETURNING * INTO place;
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
          mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, request ->> 'state'),
@@ -1080,7 +1082,7 @@ BEGIN
     UPDATE appointment SET content_digest = '' WHERE crm_id = the_crm AND id = place.id;
     DELETE FROM idempotency_key WHERE crm_id = the_crm AND resource_ids @> ARRAY[place.id];
   END IF;
-  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin, present.mail_event_id);
+  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin, present.mail_event_id, place.event_count);
   IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)
@@ -1171,7 +1173,7 @@ AS $function$
      AND ends_at - starts_at > interval '24 hours'
 $function$;
 
-CREATE OR REPLACE FUNCTION public.participation_changed(change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid)
+CREATE OR REPLACE FUNCTION public.participation_changed(change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
  RETURNS bytea
  LANGUAGE plpgsql
  IMMUTABLE
@@ -1194,7 +1196,12 @@ BEGIN
     chr(82) || '$' || change.customer_id,
     chr(90), chr(length(who)), who,
     CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END,
-    CASE WHEN has_mail AND NOT change.invited THEN chr(104) || chr(1) END), 'LATIN1');
+    CASE WHEN has_mail AND NOT change.invited THEN chr(104) || chr(1) END,
+    CASE WHEN change.exempt THEN chr(112) || chr(1) END,
+    chr(120), proto_varint(ordinal),
+    -- The tags have two bytes.
+    chr(130) || chr(1) || '$' || source,
+    chr(136) || chr(1) || proto_varint(source_ordinal)), 'LATIN1');
 END
 $function$;
 
@@ -1752,15 +1759,15 @@ BEGIN
   IF place.id IS NULL THEN
     INSERT INTO appointment (
       crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
-      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty)
+      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty, event_count)
     VALUES (
       request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'newReference', opening.resource_reference, request ->> 'productReference',
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
-      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED')
+      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
     RETURNING * INTO place;
     PERFORM append_appointment_changed(place, 'CREATED', coalesce(request -> 'origin', request -> 'event'));
-  ELSIF seats > 0 THEN
-    UPDATE appointment SET taken = taken + seats WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
+  ELSE
+    UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
   END IF;
   RETURN place;
 END

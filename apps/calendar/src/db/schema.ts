@@ -108,6 +108,8 @@ export interface AppointmentTable {
   anonymised: Generated<boolean>;
   /** Counts its creation and its updates. */
   revision: Generated<number>;
+  /** Counts the events about it and its participations, changed only while holding a lock on this row. */
+  eventCount: Generated<number>;
 }
 
 export interface ParticipationTable {

@@ -18,7 +18,10 @@ CREATE OR REPLACE FUNCTION proto_varint(value integer) RETURNS text LANGUAGE sql
 $$;
 
 DROP FUNCTION IF EXISTS participation_changed(participation, uuid, text, text, text, text);
+DROP FUNCTION IF EXISTS participation_changed(participation, uuid, text, text, text, text, uuid);
 DROP FUNCTION IF EXISTS append_participation_changed(participation, uuid, text, text, jsonb);
+DROP FUNCTION IF EXISTS append_participation_changed(participation, uuid, text, text, jsonb, uuid);
+DROP FUNCTION IF EXISTS append_participation_removed(participation, uuid, jsonb);
 
 -- The id of the event of a change: its participation keeps it if there is a mail about the change, so that the next such event names it.
 CREATE OR REPLACE FUNCTION new_mail_event(origin jsonb) RETURNS uuid LANGUAGE sql VOLATILE AS $$
@@ -31,9 +34,11 @@ CREATE OR REPLACE FUNCTION invites(origin jsonb, new_state text) RETURNS boolean
 $$;
 
 -- A ParticipationChanged. `change` is the participation after the change, without a state if it was removed; `subject` says whether there is a mail, and
--- `previous_mail_event` is then the id of the event of the previous one.
+-- `previous_mail_event` is then the id of the event of the previous one. `ordinal` is the number of the event among those about the appointment (its event_count
+-- afterwards), and for one that was moved `source_ordinal` that among the events about its previous appointment, `source`.
 CREATE OR REPLACE FUNCTION participation_changed(
-  change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid)
+  change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid, ordinal integer,
+  source uuid DEFAULT NULL, source_ordinal integer DEFAULT NULL)
 RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   states CONSTANT text[] := '{RESERVED,REQUESTED,BOOKED,CANCELED,DELETED}';
@@ -53,38 +58,44 @@ BEGIN
     chr(82) || '$' || change.customer_id,
     chr(90), chr(length(who)), who,
     CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END,
-    CASE WHEN has_mail AND NOT change.invited THEN chr(104) || chr(1) END), 'LATIN1');
+    CASE WHEN has_mail AND NOT change.invited THEN chr(104) || chr(1) END,
+    CASE WHEN change.exempt THEN chr(112) || chr(1) END,
+    chr(120), proto_varint(ordinal),
+    -- The tags have two bytes.
+    chr(130) || chr(1) || '$' || source,
+    chr(136) || chr(1) || proto_varint(source_ordinal)), 'LATIN1');
 END
 $$;
 
 -- `previous_mail_event` is the mail_event_id of the participation before the change.
 CREATE OR REPLACE FUNCTION append_participation_changed(
-  change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid)
+  change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid, ordinal integer,
+  source uuid DEFAULT NULL, source_ordinal integer DEFAULT NULL)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO outbox (id, subject, type, payload, request_id, traceparent)
   VALUES (
     CASE WHEN origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' THEN change.mail_event_id ELSE uuidv7() END,
     origin ->> 'subject', 'scheduling.events.v1.ParticipationChanged',
-    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event),
+    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event, ordinal, source, source_ordinal),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $$;
 
 -- A participation that no longer exists. Nobody gets a mail.
-CREATE OR REPLACE FUNCTION append_participation_removed(change participation, provider uuid, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION append_participation_removed(change participation, provider uuid, origin jsonb, ordinal integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   from_state text := change.state;
 BEGIN
   change.state := NULL;
   change.version := change.version + 1;
   PERFORM append_participation_changed(
-    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}', NULL);
+    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}', NULL, ordinal);
 END
 $$;
 
 -- `place` is the appointment after it was created, or before it was cancelled or deleted. Its events are counted: one for each
--- revision, and one if it was cancelled. (append-events.ts does the same for what these functions do not change.)
+-- revision, and one if it was cancelled. Its creation is the first event about it, and any other the next one after its event_count. (append-events.ts does the same for what these functions do not change.)
 CREATE OR REPLACE FUNCTION append_appointment_changed(place appointment, change text, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   who text := coalesce(origin ->> 'actor', 'service');
@@ -95,7 +106,9 @@ DECLARE
     chr(32), chr(CASE change WHEN 'CREATED' THEN 1 WHEN 'CANCELLED' THEN 2 WHEN 'DELETED' THEN 3 END),
     CASE WHEN change <> 'CREATED' THEN chr(40) || chr(array_position('{ACTIVE,CANCELLED}'::text[], place.state)) END,
     chr(48), proto_varint(place.revision + CASE WHEN change = 'CREATED' THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END),
-    chr(58), chr(length(who)), who), 'LATIN1');
+    chr(58), chr(length(who)), who,
+    chr(64), proto_varint(CASE WHEN change = 'CREATED' THEN 1 ELSE place.event_count + 1 END),
+    CASE WHEN place.capacity > 0 THEN chr(72) || proto_varint(place.capacity::integer) END), 'LATIN1');
 BEGIN
   INSERT INTO outbox (subject, type, payload, request_id, traceparent)
   VALUES (

@@ -16,18 +16,47 @@ export interface MailEvents {
 /** For the column `mailEventId`, in an update about which there is a mail. */
 export const newMailEvent = sql<string>`uuidv7()`;
 
-interface Change extends Omit<ParticipationChanged, 'actor' | 'notify' | 'previousMailEventId' | 'neverInvited'> {
+interface Change extends Omit<ParticipationChanged, 'actor' | 'notify' | 'previousMailEventId' | 'neverInvited' | 'ordinal' | 'previousAppointmentId' | 'previousOrdinal'> {
   /** Undefined if there is no mail about it. */
   mail: MailEvents | undefined;
 }
 
-/** Records changes of participations in their transaction, each on the subject for changes with or without a mail. */
+/**
+ * Records changes of participations in their transaction, each on the subject for changes with or without a mail. The transaction has locked their appointments,
+ * which still exist.
+ */
 export async function appendChanges(tx: Transaction<CalendarSchema>, changes: Change[]): Promise<void> {
   const actor = currentActor();
-  const withMails = changes.flatMap(({ mail, ...change }) => (mail === undefined ? [] : [{ id: mail.mailEventId!, data: { ...change, actor, notify: true, ...mailFacts(mail) } }]));
-  const silent = changes.flatMap(({ mail, ...change }) => (mail === undefined ? [{ ...change, actor, notify: false, neverInvited: false }] : []));
+  const places = await takePlaces(tx, changes.map(({ crmId, appointmentId }) => ({ crmId, appointmentId })));
+  const facts = changes.map((change, index) => ({ ...change, actor, ordinal: places[index]!.ordinal, previousOrdinal: 0 }));
+  const withMails = facts.flatMap(({ mail, ...fact }) => (mail === undefined ? [] : [{ id: mail.mailEventId!, data: { ...fact, notify: true, ...mailFacts(mail) } }]));
+  const silent = facts.flatMap(({ mail, ...fact }) => (mail === undefined ? [{ ...fact, notify: false, neverInvited: false }] : []));
   await appendEventsWithIds(tx, events.participationChanged, withMails);
   await appendEvent(tx, events.participationChangedSilently, ...silent);
+}
+
+interface Place {
+  /** The number of an event among those about its appointment. */
+  ordinal: number;
+  /** That of the appointment. */
+  capacity: number;
+}
+
+/** Counts events about appointments that the transaction has locked, and returns the place of each. */
+async function takePlaces(tx: Transaction<CalendarSchema>, about: { crmId: string; appointmentId: string }[]): Promise<Place[]> {
+  const [first] = about;
+  if (first === undefined) return [];
+  const { rows } = await sql<Place & { id: string }>`
+    UPDATE appointment SET event_count = event_count + counted.events
+      FROM (SELECT id, count(*)::integer AS events FROM unnest(${about.map(({ appointmentId }) => appointmentId)}::uuid[]) AS id GROUP BY id) AS counted
+     WHERE appointment.crm_id = ${first.crmId} AND appointment.id = counted.id
+    RETURNING appointment.id, old.event_count AS ordinal, capacity`.execute(tx);
+  const places = new Map(rows.map(({ id, ...place }) => [id, place]));
+  return about.map(({ appointmentId }) => {
+    const place = places.get(appointmentId)!;
+    place.ordinal += 1;
+    return { ...place };
+  });
 }
 
 function mailFacts({ previousMailEventId, invited }: MailEvents) {
@@ -39,14 +68,15 @@ export function changeOrigin(notify: boolean) {
   return { ...originJson(), subject: (notify ? events.participationChanged : events.participationChangedSilently).subject };
 }
 
-type RemovedRow = Pick<Selectable<ParticipationTable>, 'crmId' | 'id' | 'appointmentId' | 'customerId' | 'state' | 'version'>;
+type RemovedRow = Pick<Selectable<ParticipationTable>, 'crmId' | 'id' | 'appointmentId' | 'customerId' | 'state' | 'version' | 'exempt'>;
 
 /** Records that participations of a provider no longer exist. Nobody gets a mail: what a last mail says has an event of its own. */
 export async function appendRemovals(tx: Transaction<CalendarSchema>, providerId: string, rows: RemovedRow[]): Promise<void> {
-  const changes = rows.map(({ crmId, id: participationId, appointmentId, customerId, state, version }) => ({
+  const changes = rows.map(({ crmId, id: participationId, appointmentId, customerId, state, version, exempt }) => ({
     crmId,
     participationId,
     version: version + 1,
+    exempt,
     cause: ParticipationChangeCause.REMOVED,
     fromState: ParticipationStateMessage[state],
     toState: ParticipationStateMessage.UNSPECIFIED,
@@ -60,25 +90,53 @@ export async function appendRemovals(tx: Transaction<CalendarSchema>, providerId
 
 type ChangedAppointment = Pick<Selectable<AppointmentTable>, 'crmId' | 'id' | 'providerId' | 'state' | 'revision'>;
 
+/** Records an update or a cancellation in its transaction, which has made it and locked the appointment. `present` is the appointment before. */
+export async function appendAppointmentChange(
+  tx: Transaction<CalendarSchema>,
+  change: AppointmentChange.UPDATED | AppointmentChange.CANCELLED,
+  present: ChangedAppointment,
+): Promise<void> {
+  const [place] = await takePlaces(tx, [{ crmId: present.crmId, appointmentId: present.id }]);
+  await appendAppointmentEvents(tx, change, [{ ...present, ...place! }]);
+}
+
+/** Records that appointments were deleted; `rows` are these as they were at the end. */
+export async function appendDeletions(tx: Transaction<CalendarSchema>, rows: (ChangedAppointment & Pick<Selectable<AppointmentTable>, 'capacity' | 'eventCount'>)[]): Promise<void> {
+  await appendAppointmentEvents(tx, AppointmentChange.DELETED, rows.map((row) => ({ ...row, ordinal: row.eventCount + 1 })));
+}
+
+/** The number of events about an appointment that is inserted and recorded as created. */
+export const countOfCreation = 1;
+
+/** Records that appointments were created, with {@link countOfCreation}. */
+export async function appendCreations(tx: Transaction<CalendarSchema>, rows: (Pick<ChangedAppointment, 'crmId' | 'id' | 'providerId'> & { capacity: number })[]): Promise<void> {
+  await appendAppointmentEvents(tx, AppointmentChange.CREATED, rows.map((row) => ({ ...row, ordinal: countOfCreation })));
+}
+
 type KnownAppointmentChange = Exclude<AppointmentChange, AppointmentChange.UNSPECIFIED | AppointmentChange.UNRECOGNIZED>;
 
-/** Records changes of appointments; `rows` are these before the change, except for new ones. */
-export async function appendAppointmentChanges(tx: Transaction<CalendarSchema>, change: KnownAppointmentChange, rows: ChangedAppointment[]): Promise<void> {
+/** @param rows the appointments before the change; new ones without state and revision */
+async function appendAppointmentEvents(
+  tx: Transaction<CalendarSchema>,
+  change: KnownAppointmentChange,
+  rows: (Pick<ChangedAppointment, 'crmId' | 'id' | 'providerId'> & Partial<ChangedAppointment> & Place)[],
+): Promise<void> {
   const actor = currentActor();
-  const isNew = change === AppointmentChange.CREATED;
-  const facts = rows.map(({ crmId, id: appointmentId, providerId, state, revision }) => ({
+  const facts = rows.map(({ crmId, id: appointmentId, providerId, state, revision = 0, ordinal, capacity }) => ({
     crmId,
     appointmentId,
     providerId,
     change,
-    fromState: isNew ? AppointmentStateMessage.UNSPECIFIED : AppointmentStateMessage[state],
-    version: isNew ? revision : nextVersion(state, revision),
+    fromState: state === undefined ? AppointmentStateMessage.UNSPECIFIED : AppointmentStateMessage[state],
+    version: nextVersion(state, revision),
     actor,
+    ordinal,
+    capacity,
   }));
   await appendEvent(tx, events.appointmentChanged, ...facts);
 }
 
 /** Its events are counted: one for each revision, one if it was cancelled, after which it has no further revisions, and this one. */
-function nextVersion(state: ChangedAppointment['state'], revision: number): number {
-  return state === 'ACTIVE' ? revision + 1 : revision + 2;
+function nextVersion(state: ChangedAppointment['state'] | undefined, revision: number): number {
+  return state === 'CANCELLED' ? revision + 2 : revision + 1;
 }

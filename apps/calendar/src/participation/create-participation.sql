@@ -49,9 +49,7 @@ BEGIN
   IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
   IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
 
-  IF takes_seat THEN
-    UPDATE appointment SET taken = taken + 1 WHERE crm_id = the_crm AND id = place.id;
-  END IF;
+  UPDATE appointment SET taken = taken + takes_seat::integer, event_count = event_count + 1 WHERE crm_id = the_crm AND id = place.id RETURNING * INTO place;
   IF new_state = 'RESERVED' THEN
     held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
   END IF;
@@ -61,7 +59,7 @@ BEGIN
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
   END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL);
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL, place.event_count);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,

@@ -48,9 +48,7 @@ BEGIN
     IF person IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
   END IF;
 
-  IF seats <> 0 THEN
-    UPDATE appointment SET taken = taken + seats WHERE crm_id = the_crm AND id = place.id;
-  END IF;
+  UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = the_crm AND id = place.id RETURNING * INTO place;
   UPDATE participation
      SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
          mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, request ->> 'state'),
@@ -64,7 +62,7 @@ BEGIN
     UPDATE appointment SET content_digest = '' WHERE crm_id = the_crm AND id = place.id;
     DELETE FROM idempotency_key WHERE crm_id = the_crm AND resource_ids @> ARRAY[place.id];
   END IF;
-  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin, present.mail_event_id);
+  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin, present.mail_event_id, place.event_count);
   IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)

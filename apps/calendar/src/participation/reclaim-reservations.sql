@@ -7,7 +7,7 @@ DROP FUNCTION IF EXISTS free_expired_seats(text, uuid);
 CREATE OR REPLACE FUNCTION free_expired_seats(the_crm text, the_appointment uuid, origin jsonb) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   expired participation%ROWTYPE;
-  the_provider uuid;
+  place appointment%ROWTYPE;
   freed integer := 0;
 BEGIN
   -- They would have expired without the request that finds them.
@@ -18,11 +18,11 @@ BEGIN
     RETURNING *
   LOOP
     freed := freed + 1;
-    IF freed = 1 THEN SELECT provider_id INTO the_provider FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
-    PERFORM append_participation_removed(expired, the_provider, origin);
+    IF freed = 1 THEN SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
+    PERFORM append_participation_removed(expired, place.provider_id, origin, place.event_count + freed);
   END LOOP;
   IF freed > 0 THEN
-    UPDATE appointment SET taken = taken - freed WHERE crm_id = the_crm AND id = the_appointment;
+    UPDATE appointment SET taken = taken - freed, event_count = event_count + freed WHERE crm_id = the_crm AND id = the_appointment;
     PERFORM end_if_empty(the_crm, the_appointment, origin);
   END IF;
   RETURN freed;

@@ -75,7 +75,7 @@ BEGIN
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, (request ->> 'id')::uuid, 1, request ->> 'message');
   END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL);
+  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL, place.event_count);
 
   RETURN answer || jsonb_build_object(
     'outcome', 'created', 'slot', (SELECT content FROM slot_record(place, place.taken)),

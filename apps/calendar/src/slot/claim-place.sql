@@ -115,7 +115,8 @@ CREATE OR REPLACE FUNCTION ends_without(the_crm text, the_appointment uuid, the_
         WHERE crm_id = the_crm AND appointment_id = the_appointment AND id <> the_participation AND state IN ('RESERVED', 'REQUESTED', 'BOOKED'))
 $$;
 
--- Takes `seats` in the place that was claimed: in its appointment, or in one that is made there.
+-- Takes `seats` in the place that was claimed: in its appointment, or in one that is made there. The event of the participation is counted: it has the event_count
+-- of the appointment that is returned.
 --
 -- Request: crmId, providerId, origin; for an appointment that is made newReference, contentDigest in hex, productReference, description, contactReference,
 --   priceValue, priceCurrency.
@@ -125,15 +126,15 @@ BEGIN
   IF place.id IS NULL THEN
     INSERT INTO appointment (
       crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
-      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty)
+      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty, event_count)
     VALUES (
       request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'newReference', opening.resource_reference, request ->> 'productReference',
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
-      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED')
+      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
     RETURNING * INTO place;
     PERFORM append_appointment_changed(place, 'CREATED', coalesce(request -> 'origin', request -> 'event'));
-  ELSIF seats > 0 THEN
-    UPDATE appointment SET taken = taken + seats WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
+  ELSE
+    UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
   END IF;
   RETURN place;
 END

@@ -49,7 +49,9 @@ BEGIN
     'description', coalesce(request ->> 'description', CASE WHEN keeps_product THEN source.description END),
     'contactReference', coalesce(request ->> 'contactReference', source.contact_reference));
   IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
-  UPDATE appointment SET taken = taken - seats, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END WHERE crm_id = the_crm AND id = source.id;
+  UPDATE appointment SET taken = taken - seats, event_count = event_count + 1, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END
+   WHERE crm_id = the_crm AND id = source.id
+  RETURNING * INTO source;
   place := take_place(request, claim.opening, claim.place, claim.slot_start, claim.slot_end, seats);
   -- Placed by the public rules from now on.
   UPDATE participation
@@ -57,7 +59,7 @@ BEGIN
          invited = invited OR invites(origin, state)
    WHERE crm_id = the_crm AND id = the_participation
   RETURNING * INTO moved;
-  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id);
+  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, place.event_count, source.id, source.event_count);
   PERFORM end_if_empty(the_crm, source.id, origin);
   IF request ->> 'message' IS NOT NULL THEN
     INSERT INTO participation_message (crm_id, participation_id, version, text)

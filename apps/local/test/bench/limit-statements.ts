@@ -156,7 +156,7 @@ function eventRow<Data>({ subject, type, encode }: { subject: string; type: stri
 /** In hex. */
 function createdAppointment(crmId: string, providerId: string): string {
   const { CREATED: change } = AppointmentChange;
-  const data = { crmId, appointmentId: providerId, providerId, change, fromState: AppointmentState.UNSPECIFIED, version: 1, actor: origin.actor };
+  const data = { crmId, appointmentId: providerId, providerId, change, fromState: AppointmentState.UNSPECIFIED, version: 1, actor: origin.actor, ordinal: 1, capacity: 1 };
   return Buffer.from(events.appointmentChanged.encode(data)).toString('hex');
 }
 

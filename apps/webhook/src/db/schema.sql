@@ -36,6 +36,9 @@ CREATE TABLE event (
   actor text NOT NULL,
   sequence bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
+  previous_appointment_id uuid,
+  capacity bigint,
+  exempt boolean,
   CONSTRAINT event_pkey PRIMARY KEY (crm_id, sequence),
   CONSTRAINT event_crm_id_id_key UNIQUE (crm_id, id)
 );
@@ -90,6 +93,11 @@ CREATE TABLE incoming_event (
   cause text,
   actor text NOT NULL,
   arrived_at timestamp with time zone NOT NULL DEFAULT now(),
+  previous_appointment_id uuid,
+  capacity bigint,
+  exempt boolean,
+  ordinal bigint,
+  previous_ordinal bigint,
   CONSTRAINT incoming_event_pkey PRIMARY KEY (crm_id, id)
 );
 CREATE INDEX incoming_event_id ON public.incoming_event USING btree (id);
@@ -100,6 +108,7 @@ CREATE TABLE latest_version (
   subject_id uuid NOT NULL,
   version integer NOT NULL,
   gone_at timestamp with time zone,
+  ordinal bigint NOT NULL DEFAULT 0,
   CONSTRAINT latest_version_pkey PRIMARY KEY (crm_id, subject_id)
 );
 CREATE INDEX latest_version_gone_at ON public.latest_version USING btree (gone_at) WHERE (gone_at IS NOT NULL);
@@ -216,6 +225,52 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.place_events(request jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  crms text[];
+BEGIN
+  WITH placed AS MATERIALIZED (
+    SELECT incoming.*, place
+      FROM ROWS FROM (jsonb_to_recordset(request -> 'events') AS (crm_id text, id uuid)) WITH ORDINALITY AS next (crm_id, id, place)
+      JOIN incoming_event AS incoming USING (crm_id, id)
+  ), counted AS (
+    INSERT INTO event_counter AS counter (crm_id, last_sequence)
+    SELECT crm_id, count(*) FROM placed GROUP BY crm_id
+    ON CONFLICT (crm_id) DO UPDATE SET last_sequence = counter.last_sequence + excluded.last_sequence
+    RETURNING crm_id, last_sequence
+  ), recorded AS (
+    INSERT INTO event (
+      crm_id, sequence, id, type, subject_id, version, provider_id, appointment_id, previous_appointment_id, customer_id, state, previous_state, capacity, exempt,
+      cause, actor, recorded_at)
+    SELECT crm_id, last_sequence + 1 - row_number() OVER (PARTITION BY crm_id ORDER BY place DESC), id, type, subject_id, version, provider_id, appointment_id,
+           previous_appointment_id, customer_id, state, previous_state, capacity, exempt, cause, actor, clock_timestamp()
+      FROM placed JOIN counted USING (crm_id)
+  ), remembered AS (
+    INSERT INTO latest_version AS latest (crm_id, subject_id, version, ordinal, gone_at)
+    SELECT crm_id, subject_id, max(version), max(ordinal), max(gone_at)
+      FROM (
+        SELECT crm_id, subject_id, version, 0 AS ordinal, CASE WHEN type IN ('participation.removed', 'appointment.deleted', 'customer.deleted') THEN now() END AS gone_at
+          FROM placed WHERE version > 0
+        UNION ALL
+        SELECT crm_id, coalesce(appointment_id, subject_id), 0, ordinal, NULL FROM placed WHERE ordinal IS NOT NULL
+        UNION ALL
+        SELECT crm_id, previous_appointment_id, 0, previous_ordinal, NULL FROM placed WHERE previous_ordinal IS NOT NULL)
+     GROUP BY crm_id, subject_id
+    ON CONFLICT (crm_id, subject_id) DO UPDATE SET version = greatest(latest.version, excluded.version), ordinal = greatest(latest.ordinal, excluded.ordinal),
+      gone_at = coalesce(latest.gone_at, excluded.gone_at)
+  ), removed AS (
+    DELETE FROM incoming_event USING placed WHERE incoming_event.crm_id = placed.crm_id AND incoming_event.id = placed.id
+  )
+  SELECT array_agg(DISTINCT crm_id) INTO crms FROM placed;
+
+  -- A delivery that decides that nothing is left holds event_counter, so it has committed, or will see these events.
+  UPDATE webhook SET state = 'pending', due_at = now() WHERE crm_id = ANY (crms) AND state = 'idle';
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.sequence_events(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -223,7 +278,7 @@ AS $function$
 DECLARE
   longest_wait CONSTANT interval := make_interval(secs => (request ->> 'waitSeconds')::float8);
   moved integer;
-  crms text[];
+  next jsonb;
 BEGIN
   -- One process at a time, so that sequences become visible in their order. What others have committed until now is visible to the next statement.
   PERFORM pg_advisory_xact_lock(hashtextextended('sequence_events', 0));
@@ -247,31 +302,10 @@ BEGIN
                                AND earlier.version > 0 AND earlier.version < incoming.version))
      ORDER BY incoming.id
      LIMIT (request ->> 'limit')::int
-  ), counted AS (
-    INSERT INTO event_counter AS counter (crm_id, last_sequence)
-    SELECT crm_id, count(*) FROM ready GROUP BY crm_id
-    ON CONFLICT (crm_id) DO UPDATE SET last_sequence = counter.last_sequence + excluded.last_sequence
-    RETURNING crm_id, last_sequence
-  ), recorded AS (
-    INSERT INTO event (crm_id, sequence, id, type, subject_id, version, provider_id, appointment_id, customer_id, state, previous_state, cause, actor, recorded_at)
-    SELECT crm_id, last_sequence + 1 - row_number() OVER (PARTITION BY crm_id ORDER BY id DESC), id, type, subject_id, version, provider_id, appointment_id,
-           customer_id, state, previous_state, cause, actor, clock_timestamp()
-      FROM ready JOIN counted USING (crm_id)
-  ), remembered AS (
-    INSERT INTO latest_version AS latest (crm_id, subject_id, version, gone_at)
-    SELECT DISTINCT ON (crm_id, subject_id)
-           crm_id, subject_id, version, CASE WHEN type IN ('participation.removed', 'appointment.deleted', 'customer.deleted') THEN now() END
-      FROM ready
-     WHERE version > 0
-     ORDER BY crm_id, subject_id, version DESC
-    ON CONFLICT (crm_id, subject_id) DO UPDATE SET version = excluded.version, gone_at = excluded.gone_at WHERE excluded.version > latest.version
-  ), removed AS (
-    DELETE FROM incoming_event USING ready WHERE incoming_event.crm_id = ready.crm_id AND incoming_event.id = ready.id RETURNING ready.crm_id
   )
-  SELECT count(*), array_agg(DISTINCT crm_id) INTO moved, crms FROM removed;
+  SELECT count(*), jsonb_build_object('events', jsonb_agg(jsonb_build_object('crm_id', crm_id, 'id', id) ORDER BY id)) INTO moved, next FROM ready;
 
-  -- A delivery that decides that nothing is left holds event_counter, so it has committed, or will see these events.
-  UPDATE webhook SET state = 'pending', due_at = now() WHERE crm_id = ANY (crms) AND state = 'idle';
+  IF moved > 0 THEN PERFORM place_events(next); END IF;
   RETURN moved;
 END
 $function$;

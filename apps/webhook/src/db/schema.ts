@@ -25,13 +25,19 @@ interface EventColumns {
   version: number;
   /** This and the next one are null in events of a service older than 2026-11-29. */
   providerId: string | null;
-  /** Of a participation. */
+  /** Of a participation, after the event. */
   appointmentId: string | null;
+  /** The one that a participation left which was moved. */
+  previousAppointmentId: string | null;
   /** Of a participation, if it has a customer, or the recipient of a mail. */
   customerId: string | null;
   /** The name of the state in the REST interface. Null if the subject has none, or no longer exists. */
   state: string | null;
   previousState: string | null;
+  /** Of an appointment that exists, after the event. */
+  capacity: number | null;
+  /** Whether a participation has its seat whatever the capacity. This and the capacity are null in events of a calendar older than 2027-01-01. */
+  exempt: boolean | null;
   /** What the service did to it, more exactly than the type: for support. */
   cause: string | null;
   actor: string;
@@ -60,13 +66,18 @@ export interface RemovedEventTable {
 /** Events that have arrived and are not in order yet. */
 export interface IncomingEventTable extends EventColumns {
   arrivedAt: ColumnType<Date, never, never>;
+  /** The number of the event among those about its appointment, and if it was moved, among those about the one that it left. Null if there is none, or it is not known. */
+  ordinal: number | null;
+  previousOrdinal: number | null;
 }
 
-/** The version of the last event of each subject, for as long as the subject exists, and a month longer. */
+/** The last event of each subject, for as long as the subject exists, and a month longer. */
 export interface LatestVersionTable {
   crmId: string;
   subjectId: string;
   version: number;
+  /** Of an appointment: the number of the last event about it or its participations. */
+  ordinal: Generated<number>;
   goneAt: Generated<Date | null>;
 }
 

@@ -48,8 +48,8 @@ export async function readEvents(
     SELECT listed.*, (SELECT min(sequence) FROM examined) AS first_sequence, last_examined.id AS examined_id, last_examined.sequence AS examined_sequence
       FROM (SELECT id, sequence FROM examined ORDER BY sequence DESC LIMIT 1) AS last_examined
       LEFT JOIN (
-        SELECT crm_id, id, type, subject_id, version, provider_id, appointment_id, customer_id, state, previous_state, actor, sequence,
-               coalesce(uuid_extract_timestamp(id), recorded_at) AS occurred_at
+        SELECT crm_id, id, type, subject_id, version, provider_id, appointment_id, previous_appointment_id, customer_id, state, previous_state, capacity, exempt, actor,
+               sequence, coalesce(uuid_extract_timestamp(id), recorded_at) AS occurred_at
           FROM examined
          WHERE (${types.length} = 0 OR type = ANY (${types}::text[])) AND (${providerId}::uuid IS NULL OR provider_id = ${providerId}::uuid)
            AND actor <> ALL (${ignoreActors}::text[])

@@ -24,57 +24,71 @@ export function factOfParticipation(change: ParticipationChanged): Fact {
     version: change.version,
     ...origin(change),
     appointmentId: orNull(change.appointmentId),
+    previousAppointmentId: change.previousAppointmentId ?? null,
     customerId: change.customerId ?? null,
     state: enumName(ParticipationState, change.toState) ?? null,
     previousState: enumName(ParticipationState, change.fromState) ?? null,
+    capacity: null,
+    exempt: change.ordinal === 0 ? null : change.exempt,
     cause: enumName(ParticipationChangeCause, change.cause) ?? null,
+    ordinal: change.ordinal || null,
+    previousOrdinal: change.previousOrdinal || null,
   };
 }
 
 export function factOfAppointment(change: AppointmentChanged): Fact {
+  const { type, state } = appointmentChanges[enumName(AppointmentChange, change.change) ?? 'UPDATED'];
   return {
+    ...ofNoParticipation,
     crmId: change.crmId,
-    ...appointmentChanges[enumName(AppointmentChange, change.change) ?? 'UPDATED'],
+    type,
+    state,
     subjectId: change.appointmentId,
     version: change.version,
     ...origin(change),
-    appointmentId: null,
-    customerId: null,
     previousState: enumName(AppointmentState, change.fromState) ?? null,
-    cause: null,
+    capacity: change.ordinal === 0 || state === null ? null : change.capacity,
+    ordinal: change.ordinal || null,
   };
 }
 
 export function factOfCustomer(change: CustomerChanged): Fact {
   return {
+    ...ofNoParticipation,
     crmId: change.crmId,
     type: customerTypes[enumName(CustomerChange, change.change) ?? (change.version === 1 ? 'CREATED' : 'UPDATED')],
     subjectId: change.customerId,
     version: change.version,
     ...origin(change),
-    appointmentId: null,
-    customerId: null,
-    state: null,
-    previousState: null,
-    cause: null,
   };
 }
 
 export function factOfMail(mail: MailFailed): Fact {
   return {
+    ...ofNoParticipation,
     crmId: mail.crmId,
     type: 'mail.failed',
     subjectId: mail.aboutId,
     version: 0,
     providerId: mail.providerId ?? null,
-    appointmentId: null,
     customerId: mail.customerId ?? null,
-    state: null,
-    previousState: null,
     cause: mail.template,
     actor: 'service',
   };
 }
+
+const ofNoParticipation = {
+  appointmentId: null,
+  previousAppointmentId: null,
+  customerId: null,
+  state: null,
+  previousState: null,
+  capacity: null,
+  exempt: null,
+  cause: null,
+  ordinal: null,
+  previousOrdinal: null,
+} satisfies Partial<Fact>;
 
 function typeOfParticipation(cause: ParticipationChangeCause): EventType {
   switch (cause) {

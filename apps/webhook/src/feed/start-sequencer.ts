@@ -1,8 +1,8 @@
 import { type Broker, retentionMs } from '@scheduling/events';
 import type { Database } from '@scheduling/postgres';
 import { type Logger, startLoop } from '@scheduling/runtime';
-import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
+import { sequenceEvents } from './sequence-events.ts';
 
 export interface SequencerOptions {
   database: Database<WebhookSchema>;
@@ -50,10 +50,4 @@ export function startSequencer({ database, broker, logger, waitSeconds = default
   });
   database.onCommit(loop.wake);
   return loop;
-}
-
-/** Moves events into the feed and returns how many; see sequence-events.sql. */
-export async function sequenceEvents({ kysely }: Pick<Database<WebhookSchema>, 'kysely'>, request: { limit: number; waitSeconds: number }): Promise<number> {
-  const { rows } = await sql<{ moved: number }>`SELECT sequence_events(${JSON.stringify(request)}::jsonb) AS moved`.execute(kysely);
-  return rows[0]!.moved;
 }

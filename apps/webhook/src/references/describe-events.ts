@@ -14,11 +14,15 @@ export interface EventJson {
   data: {
     id: string;
     reference: string | null;
+    appointmentId: string | null;
     appointmentReference: string | null;
+    previousAppointmentId: string | null;
     customerReference: string | null;
     state: string | null;
     previousState: string | null;
     version: number | null;
+    capacity: number | null;
+    ignoreCapacity: boolean | null;
     start: string | null;
     expiresAt: string | null;
   };
@@ -45,17 +49,21 @@ export async function describeEvents(dependencies: WebhookDependencies, crmId: s
     return {
       id: event.id,
       type: event.type,
-      timestamp: toTimeJson(event.occurredAt),
+      timestamp: event.occurredAt.toISOString(),
       actor: event.actor,
       providerReference: providers.get(event.providerId ?? '') ?? null,
       data: {
         id: event.subjectId,
         reference: (isAppointment ? appointment?.reference : (participation?.reference ?? customers.get(event.subjectId) ?? webhooks.get(event.subjectId))) ?? null,
+        appointmentId: event.appointmentId,
         appointmentReference: (isAppointment ? undefined : appointment?.reference) ?? null,
+        previousAppointmentId: event.previousAppointmentId,
         customerReference: customers.get(event.customerId ?? '') ?? null,
         state: event.state,
         previousState: event.previousState,
         version: event.version === 0 ? null : event.version,
+        capacity: event.capacity,
+        ignoreCapacity: event.exempt,
         start: appointment?.start ? toTimeJson(appointment.start) : null,
         // A later state has none.
         expiresAt: event.state === 'RESERVED' && participation?.reservedUntil ? toTimeJson(participation.reservedUntil) : null,

@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
-import { currentActor, type Logger, toTimeJson } from '@scheduling/runtime';
+import { currentActor, type Logger } from '@scheduling/runtime';
 import type { WebhookSchema } from '../db/schema.ts';
 import { recordTest } from '../delivery/record-result.ts';
 import { sendEvent } from '../delivery/send-event.ts';
@@ -57,11 +57,23 @@ export function createTestSender(dependencies: WebhookDependencies, logger: Logg
 }
 
 function testEvent({ id: webhookId, reference }: WebhookRow, id: string, sentAt: Date): EventJson {
-  const nothing = { appointmentReference: null, customerReference: null, state: null, previousState: null, version: null, start: null, expiresAt: null };
+  const nothing = {
+    appointmentId: null,
+    appointmentReference: null,
+    previousAppointmentId: null,
+    customerReference: null,
+    state: null,
+    previousState: null,
+    version: null,
+    capacity: null,
+    ignoreCapacity: null,
+    start: null,
+    expiresAt: null,
+  };
   return {
     id,
     type: 'webhook.test',
-    timestamp: toTimeJson(sentAt),
+    timestamp: sentAt.toISOString(),
     actor: currentActor(),
     providerReference: null,
     data: { id: webhookId, reference, ...nothing },

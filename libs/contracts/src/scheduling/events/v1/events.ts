@@ -304,6 +304,13 @@ export interface ParticipationChanged {
     | undefined;
   /** With `notify`: no mail about this or an earlier change has put the booking into the participant's calendar. */
   neverInvited: boolean;
+  /** Its seat is given whatever the capacity. */
+  exempt: boolean;
+  /** Counts the events about the appointment, which are its own and those of its participations, from 1, in the order of their commits. 0 from a previous version. */
+  ordinal: number;
+  /** For one that was moved: the appointment that it left, and the place among the events about that one. */
+  previousAppointmentId?: string | undefined;
+  previousOrdinal: number;
 }
 
 /** calendar: an appointment was created, updated, cancelled or deleted. */
@@ -318,6 +325,10 @@ export interface AppointmentChanged {
   version: number;
   /** As in CustomerChanged. */
   actor: string;
+  /** As in ParticipationChanged. */
+  ordinal: number;
+  /** After the change. It means nothing for one that was deleted. */
+  capacity: number;
 }
 
 /** notification: a mail was given up, and its recipient does not know what it says. */
@@ -983,6 +994,10 @@ function createBaseParticipationChanged(): ParticipationChanged {
     actor: "",
     previousMailEventId: undefined,
     neverInvited: false,
+    exempt: false,
+    ordinal: 0,
+    previousAppointmentId: undefined,
+    previousOrdinal: 0,
   };
 }
 
@@ -1026,6 +1041,18 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     }
     if (message.neverInvited !== false) {
       writer.uint32(104).bool(message.neverInvited);
+    }
+    if (message.exempt !== false) {
+      writer.uint32(112).bool(message.exempt);
+    }
+    if (message.ordinal !== 0) {
+      writer.uint32(120).uint32(message.ordinal);
+    }
+    if (message.previousAppointmentId !== undefined) {
+      writer.uint32(130).string(message.previousAppointmentId);
+    }
+    if (message.previousOrdinal !== 0) {
+      writer.uint32(136).uint32(message.previousOrdinal);
     }
     return writer;
   },
@@ -1147,6 +1174,38 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
             message.neverInvited = reader.bool();
             continue;
           }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.exempt = reader.bool();
+            continue;
+          }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.ordinal = reader.uint32();
+            continue;
+          }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.previousAppointmentId = reader.string();
+            continue;
+          }
+          case 17: {
+            if (tag !== 136) {
+              break;
+            }
+
+            message.previousOrdinal = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1177,6 +1236,10 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     message.actor = object.actor ?? "";
     message.previousMailEventId = object.previousMailEventId ?? undefined;
     message.neverInvited = object.neverInvited ?? false;
+    message.exempt = object.exempt ?? false;
+    message.ordinal = object.ordinal ?? 0;
+    message.previousAppointmentId = object.previousAppointmentId ?? undefined;
+    message.previousOrdinal = object.previousOrdinal ?? 0;
     return message;
   },
 };
@@ -1190,6 +1253,8 @@ function createBaseAppointmentChanged(): AppointmentChanged {
     fromState: AppointmentState.UNSPECIFIED,
     version: 0,
     actor: "",
+    ordinal: 0,
+    capacity: 0,
   };
 }
 
@@ -1215,6 +1280,12 @@ export const AppointmentChanged: MessageFns<AppointmentChanged> = {
     }
     if (message.actor !== "") {
       writer.uint32(58).string(message.actor);
+    }
+    if (message.ordinal !== 0) {
+      writer.uint32(64).uint32(message.ordinal);
+    }
+    if (message.capacity !== 0) {
+      writer.uint32(72).uint32(message.capacity);
     }
     return writer;
   },
@@ -1288,6 +1359,22 @@ export const AppointmentChanged: MessageFns<AppointmentChanged> = {
             message.actor = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.ordinal = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.capacity = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1312,6 +1399,8 @@ export const AppointmentChanged: MessageFns<AppointmentChanged> = {
     message.fromState = object.fromState ?? AppointmentState.UNSPECIFIED;
     message.version = object.version ?? 0;
     message.actor = object.actor ?? "";
+    message.ordinal = object.ordinal ?? 0;
+    message.capacity = object.capacity ?? 0;
     return message;
   },
 };
