@@ -27,8 +27,10 @@ import { unlessAborted } from './unless-aborted.ts';
 
 export interface FaultOptions {
   seed: number;
-  /** How long there are load and faults. */
+  /** How long there are load and faults, in a round. */
   minutes: number;
+  /** Rounds follow each other until the clients have made so many changes, but no more than {@link maxRounds}. Without it, there is one. */
+  minChanges?: number;
   kinds: readonly Fault[];
   /** The checkout whose services run. */
   root: string;
@@ -51,6 +53,8 @@ export interface FaultReport {
 /** Random streams: 1 and up are those of the workers. */
 const planStream = 0;
 const checkStream = 1_000;
+/** A slow machine needs more than one. */
+const maxRounds = 4;
 /** How long after the load clients may need to learn what became of their last requests. */
 const resolveMs = 120_000;
 const watchMs = 1_500;
@@ -66,24 +70,32 @@ export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   return await unlessAborted(breakSystem(system, options), signal);
 }
 
-async function breakSystem(system: System, { seed, minutes, kinds, onProgress }: FaultOptions): Promise<FaultReport> {
+async function breakSystem(system: System, { seed, minutes, minChanges = 0, kinds, onProgress }: FaultOptions): Promise<FaultReport> {
   const runMs = minutes * 60_000;
+  const planning = createRandom(seed, planStream);
+  const rounds = Array.from({ length: maxRounds }, () => planFaults(planning, { kinds, runMs }));
   const ended = new AbortController();
   const journal = createJournal();
   const loadStartedMs = performance.now();
   const tenants = await setUpTenants(system, journal, ended.signal);
   await using receiving = new AsyncDisposableStack();
   const webhooks = await Promise.all(tenants.map(async (tenant) => receiving.use(await receiveWebhook(tenant, journal))));
-  const until = AbortSignal.timeout(runMs);
+  const loadEnded = new AbortController();
+  receiving.defer(() => loadEnded.abort());
   const drained = new AbortController();
 
   onProgress(`load and faults for ${minutes} min`);
-  const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pause: (random) => random.integer(0, maxPauseMs) }, until);
+  const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pause: (random) => random.integer(0, maxPauseMs) }, loadEnded.signal);
   const feeds = tenants.map((tenant) => followFeed(tenant.client, drained.signal));
-  const watching = watchSeats(tenants, until);
-  const lanes = planFaults(createRandom(seed, planStream), { kinds, runMs });
-  const injected = (await Promise.all(lanes.map((lane) => inject(system, lane, { loadStartedMs, runMs, onProgress })))).flat();
-  await delay(Math.max(0, loadStartedMs + runMs - performance.now()));
+  const watching = watchSeats(tenants, loadEnded.signal);
+  const injected: InjectedFault[] = [];
+  for (const [round, lanes] of rounds.entries()) {
+    if (round > 0 && journal.operations.length >= minChanges) break;
+    const schedule = { loadStartedMs, beginMs: round * runMs, endMs: (round + 1) * runMs, onProgress };
+    injected.push(...(await Promise.all(lanes.map((lane) => inject(system, lane, schedule)))).flat());
+    await delay(Math.max(0, loadStartedMs + schedule.endMs - performance.now()));
+  }
+  loadEnded.abort();
 
   onProgress('waiting for recovery, until all work is done');
   const giveUp = setTimeout(() => ended.abort(), resolveMs);
@@ -172,17 +184,19 @@ function asViolation(text: string): Violation {
 
 interface Schedule {
   loadStartedMs: number;
-  runMs: number;
+  /** Of the round, after the start of the load. */
+  beginMs: number;
+  endMs: number;
   onProgress: (text: string) => void;
 }
 
 /** One after the other. What a slow machine has no time left for does not happen. */
-async function inject(system: System, lane: readonly PlannedFault[], { loadStartedMs, runMs, onProgress }: Schedule): Promise<InjectedFault[]> {
+async function inject(system: System, lane: readonly PlannedFault[], { loadStartedMs, beginMs, endMs, onProgress }: Schedule): Promise<InjectedFault[]> {
   const injected: InjectedFault[] = [];
   for (const planned of lane) {
-    await delay(Math.max(0, loadStartedMs + planned.atMs - performance.now()));
+    await delay(Math.max(0, loadStartedMs + beginMs + planned.atMs - performance.now()));
     const startedMs = performance.now() - loadStartedMs;
-    if (startedMs > runMs) {
+    if (startedMs > endMs) {
       injected.push({ ...planned, startedMs, endedMs: startedMs, hasHappened: false });
       continue;
     }

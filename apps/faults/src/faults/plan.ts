@@ -29,7 +29,7 @@ export const faults: readonly Fault[] = [
 
 export interface PlannedFault extends Injection {
   fault: Fault;
-  /** When it begins, in milliseconds after the start of the load, unless the one before it in its lane still lasts. */
+  /** When it begins, in milliseconds after the start of its round, unless the one before it in its lane still lasts. */
   atMs: number;
 }
 
@@ -40,7 +40,7 @@ const gapMs = { shortest: 500, longest: 3_000 };
 const laneCount = 2;
 
 /**
- * What happens in a run: always the same for a seed. The faults of a lane follow each other, those of two lanes overlap. Every kind comes once before
+ * What happens in a round: always the same for a seed. The faults of a lane follow each other, those of two lanes overlap. Every kind comes once before
  * one comes again.
  */
 export function planFaults(random: Random, { kinds, runMs }: { kinds: readonly Fault[]; runMs: number }): PlannedFault[][] {
