@@ -15,6 +15,7 @@ export interface Appointment {
   reference: string;
   start: string;
   end: string;
+  capacity: number;
   seriesId: string | null;
   state: string;
   participations: Participation[];

@@ -10,5 +10,6 @@ await import('./faults/right-person.ts');
 await import('./faults/rejected-customers.ts');
 await import('./faults/outages.ts');
 await import('./faults/webhooks.ts');
+await import('./faults/mirrored-feed.ts');
 
 afterAll(stopStackForFaults, 60_000);
