@@ -75,13 +75,13 @@ export interface ReadTime {
 
 const months = [['jan'], ['feb'], ['mar', 'mär'], ['apr'], ['may', 'mai'], ['jun'], ['jul'], ['aug'], ['sep'], ['oct', 'okt'], ['nov'], ['dec', 'dez']];
 
-/** Start and end as a person reads them in an English or German mail: "Sunday, October 27, 2024" and "5:30 – 8:00 AM", "02:45 (UTC+2) – 02:15 (UTC+1)". */
+/** Start and end as a person reads them in an English or German mail: "Sunday, October 27, 2024" and "5:30 – 8:00 AM", "02:45 Uhr (UTC+2) – 02:15 Uhr (UTC+1)". */
 export function readPeriod(lines: string): [ReadTime, ReadTime] {
   const dates = [...lines.matchAll(/(?<day>\d{1,2})\.? (?<month>\p{L}+) (?<year>\d{4})|(?<month>\p{L}+) (?<day>\d{1,2}), (?<year>\d{4})/gu)].map(({ groups }) => {
     const month = months.findIndex((names) => names.includes(groups!['month']!.slice(0, 3).toLowerCase()));
     return Date.UTC(Number(groups!['year']), month, Number(groups!['day']));
   });
-  const times = [...lines.matchAll(/(\d{1,2}):(\d\d)(?:\s([AP]M))?(?: \((UTC(?:[+−]\d+(?::\d\d)?)?)\))?/g)];
+  const times = [...lines.matchAll(/(\d{1,2}):(\d\d)(?:\s(?:([AP]M)|Uhr))?(?: \((UTC(?:[+−]\d+(?::\d\d)?)?)\))?/g)];
   if (dates.length === 0 || times.length !== 2) throw new Error(`no period: ${lines}`);
   const halfOfDay = times[1]![3];
   const [start, end] = times.map(([, hours, minutes, half = halfOfDay, offset], index): ReadTime => ({

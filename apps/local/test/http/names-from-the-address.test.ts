@@ -178,7 +178,7 @@ function shown({ crm, own, sibling }: Party, place: Place, { status, headers, te
       .replaceAll(/[\da-f]{12}/g, 'unique')
       .replaceAll(/whsec_[\w+/=]+/g, 'secret')
       // What happens now; everything else is in 2031.
-      .replaceAll(/20[23]\d-?\d\d-?\d\dT\d\d:?\d\d:?\d\dZ/g, (time) => (time.startsWith('2031') ? time : 'now'))
+      .replaceAll(/20[23]\d-?\d\d-?\d\dT\d\d:?\d\d:?\d\d(?:\.\d{3})?Z/g, (time) => (time.startsWith('2031') ? time : 'now'))
       .replaceAll(/"durationMs":\d+/g, 'duration');
   const visible = [...headers].filter(([name]) => !notCompared.has(name)).map(([name, value]) => `${name}: ${meant(name === 'link' ? withoutUnknown(place, value) : value)}`);
   const inOrder = place.operation.operationId === 'listEvents' ? JSON.stringify((JSON.parse(text) as unknown[]).map((event) => meant(JSON.stringify(event))).sort()) : meant(text);
