@@ -130,7 +130,12 @@ describe('mails about one booking, while an earlier one cannot be sent', () => {
     const { name, email, customerId, key } = await bookAndReceive();
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
     await changeTimes(name, customerId, 3);
-    await stack.database.kysely.updateTable('mail').set({ held: true, lease: null, dueAt: sql<Date>`now() + interval '1 hour'` }).where('customerId', '=', customerId).where('state', '=', 'pending').execute();
+    // Not while one of them is being sent: that attempt would succeed.
+    await eventually(async () => {
+      const pending = stack.database.kysely.updateTable('mail').where('customerId', '=', customerId).where('state', '=', 'pending');
+      await pending.set({ held: true, dueAt: sql<Date>`now() + interval '1 hour'` }).where('lease', 'is', null).execute();
+      expect((await rowsOf(customerId)).filter(({ state, held }) => state === 'pending' && !held)).toEqual([]);
+    });
     stack.smtp.trouble = () => undefined;
     await stack.participations.updateParticipation({ ...key, state: ParticipationState.CANCELED, ignoreCapacity: false, sendMails: true });
     await eventually(() => expect(mailsTo(email).map(({ subject }) => subject)).toEqual([expect.any(String), expect.stringMatching(/^Cancelled/)]));
