@@ -1,6 +1,7 @@
 import { connectBroker } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createMigratedDatabase, eventually, longTimeout, startTestNats, testLogger } from '@scheduling/testing';
+import { createRandom } from '@scheduling/testing/random';
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -337,20 +338,15 @@ function historyOf(crmId: string, plan: Step[]): Arrival[] {
   });
 }
 
-function shuffled<T>(values: T[], seed: number): T[] {
-  const keyed = values.map((each, index) => ({ each, key: Math.imul(seed, (index + 1) * 2_654_435_761) }));
-  return keyed.toSorted((a, b) => a.key - b.key).map(({ each }) => each);
-}
-
 it('however events about appointments arrive, and whatever their ids, those about each have their order', async () => {
   const plan = fc.record({ plan: steps, seed: fc.integer({ min: 1 }), idSeed: fc.integer({ min: 1 }), chunk: fc.integer({ min: 1, max: 20 }), limit: fc.integer({ min: 1, max: 30 }) });
   await fc.assert(
     fc.asyncProperty(plan, async ({ plan: ofPlan, seed, idSeed, chunk, limit }) => {
       const crmId = randomUUID();
       const history = historyOf(crmId, ofPlan);
-      const ids = shuffled(history.map(({ id }) => id), idSeed);
+      const ids = createRandom(idSeed, 0).shuffled(history.map(({ id }) => id));
       const arrivals = history.map((each, index) => ({ ...each, id: ids[index]! }));
-      const inArrival = shuffled(arrivals, seed);
+      const inArrival = createRandom(seed, 0).shuffled(arrivals);
       for (let index = 0; index < inArrival.length; index += chunk) {
         await arrive(...inArrival.slice(index, index + chunk));
         await sequence({ limit });
@@ -400,7 +396,7 @@ async function follow({ subjects, seed, chunk, limit }: Plan): Promise<{ arrival
     });
     return [...ofParticipations, arrival(crmId, appointmentId, 1), arrival(crmId, appointmentId, 2)];
   });
-  const inArrival = shuffled(arrivals, seed);
+  const inArrival = createRandom(seed, 0).shuffled(arrivals);
   let left = arrivals.length;
   const arriving = (async () => {
     for (let index = 0; index < inArrival.length; index += chunk) await arrive(...inArrival.slice(index, index + chunk));
