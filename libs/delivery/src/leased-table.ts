@@ -1,8 +1,12 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Kysely, type QueryResult, type RawBuilder, sql } from 'kysely';
 
 /**
- * A table whose rows are delivered to external systems. It has the columns of {@link LeasedColumns}, `state` and `due_at`, an index on `(crm_id, due_at)` and one on
- * `(lease)`, both `WHERE state = 'pending'`. In the expressions `item` is the row.
+ * A table, not partitioned, whose rows are delivered to external systems. It has the columns of {@link LeasedColumns}, `state` and `due_at`, an index on
+ * `(crm_id, due_at)` and one on `(lease)`, both `WHERE state = 'pending'`. In the expressions `item` is the row.
+ *
+ * As long as Postgres's statistics say that the table is nearly empty, any index that begins with `crm_id` seems as good as the right one, and thousands of new
+ * rows would be read for each of thousands. So a statement reads rows that it has found again by their `ctid`, and {@link inIndexOrder} has those with an
+ * `ORDER BY` and `LIMIT` read from the index that has this order.
  */
 export interface LeasedTable {
   name: string;
@@ -72,13 +76,13 @@ export async function leaseDueRows<Row extends LeasedRow>(
   const fullHosts = Object.keys(hosts).filter((each) => hosts[each]! >= limits.perHost);
   const lanes = leased.map((row) => row.lane);
   const table = sql.table(name);
-  const { rows } = await sql<Row & { considered: number }>`
+  const { rows } = await inIndexOrder(db, sql<Row & { considered: number }>`
     WITH RECURSIVE ${firstOfCrms(table)}, due_crm AS (
       SELECT crm_id, ceil(2.0 * ${free}::int / count(*) OVER ())::int AS twice_its_share FROM crm WHERE due_at <= now()
     ), next_of_crm AS (
       SELECT due.*, row_number() OVER (PARTITION BY due.crm_id ORDER BY due.due_at, due.id) AS crm_turn
       FROM due_crm CROSS JOIN LATERAL (
-        SELECT crm_id, id, due_at, ${lane} AS lane, ${host} AS host
+        SELECT crm_id, id, tid, due_at, ${lane} AS lane, ${host} AS host
         FROM (${considered(table)}) AS item
         WHERE ${lane} <> ALL (${lanes}::text[]) AND ${host} <> ALL (${fullHosts}::text[]) AND NOT (${isBlocked})
         ORDER BY due_at
@@ -90,18 +94,18 @@ export async function leaseDueRows<Row extends LeasedRow>(
         row_number() OVER (PARTITION BY host ORDER BY crm_turn, due_at, id) + coalesce((${JSON.stringify(hosts)}::jsonb ->> host)::int, 0) AS host_turn
       FROM next_of_crm
     ), chosen AS (
-      SELECT crm_id, id FROM turns
+      SELECT tid FROM turns
       WHERE lane_turn = 1 AND host_turn <= ${limits.perHost}
       ORDER BY crm_turn, due_at
       LIMIT ${free}
     ), leased AS (
-      SELECT item.crm_id, item.id FROM ${table} AS item JOIN chosen USING (crm_id, id)
+      SELECT item.ctid AS tid FROM ${table} AS item JOIN chosen ON item.ctid = tid
       WHERE state = 'pending' AND due_at <= now()
       FOR UPDATE OF item SKIP LOCKED
     )
     UPDATE ${table} AS item SET lease = gen_random_uuid(), due_at = ${dueAfter(leaseMs, { expires })}
-    FROM leased WHERE item.crm_id = leased.crm_id AND item.id = leased.id
-    RETURNING item.*, ${lane} AS lane, ${host} AS host, now() AS leased_at, (SELECT count(*) FROM turns) AS considered`.execute(db);
+    FROM leased WHERE item.ctid = tid
+    RETURNING item.*, ${lane} AS lane, ${host} AS host, now() AS leased_at, (SELECT count(*) FROM turns) AS considered`);
   const leasedMs = performance.now();
   for (const row of rows) row.leasedMs = leasedMs;
   return { rows, passedOver: rows.length < (rows[0]?.considered ?? 0) };
@@ -122,7 +126,7 @@ export async function putBackBlockedRows(
   const counts = countBy(leased, (row) => row.crmId);
   const fullCrms = Object.keys(counts).filter((each) => counts[each]! >= limits.perCrm);
   const due = sql<Date>`greatest(now() + ${shortestPutBack}, least(blocked_until, now() + ${longestPutBack}))`;
-  const { numAffectedRows = 0n } = await sql`
+  const { numAffectedRows = 0n } = await inIndexOrder(db, sql`
     WITH RECURSIVE ${firstOfCrms(table)}, due_crm AS (
       SELECT crm_id FROM crm
       WHERE due_at <= now() AND crm_id <> ALL (${fullCrms}::text[]) AND EXISTS (
@@ -130,19 +134,25 @@ export async function putBackBlockedRows(
       )
     ), blocked AS (
       SELECT due.* FROM due_crm CROSS JOIN LATERAL (
-        SELECT crm_id, id, coalesce(${blockedUntil}, now()) AS blocked_until FROM (${considered(table)}) AS item WHERE ${isBlocked}
+        SELECT tid, coalesce(${blockedUntil}, now()) AS blocked_until FROM (${considered(table)}) AS item WHERE ${isBlocked}
       ) AS due
     ), locked AS (
-      -- One by one by the primary key, whatever the plan assumes about the table.
-      SELECT row.crm_id, row.id, blocked_until FROM blocked CROSS JOIN LATERAL (
-        SELECT * FROM ${table} AS item WHERE item.crm_id = blocked.crm_id AND item.id = blocked.id LIMIT 1 FOR UPDATE SKIP LOCKED
-      ) AS row
+      SELECT item.ctid AS tid, blocked_until FROM ${table} AS item JOIN blocked ON item.ctid = tid
       WHERE state = 'pending' AND lease IS NULL AND due_at <= now()
       LIMIT ${maxConsidered}
+      FOR UPDATE OF item SKIP LOCKED
     )
     UPDATE ${table} AS item SET due_at = ${atExpiry(due, { expires })}
-    FROM locked WHERE item.crm_id = locked.crm_id AND item.id = locked.id`.execute(db);
+    FROM locked WHERE item.ctid = tid`);
   return Number(numAffectedRows);
+}
+
+/** Executes a statement with a plan that sorts only what no index has in order. */
+function inIndexOrder<Row>(db: Kysely<unknown>, statement: RawBuilder<Row>): Promise<QueryResult<Row>> {
+  return db.transaction().execute(async (tx) => {
+    await sql`SET LOCAL enable_sort = off`.execute(tx);
+    return statement.execute(tx);
+  });
 }
 
 /** The CRMs with pending rows, and when the first one of each is due. */
@@ -159,7 +169,7 @@ function firstOfCrms(table: RawBuilder<unknown>): RawBuilder<unknown> {
 /** The first due rows of the CRM of `due_crm`. */
 function considered(table: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
-          SELECT * FROM ${table} AS item WHERE item.crm_id = due_crm.crm_id AND state = 'pending' AND due_at <= now() ORDER BY due_at LIMIT ${maxConsidered}
+          SELECT *, ctid AS tid FROM ${table} AS item WHERE item.crm_id = due_crm.crm_id AND state = 'pending' AND due_at <= now() ORDER BY due_at LIMIT ${maxConsidered}
         `;
 }
 
@@ -185,10 +195,10 @@ async function changeLeased(db: Kysely<unknown>, { name }: LeasedTable, rows: It
   const table = sql.table(name);
   await sql`
     WITH held AS (
-      SELECT crm_id, id FROM ${table} WHERE state = 'pending' AND lease = ANY(${leases}::uuid[]) FOR UPDATE SKIP LOCKED
+      SELECT ctid AS tid FROM ${table} WHERE state = 'pending' AND lease = ANY(${leases}::uuid[]) FOR UPDATE SKIP LOCKED
     )
     UPDATE ${table} AS item SET ${changes}
-    FROM held WHERE item.crm_id = held.crm_id AND item.id = held.id`.execute(db);
+    FROM held WHERE item.ctid = tid`.execute(db);
 }
 
 export function dueAfter(delayMs: number, table: Pick<LeasedTable, 'expires'>): RawBuilder<Date> {

@@ -91,7 +91,7 @@ function isAfterHeld(): RawBuilder<boolean | null> {
   return firstEarlier(sql<boolean>`true`, sql`AND earlier.held AND earlier.lease IS NULL`);
 }
 
-/** Something of the first pending mail about the same thing with a lower version. In this form every plan reads it from the index `mail_order`. */
+/** Something of the first pending mail about the same thing with a lower version, which has this order from the index `mail_order`. */
 function firstEarlier<Value>(value: RawBuilder<Value>, condition: RawBuilder<unknown> = sql``): RawBuilder<Value | null> {
   return sql`(
     SELECT ${value} FROM mail AS earlier
