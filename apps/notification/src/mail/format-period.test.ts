@@ -59,4 +59,11 @@ describe('any other period', () => {
     expect(period('2026-06-01T07:00Z', '2026-06-01T08:30Z', 'Europe/Berlin', locale).lines).toEqual(day);
     expect(period('2026-06-01T07:00Z', '2026-06-02T08:30Z', 'Europe/Berlin', locale).lines).toEqual(days);
   });
+
+  it.each([
+    ['de', '09:00 Uhr'],
+    ['en-US', '9:00 AM'],
+  ])('is one time within a minute: %s', (locale, time) => {
+    expect(period('2026-06-01T07:00Z', '2026-06-01T07:00:30Z', 'Europe/Berlin', locale).lines[1]).toBe(time);
+  });
 });

@@ -28,7 +28,9 @@ export function formatPeriod(start: Date, end: Date, timeZone: string, locale: s
   // Otherwise a period may seem to end before it starts, or to be in the other of two hours.
   const hasOffsets = first.offset !== last.offset || occursTwice(first) || occursTwice(last);
   const [ofStart, ofEnd] = hasOffsets ? [`${unit} (${nameOffset(first)})`, `${unit} (${nameOffset(last)})`] : [unit, unit];
-  const times = hasOffsets ? `${time.format(start)}${ofStart} – ${time.format(end)}${ofEnd}` : time.formatRange(start, end);
+  const [from, to] = [`${time.format(start)}${ofStart}`, `${time.format(end)}${ofEnd}`];
+  const sameMinute = sameDay && from === to;
+  const times = sameMinute ? from : hasOffsets ? `${from} – ${to}` : time.formatRange(start, end);
   return {
     lines: sameDay ? [date.format(start), times] : [`${moment.format(start)}${ofStart} –`, `${moment.format(end)}${ofEnd}`],
     zone: [...new Set([start, end].map((at) => part(zone, 'timeZoneName', at) || timeZone))].join(' – '),
