@@ -115,12 +115,15 @@ export async function startSystem({ root, nodeOptions, onProgress, signal }: Sys
 /** Opens a way from every process to every other that it uses. */
 async function connectAll(
   link: (name: string, targets: () => readonly number[]) => Promise<number>,
-  groups: Record<Service, ServiceGroup>,
+  groups: Partial<Record<Service, ServiceGroup>>,
   servers: Pick<System, 'postgres' | 'nats' | 'mail'> & { natsUrlOf: (service: Service) => string },
 ): Promise<Surroundings> {
-  /** Of the replica with this number, or of all. While one replaces another, there may be two with the same. */
+  /**
+   * Of the replica with this number, or of all. While one replaces another, there may be two with the same. None before the services exist, if a process of another
+   * system still looks for its own at this port.
+   */
   const portsOf = (service: Service, number?: number) => () =>
-    groups[service].ready.filter((replica) => number === undefined || replica.number === number).map(({ ports }) => ports.main);
+    (groups[service]?.ready ?? []).filter((replica) => number === undefined || replica.number === number).map(({ ports }) => ports.main);
   /** As the name of a headless Service does, this leads to every replica, and each caller spreads its calls over them. */
   const linkReplicas = async (caller: Service, called: Service): Promise<string> => {
     const ports = await Promise.all(Array.from({ length: replicaCount }, (_, number) => link(`${caller}-${called}-${number}`, portsOf(called, number))));
