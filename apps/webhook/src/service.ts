@@ -48,9 +48,9 @@ export function createWebhookService(config: Config, logger: Logger, overrides: 
       };
       const timings = { ...defaultTimings, ...overrides.timings };
       const { webhookConnections: connections } = config;
-      registerEventMetrics(metrics, database);
       const onResult = registerWebhookMetrics(metrics, database);
-      use(startSequencer({ database, broker, logger }));
+      const onMissing = registerEventMetrics(metrics, database);
+      use(startSequencer({ database, broker, logger, onMissing }));
       use(startEventCleanUp({ database, logger }));
       use(startKeySweeper({ database, logger }));
       use(startResealing({ database, sealer: dependencies.sealer, logger }));

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
-import { sequenceEvents } from '../src/feed/sequence-events.ts';
+import { type Gap, sequenceEvents } from '../src/feed/sequence-events.ts';
 import { startSequencer } from '../src/feed/start-sequencer.ts';
 
 const logger = testLogger('webhook');
@@ -54,12 +54,12 @@ async function arrive(...arrivals: Arrival[]): Promise<void> {
   if (facts.length > 0) await database.kysely.insertInto('incomingEvent').values(facts).execute();
 }
 
-function sequence(request: { limit?: number; waitSeconds?: number } = {}): Promise<number> {
+function sequence(request: Partial<Parameters<typeof sequenceEvents>[1]> = {}): Promise<number> {
   return sequenceEvents(database, { limit: 500, waitSeconds: 3_600, ...request });
 }
 
 /** Until nothing is left but what waits. */
-async function sequenceAll(request: { limit?: number; waitSeconds?: number } = {}): Promise<void> {
+async function sequenceAll(request: Parameters<typeof sequence>[0] = {}): Promise<void> {
   while ((await sequence(request)) > 0);
 }
 
@@ -247,6 +247,33 @@ describe('an event whose predecessor is missing', () => {
     expect(await versionsIn(crmId)).toEqual([2, 1, 3]);
   });
 
+  it('is reported when the first event comes without it, in each series that it is missing from, and not again', async () => {
+    const [crmId, booking, appointment] = [randomUUID(), randomUUID(), randomUUID()];
+    const gaps: Gap[] = [];
+    const onGaps = (found: Gap[]) => void gaps.push(...found);
+    await arrive(arrival(crmId, booking, 1, { appointmentId: appointment, ordinal: 1 }), arrival(crmId, booking, 4, { appointmentId: appointment, ordinal: 3 }));
+    await sequenceAll({ onGaps });
+    expect(gaps).toEqual([]);
+    await sequenceAll({ onGaps, waitSeconds: 0 });
+    expect(gaps).toEqual([
+      { series: `versions of ${booking} of ${crmId}`, first: 2, last: 3 },
+      { series: `ordinals of ${appointment} of ${crmId}`, first: 2, last: 2 },
+    ]);
+    await arrive(arrival(crmId, booking, 5, { appointmentId: appointment, ordinal: 4 }), arrival(crmId, booking, 2, { appointmentId: appointment, ordinal: 2 }));
+    await sequenceAll({ onGaps, waitSeconds: 0 });
+    expect(gaps).toHaveLength(2);
+    expect(await versionsIn(crmId)).toEqual([1, 4, 5, 2]);
+  });
+
+  it('is not waited for by events whose numbers contradict each other once all that wait have waited long enough', async () => {
+    const [crmId, booking, appointment] = [randomUUID(), randomUUID(), randomUUID()];
+    await arrive(arrival(crmId, booking, 2, { appointmentId: appointment, ordinal: 1 }), arrival(crmId, booking, 1, { appointmentId: appointment, ordinal: 2 }));
+    await sequenceAll();
+    expect(await versionsIn(crmId)).toEqual([]);
+    await sequenceAll({ waitSeconds: 0 });
+    expect(await versionsIn(crmId)).toEqual([2, 1]);
+  });
+
   describe('in a process', () => {
     const waitSeconds = 1;
     const databaseWithWaiting = async (): Promise<Database<WebhookSchema>> => {
@@ -261,9 +288,14 @@ describe('an event whose predecessor is missing', () => {
       await using own = await databaseWithWaiting();
       await using broker = connectBroker({ url: nats.url('webhook'), name: 'webhook', logger });
       const startedMs = performance.now();
-      await using _sequencer = startSequencer({ database: own, broker, logger, waitSeconds });
+      let missing = 0;
+      const onMissing = (count: number): void => {
+        missing += count;
+      };
+      await using _sequencer = startSequencer({ database: own, broker, logger, onMissing, waitSeconds });
       await eventually(async () => expect(await versions(own)).toEqual([2]));
       expect(performance.now() - startedMs).toBeGreaterThan(waitSeconds * 1_000);
+      await eventually(() => expect(missing).toBe(1));
     });
 
     it('does not come without it while NATS is away, but soon after that', async () => {
@@ -272,7 +304,7 @@ describe('an event whose predecessor is missing', () => {
       await using own = await databaseWithWaiting();
       await using broker = connectBroker({ url: nats.url('webhook'), name: 'webhook', logger });
       const startedMs = performance.now();
-      await using _sequencer = startSequencer({ database: own, broker, logger, waitSeconds });
+      await using _sequencer = startSequencer({ database: own, broker, logger, onMissing: () => undefined, waitSeconds });
       // Rounds go on meanwhile.
       for (let other = 1; performance.now() - startedMs < 3 * waitSeconds * 1_000; other += 1) {
         await own.kysely.insertInto('incomingEvent').values(factOf(arrival('crm', randomUUID(), 1))).execute();

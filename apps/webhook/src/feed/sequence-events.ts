@@ -8,6 +8,15 @@ interface SequenceRequest {
   limit: number;
   /** How long an event waits for its predecessors. */
   waitSeconds: number;
+  /** Called, once they are committed, with the gaps that events have left behind them because they did not wait any longer. */
+  onGaps?: (gaps: Gap[]) => void;
+}
+
+/** Numbers of a series that had not arrived when the next one got its place. */
+export interface Gap {
+  series: string;
+  first: number;
+  last: number;
 }
 
 /** Of many events, so many are looked at together: most are next. */
@@ -18,24 +27,36 @@ const beforeAllIds = '00000000-0000-0000-0000-000000000000';
  * Moves events that have arrived into the feed, where each gets the next sequence of its CRM, in the order of {@link orderEvents}. Returns how many. Webhooks of their CRMs
  * that had nothing to deliver become due.
  */
-export function sequenceEvents({ kysely }: Pick<Database<WebhookSchema>, 'kysely'>, { limit, waitSeconds }: SequenceRequest): Promise<number> {
-  return kysely
+export async function sequenceEvents({ kysely }: Pick<Database<WebhookSchema>, 'kysely'>, { limit, waitSeconds, onGaps }: SequenceRequest): Promise<number> {
+  const { moved, gaps } = await kysely
     .transaction()
     .setIsolationLevel('read committed')
     .execute(async (tx) => {
       // One process at a time, so that sequences become visible in their order. What others have committed until now is visible to the next statement.
       await sql`SELECT pg_advisory_xact_lock(hashtextextended('sequence_events', 0))`.execute(tx);
+      let oldest: ArrivedEvent | undefined;
+      let mayWait = false;
       for (let after = beforeAllIds; ; ) {
         const arrived = await readArrived(tx, after, waitSeconds);
-        const next = orderEvents(arrived, await readReached(tx, arrived), { limit, waitMs: waitSeconds * 1_000 });
-        if (next.length > 0) {
-          await placeEvents(tx, next);
-          return next.length;
-        }
-        if (arrived.length < pageSize) return 0;
+        const { reached, gaps } = await readReached(tx, arrived);
+        const next = orderEvents(arrived, reached, { limit, waitMs: waitSeconds * 1_000 });
+        if (next.length > 0) return place(tx, next, gaps);
+        oldest ??= arrived[0];
+        mayWait ||= arrived.some(({ isOverdue }) => !isOverdue);
+        if (arrived.length < pageSize) break;
         after = arrived.at(-1)!.id;
       }
+      // Each is behind another one in some series: only numbers that contradict each other, as after the restore of a backup, do this.
+      return oldest === undefined || mayWait ? { moved: 0, gaps: [] } : place(tx, [oldest], []);
     });
+  if (gaps.length > 0) onGaps?.(gaps);
+  return moved;
+}
+
+async function place(tx: Transaction<WebhookSchema>, events: ArrivedEvent[], gaps: Gap[]): Promise<{ moved: number; gaps: Gap[] }> {
+  await placeEvents(tx, events);
+  const places = new Set(events.flatMap(placesOf).map(({ series, number }) => `${number} ${series}`));
+  return { moved: events.length, gaps: gaps.filter(({ series, last }) => places.has(`${last + 1} ${series}`)) };
 }
 
 async function readArrived(tx: Transaction<WebhookSchema>, after: string, waitSeconds: number): Promise<ArrivedEvent[]> {
@@ -49,19 +70,26 @@ async function readArrived(tx: Transaction<WebhookSchema>, after: string, waitSe
     .execute();
 }
 
-/** The last number of each series that the events are part of, or that what they name has. If one of them is overdue, the first one that has arrived in its series is next. */
-async function readReached(tx: Transaction<WebhookSchema>, arrived: ArrivedEvent[]): Promise<Map<string, number>> {
+/**
+ * The last number of each series that the events are part of, or that what they name has. If one of them is overdue, the first one that has arrived in its series is next:
+ * what is missing before it is a gap.
+ */
+async function readReached(tx: Transaction<WebhookSchema>, arrived: ArrivedEvent[]): Promise<{ reached: Map<string, number>; gaps: Gap[] }> {
   const subjects = subjectsOf(arrived);
-  if (subjects.length === 0) return new Map();
+  if (subjects.length === 0) return { reached: new Map(), gaps: [] };
   const { rows } = await sql<Reached>`SELECT crm_id, subject_id, version, ordinal FROM latest_version JOIN ${listed(subjects)} USING (crm_id, subject_id)`.execute(tx);
   const reached = numbersOf(rows);
   const overdue = arrived.filter(({ isOverdue }) => isOverdue);
   const first = await readFirst(tx, overdue);
-  for (const series of new Set(overdue.flatMap(placesOf).map((place) => place.series))) {
+  const gaps: Gap[] = [];
+  for (const series of new Set(overdue.flatMap(placesOf).map((each) => each.series))) {
     const number = first.get(series);
-    if (number !== undefined) reached.set(series, number - 1);
+    if (number === undefined) continue;
+    const missing = (reached.get(series) ?? 0) + 1;
+    if (missing < number) gaps.push({ series, first: missing, last: number - 1 });
+    reached.set(series, number - 1);
   }
-  return reached;
+  return { reached, gaps };
 }
 
 /** The numbers of a subject in both of its series. */

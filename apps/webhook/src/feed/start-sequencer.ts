@@ -2,12 +2,14 @@ import { type Broker, retentionMs } from '@scheduling/events';
 import type { Database } from '@scheduling/postgres';
 import { type Logger, startLoop } from '@scheduling/runtime';
 import type { WebhookSchema } from '../db/schema.ts';
-import { sequenceEvents } from './sequence-events.ts';
+import { type Gap, sequenceEvents } from './sequence-events.ts';
 
 export interface SequencerOptions {
   database: Database<WebhookSchema>;
   broker: Pick<Broker, 'connected' | 'onReconnect'>;
   logger: Logger;
+  /** Called with the number of events that did not arrive in time, for metrics. */
+  onMissing: (count: number) => void;
   /** How long an event waits for its predecessor, in seconds; 60 by default. */
   waitSeconds?: number;
 }
@@ -27,10 +29,16 @@ const longestRoundMs = 5_000;
  * without it after a time, but not while, or shortly after, NATS, the database or this process stood still, because then the predecessor is only late. One
  * that comes later is appended all the same: nothing is left out.
  */
-export function startSequencer({ database, broker, logger, waitSeconds = defaultWaitSeconds }: SequencerOptions): AsyncDisposable {
+export function startSequencer({ database, broker, logger, onMissing, waitSeconds = defaultWaitSeconds }: SequencerOptions): AsyncDisposable {
   let undisturbedSinceMs = performance.now();
   let lastRoundMs = undisturbedSinceMs;
   broker.onReconnect(() => (undisturbedSinceMs = performance.now()));
+  const onGaps = (gaps: Gap[]): void => {
+    for (const { series, first, last } of gaps) {
+      logger.warn({ series, first, last }, 'events did not arrive in time: the feed continues without them');
+      onMissing(last - first + 1);
+    }
+  };
   const loop = startLoop({
     name: 'the ordering of events',
     logger,
@@ -41,7 +49,7 @@ export function startSequencer({ database, broker, logger, waitSeconds = default
       const nowMs = performance.now();
       if (!broker.connected || nowMs - lastRoundMs > longestRoundMs) undisturbedSinceMs = nowMs;
       const isUndisturbed = nowMs - undisturbedSinceMs >= waitSeconds * 1_000;
-      const moved = await sequenceEvents(database, { limit, waitSeconds: isUndisturbed ? waitSeconds : longestWaitSeconds });
+      const moved = await sequenceEvents(database, { limit, waitSeconds: isUndisturbed ? waitSeconds : longestWaitSeconds, onGaps });
       lastRoundMs = performance.now();
       // Others may have waited for these.
       if (moved > 0) database.committed();
