@@ -137,9 +137,7 @@ export function connectBroker(options: BrokerOptions): Broker {
       if (online) established?.publish(nudgeSubject(topic));
     },
     onNudge: (topic, listener) => {
-      void connecting.then((connection) => {
-        connection.subscribe(nudgeSubject(topic), { callback: (error) => void (error === null && listener()) });
-      }, () => undefined);
+      connecting.then((connection) => subscribeToNudge(connection, topic, listener)).catch(() => undefined);
     },
     onReconnect: (listener) => {
       reconnectListeners.push(listener);
@@ -149,6 +147,10 @@ export function connectBroker(options: BrokerOptions): Broker {
       await established?.close();
     },
   };
+}
+
+function subscribeToNudge(connection: NatsConnection, topic: string, listener: () => void): void {
+  connection.subscribe(nudgeSubject(topic), { callback: (error) => void (error === null && listener()) });
 }
 
 function showConnection(metrics: Metrics, isConnected: () => boolean): void {

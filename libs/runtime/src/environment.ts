@@ -99,10 +99,8 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
     url: (name, protocols, fallback) => {
       const allowed = `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
       const parse = (raw: string): string => {
-        // The value is not repeated: it may contain a password.
-        const url = URL.parse(raw);
-        if (!protocols.includes(url?.protocol ?? '')) faults.push(`${name} must be ${allowed}`);
-        else if (!isEncoded(url!.username) || !isEncoded(url!.password)) faults.push(`${name} must have its user and password percent-encoded`);
+        const fault = faultOfUrl(raw, protocols, allowed);
+        if (fault !== undefined) faults.push(`${name} must ${fault}`);
         return raw;
       };
       return read(name, fallback, '', parse, allowed);
@@ -118,6 +116,13 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
     },
   };
   return reader;
+}
+
+/** What the URL must be or have instead. The value is not repeated: it may contain a password. */
+function faultOfUrl(raw: string, protocols: readonly string[], allowed: string): string | undefined {
+  const url = URL.parse(raw);
+  if (url === null || !protocols.includes(url.protocol)) return `be ${allowed}`;
+  return isEncoded(url.username) && isEncoded(url.password) ? undefined : 'have its user and password percent-encoded';
 }
 
 /** Whether every percent sign belongs to an encoded character. */

@@ -94,8 +94,9 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
     use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
     operatorServices.push(hostDeadLetterService({ service: name, subscriptions, database }), hostConsumerService({ service: name, subscriptions }));
   }
-  const common = { credentials, logger, translateError: translatePostgresError, metrics };
-  const { grpcPort, adminPort } = use(await startRpcServers({ settings, services: hosted, operatorServices, turns: new FairQueue(callLimits), ...common }));
+  const common = { settings, credentials, logger, translateError: translatePostgresError, metrics };
+  const turns = new FairQueue(callLimits);
+  const { grpcPort, adminPort } = use(await startRpcServers({ services: hosted, operatorServices, turns, ...common }));
   operations.serve();
   starting.defer(() => operations.drain());
 

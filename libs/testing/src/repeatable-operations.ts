@@ -37,17 +37,7 @@ export function repeatable<Request>(operation: RepeatableOperation<Request>): Re
 
 /** Declares the tests that every operation with an `Idempotency-Key` has to pass (interface 1). */
 export function testRepeatableOperations(operations: RepeatableOperation[], service: () => RepeatableService): void {
-  const countRows = async (): Promise<Record<string, number>> => {
-    const { pool, tables } = service();
-    const counts = tables.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ');
-    return (await pool.query<Record<string, number>>(`SELECT ${counts}`)).rows[0]!;
-  };
-  const effectOf = async (work: () => Promise<unknown>): Promise<Record<string, number>> => {
-    const before = await countRows();
-    await work();
-    const after = await countRows();
-    return Object.fromEntries(Object.entries(after).map(([table, count]) => [table, count - before[table]!]));
-  };
+  const { countRows, effectOf } = createObserver(service);
 
   describe.each(operations)('$name with an Idempotency-Key', ({ prepare, change, send, prepareRefused }) => {
     const prepareFirst = () => prepare(service().crmIds[0]);
@@ -106,6 +96,22 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
       expect(await effectOf(() => withKey(key, () => send(next)))).not.toEqual(await nothing());
     });
   });
+}
+
+/** Counts the rows of the service's tables, and how many a piece of work adds. */
+function createObserver(service: () => RepeatableService) {
+  const countRows = async (): Promise<Record<string, number>> => {
+    const { pool, tables } = service();
+    const counts = tables.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ');
+    return (await pool.query<Record<string, number>>(`SELECT ${counts}`)).rows[0]!;
+  };
+  const effectOf = async (work: () => Promise<unknown>): Promise<Record<string, number>> => {
+    const before = await countRows();
+    await work();
+    const after = await countRows();
+    return Object.fromEntries(Object.entries(after).map(([table, count]) => [table, count - before[table]!]));
+  };
+  return { countRows, effectOf };
 }
 
 /** Category and code of the domain error with which a call is rejected. */

@@ -55,31 +55,9 @@ const pauseMs = 100;
 /** A request has no effect later than this, unless something stands still, so a rejection is final if no earlier attempt is younger. */
 const effectMs = 3_000;
 
-export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, ended }: ClientOptions): CrmClient {
-  const send: CrmClient['send'] = async ({ method, path, query = {}, body }, headers = {}) => {
-    const url = new URL(`${gatewayUrl}/crms/${crmId}${path}`);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
-    journal.requests.sent += 1;
-    try {
-      const response = await fetch(url, {
-        method,
-        headers: { 'x-service-client-id': key, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(answerMs),
-      });
-      const text = await response.text();
-      if (text.includes(foreignMark)) journal.surprises.push(`I9 ${method} ${path} of ${crmId} returned data of another CRM`);
-      const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
-      const answer: Answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
-      noteSurprise(journal, `${method} ${path}`, answer);
-      if (answer.status >= 429) journal.requests.unserved.push(`${method} ${path} was answered with ${answer.status} ${codeOf(answer)}`);
-      return answer;
-    } catch (error) {
-      // Refused, cut, or not answered in time.
-      journal.requests.unserved.push(`${method} ${path} was not answered: ${describe(error)}`);
-      return undefined;
-    }
-  };
+export function createCrmClient(options: ClientOptions): CrmClient {
+  const { journal, ended } = options;
+  const send = createSend(options);
   return {
     send,
     read: async (path, query, statuses = [200]) => {
@@ -117,6 +95,33 @@ export function createCrmClient({ gatewayUrl, crmId, key, foreignMark, journal, 
       }
       return undefined;
     },
+  };
+}
+
+function createSend({ gatewayUrl, crmId, key, foreignMark, journal }: ClientOptions): CrmClient['send'] {
+  return async ({ method, path, query = {}, body }, headers = {}) => {
+    const url = new URL(`${gatewayUrl}/crms/${crmId}${path}`);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+    journal.requests.sent += 1;
+    try {
+      const response = await fetch(url, {
+        method,
+        headers: { 'x-service-client-id': key, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(answerMs),
+      });
+      const text = await response.text();
+      if (text.includes(foreignMark)) journal.surprises.push(`I9 ${method} ${path} of ${crmId} returned data of another CRM`);
+      const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
+      const answer: Answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+      noteSurprise(journal, `${method} ${path}`, answer);
+      if (answer.status >= 429) journal.requests.unserved.push(`${method} ${path} was answered with ${answer.status} ${codeOf(answer)}`);
+      return answer;
+    } catch (error) {
+      // Refused, cut, or not answered in time.
+      journal.requests.unserved.push(`${method} ${path} was not answered: ${describe(error)}`);
+      return undefined;
+    }
   };
 }
 

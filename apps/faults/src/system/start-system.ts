@@ -62,11 +62,7 @@ export async function startSystem({ root, nodeOptions, onProgress, signal }: Sys
     if (!isKept) await rm(folder, { recursive: true, force: true });
   });
   onProgress('starting Postgres, NATS and the mail server');
-  const disks = { postgres: starting.use(await openDisk(join(folder, 'postgres-disk'), 4_096)), nats: starting.use(await openDisk(join(folder, 'nats-disk'), 512)) };
-  const postgres = starting.use(await createDatabaseServer(disks.postgres, (port) => startPostgres({ dataDir: disks.postgres.path, port, durable: false })));
-  const users = createTestUsers();
-  const nats = starting.use(await createEventServer(disks.nats, (port) => startNats({ dataDir: disks.nats.path, port, users: users.settings }), (url) => users.urlFor('test', url)));
-  const mail = starting.use(await startMailServer());
+  const { disks, postgres, nats, mail, users } = await startServers(starting, folder);
   const links = new Map<string, SystemLink>();
   const groups = {} as Record<Service, ServiceGroup>;
   const link = async (name: string, targets: () => readonly number[]): Promise<number> => {
@@ -110,6 +106,14 @@ export async function startSystem({ root, nodeOptions, onProgress, signal }: Sys
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
+}
+
+async function startServers(starting: AsyncDisposableStack, folder: string) {
+  const disks = { postgres: starting.use(await openDisk(join(folder, 'postgres-disk'), 4_096)), nats: starting.use(await openDisk(join(folder, 'nats-disk'), 512)) };
+  const postgres = starting.use(await createDatabaseServer(disks.postgres, (port) => startPostgres({ dataDir: disks.postgres.path, port, durable: false })));
+  const users = createTestUsers();
+  const nats = starting.use(await createEventServer(disks.nats, (port) => startNats({ dataDir: disks.nats.path, port, users: users.settings }), (url) => users.urlFor('test', url)));
+  return { disks, postgres, nats, mail: starting.use(await startMailServer()), users };
 }
 
 /** Opens a way from every process to every other that it uses. */

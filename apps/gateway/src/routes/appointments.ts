@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { AppointmentState } from '@scheduling/contracts/calendar/v1';
 import type { FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { type Admission, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
@@ -18,16 +19,7 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
   return async (app) => {
     app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: listConfig }, async (request, reply) => {
       const { params, query } = request;
-      const filter = {
-        productReference: given(query.productRef),
-        resourceReference: given(query.resourceRef),
-        state: query.state && AppointmentState[query.state],
-        includeArchived: query.includeArchived,
-        from: given(query.from),
-        to: given(query.to),
-        limit: query.limit,
-        cursor: query.cursor,
-      };
+      const filter = toFilter(query);
       return sendList({ request, reply, admission }, publicUrl, openAppointments({ appointments }, params, filter, reply));
     });
 
@@ -37,17 +29,8 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
     });
 
     app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
-      const { params, body } = request;
-      if (isSeries(body)) {
-        const series = await appointments.createSeries(params, { ...toCreateSeries(body), asJson: true });
-        void reply.code(201);
-        // A calendar of the previous version answers without `json`.
-        return series.json ? reply.type(jsonType).send(`[${series.json.toString()}]`) : reply.send(series.appointments.map(presentAppointment));
-      }
-      const { appointment, created, json } = await appointments.createAppointment(params, { ...toCreateAppointment(body), asJson: true });
-      void reply.code(created ? 201 : 200);
-      if (json) return reply.type(jsonType).send(wrappedAppointment(json));
-      return reply.send({ 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) });
+      const { created, json } = await create(appointments, request.params, request.body);
+      return reply.code(created ? 201 : 200).type(jsonType).send(json);
     });
 
     app.put('/provider/:providerRef/appointments/:appointmentRef', { schema: updateAppointmentSchema }, async ({ params, body, query }, reply) => {
@@ -69,6 +52,33 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
       await appointments.deleteAppointments(params, { target: deletionTarget(body, query) });
       return reply.code(204).send(null);
     });
+  };
+}
+
+/** One appointment, or a series: answered as a list of its appointments. */
+async function create(
+  appointments: Clients['appointments'],
+  provider: Static<typeof createAppointmentSchema.params>,
+  body: Static<typeof createAppointmentSchema.body>,
+): Promise<{ created: boolean; json: string }> {
+  if (isSeries(body)) {
+    const { json } = await appointments.createSeries(provider, { ...toCreateSeries(body), asJson: true });
+    return { created: true, json: `[${json!.toString()}]` };
+  }
+  const { created, json } = await appointments.createAppointment(provider, { ...toCreateAppointment(body), asJson: true });
+  return { created, json: wrappedAppointment(json!) };
+}
+
+function toFilter(query: Static<typeof listAppointmentsSchema.querystring>) {
+  return {
+    productReference: given(query.productRef),
+    resourceReference: given(query.resourceRef),
+    state: query.state && AppointmentState[query.state],
+    includeArchived: query.includeArchived,
+    from: given(query.from),
+    to: given(query.to),
+    limit: query.limit,
+    cursor: query.cursor,
   };
 }
 
